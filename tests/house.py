@@ -24,7 +24,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "file_locks",
             "hooks",
         ),
-        ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
+        ("arguments", "bounded_child", "disk_cache", "robot_names", "names_elsewhere"),
+        ("bounded",),
         ("model", "engine", "written_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
@@ -83,8 +84,10 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "parity": [
-        ("reading",),
+        ("reading", "foreign_child"),
         ("state",),
+        ("foreign",),
+        ("peer_faults",),
         ("sides",),
         ("causes", "with_drake", "with_mujoco", "with_pinocchio"),
         ("engines", "referee", "verdict_text"),

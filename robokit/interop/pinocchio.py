@@ -118,4 +118,5 @@ class PinocchioAdapter:
 
     def centroidal_back(self, A: np.ndarray) -> np.ndarray:
         """Pinocchio's data.Ag as robokit's A_G, rows [angular; linear], (6, nv)."""
-        return np.asarray(A)[SWAP][:, self._order]
+        # Pinocchio gives a matrix of one column as a vector.
+        return np.asarray(A).reshape(6, self.robot.nv)[SWAP][:, self._order]

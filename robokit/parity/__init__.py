@@ -12,6 +12,9 @@ robokit's order. Known differences between the engines are listed below the figu
     with_drake        asks Drake
     reading           the XML that the engines are given
     state             what every engine is asked, and how links are named there
+    foreign           other programs at work in a child with bounded time and memory
+    foreign_child     what that child does
+    peer_faults       faults of other programs, with their versions
     notes             known differences between the engines
     referee           two descriptions of one robot: what differs, and why
     verdict_text      its verdict in lines and for JSON

@@ -21,10 +21,12 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.dynamics.singular import singular_joint
+from robokit.errors import MissingDependency
 from robokit.model.builder import ModelBuilder
 from robokit.model.robot import Robot
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
+from robokit.parity.peer_faults import peer_faults
 from robokit.parity.reading import robot_text, without_other_links
 from robokit.parity.state import Answering, Answers, State, one_line
 
@@ -43,6 +45,7 @@ class Comparison:
         version: version of its package.
         errors: quantity -> largest relative error.
         failure: why there are no errors to show; "" if there are.
+        imported: whether the engine itself could be imported; if not, ``failure`` says nothing of the file.
         notes: known differences between the engine and robokit that apply to this robot.
         changes: what the engine changed or refused in this file, and what was done about it.
         uncertain: relative error of the accelerations that rounding can cause: H's condition number times
@@ -56,6 +59,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     uncertain: float = 0.0
+    imported: bool = True
 
     @property
     def agrees(self) -> bool:
@@ -125,16 +129,20 @@ def compare(
     for name in installed():
         engine = engines.ENGINES[name]
         comparison = Comparison(name, _version(engine.package), uncertain=uncertain)
-        comparison.notes = known_differences(name, robot, singular)
+        # They are given the file with fusestatic="false".
+        comparison.notes = peer_faults(engine.program, lambda: text, fuses=False)
+        comparison.notes += known_differences(name, robot, singular)
         found.append(comparison)
         try:
-            answers = engine.open(text, full, comparison.changes)
+            answers = engines.opened(name, text, full, comparison.changes)
             for x, ours in told:
                 theirs = answers(x) if robot.coupling is None else _projected(robot, x, answers)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
-        except Exception as refusal:  # of any type: it is another program's
+        except MissingDependency as problem:
+            comparison.failure, comparison.imported = str(problem), False
+        except Exception as refusal:  # of any type: what another program answers may have any shape
             comparison.failure = one_line(refusal)
             comparison.errors.clear()
         if TOLERANCE < comparison.errors.get("qdd", 0.0) <= uncertain:

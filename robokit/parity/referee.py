@@ -15,7 +15,7 @@ from robokit.parity.causes.finding import Finding, Verdict
 from robokit.parity.causes.joints_compared import joint_findings
 from robokit.parity.causes.loops_compared import Loops
 from robokit.parity.causes.mimics_compared import mimic_findings
-from robokit.parity.causes.pairing import paired
+from robokit.parity.causes.pairing import paired, plain
 from robokit.parity.causes.shapes_compared import Shapes
 from robokit.parity.causes.tree_compared import tree_findings, with_the_same_root
 from robokit.parity.causes.whole_compared import shared_factor, whole_findings
@@ -122,7 +122,9 @@ def compare_sides(
         names = list(dict.fromkeys(f.name for f in rounded))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         verdict.notes.append(f"B's numbers are rounded: {', '.join(names[:3])}{more}")
-    if len(pairing.direct) < len(a.bodies) / 4 and len(verdict.findings) > len(a.bodies):
+    named = sum(plain(name) == plain(theirs.name) for name, theirs in pairing.joints.items())
+    alike, names_of_a = len(pairing.direct) + named, len(a.bodies) + len(a.movable)
+    if alike < names_of_a / 4 and len(verdict.findings) > len(a.bodies):
         verdict.notes.insert(0, "hardly a name is the same, and most differs: B may be another robot")
     if pairing.unnamed:
         pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if a.bodies[x].mass or b.bodies[y].mass]

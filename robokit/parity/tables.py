@@ -28,9 +28,9 @@ def table(robot: Robot, found: list[Comparison], states: int = 3) -> list[str]:
         lines.append(f"  {what:<12}" + "".join(f"{cell:>12}" for cell in cells))
     for c in found:
         verdict = f"agrees to {TOLERANCE:.0e}" if c.agrees else "differs"
-        lines.append(
-            f"{c.engine} {c.version}".strip() + f": {'cannot load the file' if c.failure else verdict}"
-        )
+        if c.failure:
+            verdict = "cannot load the file" if c.imported else "cannot be imported"
+        lines.append(f"{c.engine} {c.version}".strip() + f": {verdict}")
         for note in ([c.failure] if c.failure else []) + c.changes + c.notes:
             lines += textwrap.wrap(note, 80, initial_indent="  - ", subsequent_indent="    ")
     return lines
@@ -83,7 +83,12 @@ def files_table(
     loaded = [row for row in rows if not row.failure]
     for label, wanted in ((f"agree to {TOLERANCE:.0e}", "agrees"), ("refused", "failure")):
         counts = (
-            sum(bool(getattr(c, wanted)) for row in loaded for c in row.engines if c.engine == e)
+            sum(
+                bool(getattr(c, wanted)) and c.imported
+                for row in loaded
+                for c in row.engines
+                if c.engine == e
+            )
             for e in engines
         )
         yield f"  {label:<16}" + "".join(f"{count:>{8 if k == 0 else 12}}" for k, count in enumerate(counts))
@@ -93,24 +98,28 @@ def files_table(
 
 def _cell(c: Comparison) -> str:
     """The largest error; with "!" if it is not within the tolerance."""
-    return "refuses" if c.failure else f"{c.worst:.1e}" + ("" if c.agrees else "!")
+    if c.failure:
+        return "refuses" if c.imported else "broken"
+    return f"{c.worst:.1e}" + ("" if c.agrees else "!")
 
 
 def _reasons(rows: Sequence[FileComparison], names: Mapping[Path, str]) -> Iterator[str]:
     """Who cannot load which file and why, and what was changed; once for both bases."""
-    seen: dict[tuple[Path, str], str] = {}
+    seen: dict[tuple[Path | None, str], str] = {}
     for row in rows:
         if row.failure:
             seen.setdefault((row.file, "robokit"), "cannot load it: " + row.failure)
         for c in row.engines:
-            if c.failure:
+            if not c.imported:
+                seen.setdefault((None, c.engine), c.failure)  # once: it is no matter of a file
+            elif c.failure:
                 seen.setdefault((row.file, c.engine), "cannot load it: " + c.failure)
             elif c.changes:
                 seen.setdefault((row.file, c.engine), "; ".join(c.changes))
     if seen:
         yield ""
     for (file, engine), why in seen.items():
-        text = f"{names[file]}: {engine}: {why}"
+        text = f"{engine}: {why}" if file is None else f"{names[file]}: {engine}: {why}"
         yield from textwrap.wrap(
             text, 80, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 import robokit as rk
 from robokit.cli import main
 from robokit.parity import CAUSES, referee
+from robokit.parity.causes.rigid import NOTHING, Rigid
 
 BALL = '<inertia ixx="0.4" ixy="0" ixz="0" iyy="0.5" iyz="0" izz="0.6"/>'
 
@@ -173,3 +176,66 @@ def test_every_cause_says_what_it_is():
     for code, cause in CAUSES.items():
         assert cause.code == code and cause.meaning and cause.fix
         assert all("/" in where and "#" in where for where in cause.evidence)
+
+
+BOLTED = ("trunk", "pack", "camera", "antenna")
+
+
+def described(dropped, digits, merged):
+    """A trunk with three links fixed to it and a leg; merged: as one link, without those that are dropped."""
+    rng = np.random.default_rng(3)
+    total, links, joints = NOTHING, "", ""
+    for k, name in enumerate(BOLTED):
+        m, com = 4.0 / (1 + 3 * k), rng.normal(0, 0.03, 3).round(4)
+        inertia = np.diag(m * np.array([0.005, 0.006, 0.004]))
+        place = rng.normal(0, 0.2, 3).round(4) if k else np.zeros(3)
+        links += linked(name, Rigid(m, com, inertia), 17)
+        if k:
+            joints += f'<joint name="{name}_bolt" type="fixed"><origin xyz="{triple(place, 17)}"/>'
+            joints += f'<parent link="trunk"/><child link="{name}"/></joint>'
+        if name not in dropped:
+            total = total + Rigid(m, com + place, inertia)
+    if merged:
+        links, joints = linked("trunk", total, digits), ""
+    links += linked("leg", Rigid(1.0, np.zeros(3), np.eye(3) * 0.01), 17)
+    hip = '<joint name="hip" type="continuous"><parent link="trunk"/><child link="leg"/></joint>'
+    return f'<robot name="r">{links}{joints}{hip}</robot>'
+
+
+def triple(numbers, digits):
+    return " ".join(f"{x:.{digits}g}" for x in numbers)
+
+
+def linked(name, body, digits):
+    I = body.inertia
+    entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), I[np.triu_indices(3)], strict=True)
+    matrix = " ".join(f'{key}="{x:.{digits}g}"' for key, x in entries)
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{triple(body.com, digits)}"/>'
+        f'<mass value="{body.mass:.{digits}g}"/><inertia {matrix}/></inertial></link>'
+    )
+
+
+@pytest.mark.parametrize("digits", [17, 6])
+@pytest.mark.parametrize("dropped", [["camera"], ["pack", "camera"], ["pack", "camera", "antenna"]])
+def test_links_that_a_merge_drops_are_named(dropped, digits, tmp_path):
+    a, b = tmp_path / "a.urdf", tmp_path / "b.urdf"
+    a.write_text(described(dropped, digits, False))
+    b.write_text(described(dropped, digits, True))
+    verdict = referee(a, b)
+    assert [(f.cause, f.name) for f in verdict.findings] == [("fixed-link-dropped", name) for name in dropped]
+    b.write_text(described([], digits, True))
+    assert referee(a, b).same
+
+
+def test_another_robot_is_suspected_only_where_joints_have_other_names_too(tmp_path):
+    a, b, c = (tmp_path / name for name in ("a.urdf", "b.urdf", "c.urdf"))
+    a.write_text(ARM)
+    other = re.sub(
+        '(link(?: name)?=")', r"\1x", ARM.replace('value="', 'value="7').replace('xyz="0 ', 'xyz="0.7 ')
+    )
+    b.write_text(other)
+    c.write_text(re.sub('joint name="', 'joint name="x', other))
+    said = "hardly a name is the same"
+    assert not any(said in note for note in referee(a, b).notes)
+    assert any(said in note for note in referee(a, c).notes)

@@ -78,6 +78,15 @@ def test_planar_joints(base, tmp_path, record_error):
     assert all(c.agrees and set(c.errors) == set(QUANTITIES) for c in others)
 
 
+def test_one_joint(tmp_path):
+    """Pinocchio gives a matrix of one column as a vector."""
+    path = odd(tmp_path, "fixed", "0 1 0")
+    robot = rk.load_urdf(path)
+    assert robot.nv == 1
+    for one in compare(path, robot, run="python"):
+        assert set(one.errors) == set(QUANTITIES) and one.agrees, one
+
+
 def test_a_joint_that_floats_inside_the_tree(tmp_path):
     path = odd(tmp_path, "floating", "0 0 1")
     by_name = {c.engine: c for c in compare(path, rk.load_urdf(path), run="python")}

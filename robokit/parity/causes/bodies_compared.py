@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from robokit.model.geometry import Placement
 from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Finding
@@ -22,9 +24,9 @@ from robokit.parity.causes.inertial_causes import (
 )
 from robokit.parity.causes.merged_candidates import merged, sums
 from robokit.parity.causes.pairing import Pairing
-from robokit.parity.causes.rigid import NOTHING, Rigid, Slack
+from robokit.parity.causes.rigid import NOTHING, Rigid, Slack, steiner
 from robokit.parity.causes.shape_masses import Finder, shape_candidates
-from robokit.parity.sides.side import SideBody
+from robokit.parity.sides.side import SideBody, SideJoint
 
 EPS = 1e-11
 """Rounding of a sum of bodies, relative to the sum."""
@@ -64,7 +66,10 @@ class Bodies:
                     f"mass is distributed otherwise over {names}, which are fixed to each other"
                 )
                 continue
-            told += [self._finding(links, bodies) for links, bodies in wrong]
+            for cluster in wrong:
+                finding, found = self._finding(*cluster)
+                dropped = [] if found and found[0][0] not in WEAK else self._dropped(cluster)
+                told += dropped or [(finding, found)]
         yield from _agreed(told)
         for name, body in self.a.items():
             if name not in self.pairing.home and body.mass > 0.0:
@@ -155,6 +160,50 @@ class Bodies:
         values = _plain(ours), _plain(theirs.at(frame))
         return Finding(cause, "link", head, self.a[head].line, text, (), *values), []
 
+    def _dropped(self, cluster: Cluster) -> list[tuple[Finding, list[Found]]]:
+        """A finding for each link behind a fixed joint, where leaving out some of them explains B's body.
+
+        Mass, first and second moments add up, so which of the links are missing is a linear system with
+        unknowns 0 or 1, whose least squares solution within 0..1 is rounded and tried.
+        """
+        links = cluster[0]
+        total, theirs = self._sum(cluster)
+        joints = {link: self.pairing.a.into.get(link) for link in links}
+        behind = [
+            (link, joint)
+            for link, joint in joints.items()
+            if joint is not None and not joint.moves and joint.parent in links and self.a[link].mass > 0.0
+        ]
+        if not behind or total.mass <= 0.0:
+            return []
+        from scipy.optimize import lsq_linear
+
+        size = max(Rigid(total.mass, np.zeros(3), total.inertia).size, 1e-6)
+        columns = np.array([_moments(self._of(link), total.com, size) for link, _ in behind]).T
+        off = _moments(total, total.com, size) - _moments(theirs, total.com, size)
+        share = lsq_linear(columns, off, (0.0, 1.0)).x
+        missing = [each for each, part in zip(behind, share, strict=True) if part > 0.5]
+        if not missing:
+            return []
+        left = NOTHING
+        for link in links:
+            if link not in dict(missing):
+                left = left + self._of(link)
+        slack = self._slack(total, len(links))
+        fits = (
+            slack.rougher(rounding).same(left, theirs)
+            for rounding in ROUNDINGS
+            if not rounding or not slack.rougher(CLEAR * rounding).same(total, theirs)
+        )
+        if not any(fits):
+            return []
+        told = []
+        for link, joint in missing:
+            text = f"{_merging(joint)}: {number(self.a[link].mass)} kg"
+            finding = Finding("fixed-link-dropped", "link", link, self.a[link].line, text)
+            told.append((finding, [("fixed-link-dropped", text)]))
+        return told
+
     def _slack(self, total: Rigid, links: int) -> Slack:
         if links == 1:
             size = max(total.size, 1e-6)
@@ -180,7 +229,7 @@ class Bodies:
         own = body.written.inertial if body.written is not None else None
         found = causes_of(own, a, b, slack, lambda: shape_candidates(body, a, self.find), more)
         if behind and joint is not None:
-            dropped = f"B drops it where it merges the links behind the fixed joint {joint.name!r}"
+            dropped = _merging(joint)
             what = f"{number(a.mass)} kg" if a.mass else "inertia without mass"
             if found and found[0][0] == "inertial-lost":
                 found = [("fixed-link-dropped", f"{dropped}: {what}"), *(found if a.mass else [])]
@@ -212,7 +261,8 @@ class Bodies:
 
     def _together(self, links: list[str], total: Rigid, theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
-        if len(links) < 2:
+        clear = self._slack(total, len(links)).rougher(CLEAR * ROUNDINGS[1])
+        if len(links) < 2 or clear.same(total, theirs):
             return None
         made: dict[str, dict[str, list[Candidate]]] = {}
         for link in links:
@@ -236,6 +286,17 @@ class Bodies:
                 text = f"{by_link[first][0].text}, and so for {others}"
                 return first, [(cause, text)]
         return None
+
+
+def _merging(joint: SideJoint) -> str:
+    return f"B drops it where it merges the links behind the fixed joint {joint.name!r}"
+
+
+def _moments(body: Rigid, origin: np.ndarray, size: float) -> np.ndarray:
+    """Mass, first and second moments about a point, (13,) [kg], with lengths in units of the size [m]."""
+    c = (body.com - origin) / size
+    about = body.inertia / size**2 + steiner(body.mass, c)
+    return np.concatenate([[body.mass], body.mass * c, about.ravel()])
 
 
 def _agreed(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ mujoco_side       MJCF, or a URDF, as MuJoCo reads it
 mujoco_couplings  its equality constraints and tendons
 mujoco_efforts    the ranges of effort of its actuators
 drake_side        SDF, or a URDF, as Drake reads it
+sdf_files         an SDF and what it includes, without what Drake refuses
 pinocchio_side    a URDF, as Pinocchio reads it
 usd_side          USD with the UsdPhysics schema
 usd_shapes        poses and collision shapes of its prims

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.mujoco_couplings import laws_of, loops_of, relations_of
 from robokit.parity.sides.mujoco_efforts import actuators_of, effort_range
@@ -47,16 +47,13 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: MuJoCo refuses the file.
-        MissingDependency: MuJoCo is not installed.
     """
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingDependency(f"{path}: MuJoCo is needed to read it; pip install mujoco") from None
+    import mujoco
+
     notes: list[str] = []
     model, spec = _compiled(mujoco, Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
-    if model.nbody == 1 and not model.ngeom:
+    if model.nbody == 1 and not model.ngeom and not urdf:
         raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
     side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
     side.name = spec.modelname or side.name
@@ -64,8 +61,27 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
     if any(note.startswith(NO_MESHES) for note in notes):
         side.shapes = "primitives"
     if urdf:
+        root = _merged_root(Path(path), side)
+        if root:
+            notes.append(
+                f"MuJoCo merges the root link {root!r} into its fixed world: its mass is not compared"
+            )
         side.base, side.gravity = None, None  # MuJoCo's own: a URDF says neither
     return side
+
+
+def _merged_root(path: Path, side: Side) -> str:
+    """The root link of a URDF that is part of the world in MuJoCo's model; "" if it has no mass."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    robot = etree.parse(str(path), parser).getroot()
+    carried = {child.get("link") for child in robot.iterfind("joint/child")}
+    for link in robot.iterfind("link"):
+        name = link.get("name", "")
+        if name not in carried and name not in side.bodies and link.find("inertial/mass") is not None:
+            return name
+    return ""
 
 
 def _compiled(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:

@@ -6,10 +6,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from robokit.arguments import one_of, path_argument
-from robokit.errors import RobokitError
-from robokit.parity.sides.side import Side
+from robokit.errors import MissingDependency, RobokitError
+from robokit.parity import foreign
+from robokit.parity.peer_faults import peer_faults
+from robokit.parity.sides.side import Side, check_numbers
 from robokit.parity.sides.urdf_side import urdf_side
 
 PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
@@ -43,32 +46,38 @@ def open_side(
         raise RobokitError(
             f"no file {os.fspath(path)!r}; give the path of a URDF, xacro, MJCF, SDF or USD file"
         )
+    tag = "" if file.suffix.lower() in USD else _outermost(file)
     if file.suffix.lower() in USD:
-        from robokit.parity.sides.usd_side import usd_side
+        program = "usd"
+    elif tag == "mujoco":
+        program = "mujoco"
+    elif tag in ("sdf", "model", "world"):
+        program = "drake"
+    else:
+        program = through
+    if program == "robokit":
+        return urdf_side(file, package_dirs, xacro_args)
+    return _foreign_side(file, program, package_dirs)
 
-        return usd_side(file)
-    tag = _outermost(file)
-    if tag == "mujoco":
-        from robokit.parity.sides.mujoco_side import mujoco_side
 
-        return mujoco_side(file)
-    if tag in ("sdf", "model", "world"):
-        from robokit.parity.sides.drake_side import drake_side
-
-        return drake_side(file)
-    if through == "mujoco":
-        from robokit.parity.sides.mujoco_side import mujoco_side
-
-        return mujoco_side(file)
-    if through == "drake":
-        from robokit.parity.sides.drake_side import drake_side
-
-        return drake_side(file)
-    if through == "pinocchio":
-        from robokit.parity.sides.pinocchio_side import pinocchio_side
-
-        return pinocchio_side(file)
-    return urdf_side(file, package_dirs, xacro_args)
+def _foreign_side(file: Path, program: str, package_dirs: Sequence[str | os.PathLike[str]]) -> Side:
+    """What another program reads, in a child with bounded time and memory."""
+    try:
+        foreign.require(program)
+        more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
+        name = f"{program}_side"
+        side = cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(file), *more))
+        check_numbers(side)
+        side.notes += peer_faults(program, file.read_bytes)
+        return side
+    except MissingDependency as problem:
+        raise MissingDependency(f"{file}: {problem}") from None
+    except foreign.NoAnswer as problem:
+        what = foreign.PROGRAMS[program].name
+        raise RobokitError(f"{file}: {what} cannot read it: {problem}") from None
+    except RobokitError as problem:
+        said = str(problem)
+        raise RobokitError(said if os.fspath(file) in said else f"{file}: {said}") from None
 
 
 def _outermost(file: Path) -> str:

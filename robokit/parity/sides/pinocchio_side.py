@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import WORLD, Side, SideBody, SideJoint
 from robokit.parity.state import one_line
@@ -30,12 +30,9 @@ def pinocchio_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: Pinocchio refuses the file.
-        MissingDependency: Pinocchio is not installed.
     """
-    try:
-        import pinocchio as pin
-    except ImportError:
-        raise MissingDependency(f"{path}: Pinocchio is needed for this; pip install pin") from None
+    import pinocchio as pin
+
     try:
         model = pin.buildModelFromUrdf(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's

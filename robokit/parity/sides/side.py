@@ -7,10 +7,13 @@ its own: the referee lays the two worlds on each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.urdf.description import JointDescription, LinkDescription
 
@@ -216,6 +219,42 @@ class Side:
     def into(self) -> dict[str, SideJoint]:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
+
+
+def check_numbers(side: Side) -> None:
+    """See that the numbers of a description are numbers: limits may be infinite, nothing else.
+
+    Raises:
+        RobokitError: one is not.
+    """
+    for body in side.bodies.values():
+        parts = {"pose": np.append(body.pose.position, body.pose.rotation), "mass": body.mass}
+        parts |= {"centre of mass": body.com, "inertia": body.inertia}
+        for shape in body.collisions:
+            parts["collision shape"] = np.array(
+                [*shape.size, *shape.pose.position, *shape.pose.rotation.ravel()]
+            )
+            _check(f"body {body.name!r}", parts)
+        _check(f"body {body.name!r}", parts)
+    for joint in side.joints:
+        _check(f"joint {joint.name!r}", {"axis": joint.axis, "anchor": joint.anchor})
+        limits = {f"{name} limit": getattr(joint, name) for name in ("lower", "upper", "effort", "velocity")}
+        rest = {name: getattr(joint, name) for name in ("damping", "friction", "armature", "stiffness")}
+        laws = [x for law in joint.laws or () for x in (law.multiplier, law.offset)]
+        _check(f"joint {joint.name!r}", {**rest, "mimic law": laws})
+        _check(f"joint {joint.name!r}", limits, infinite=True)
+    if side.gravity is not None:
+        _check("the world", {"gravity": side.gravity})
+
+
+def _check(element: str, parts: Mapping[str, Any], infinite: bool = False) -> None:
+    for what, value in parts.items():
+        numbers = np.array([] if value is None else value, dtype=float)
+        bad = np.isnan(numbers) if infinite else ~np.isfinite(numbers)
+        if bad.any():
+            given = numbers[bad].ravel()[0]
+            accepted = "a number or infinity" if infinite else "a finite number"
+            raise RobokitError(f"{element}: its {what} is {given:g}; expected {accepted}")
 
 
 def along(point: np.ndarray, axis: np.ndarray) -> Placement:

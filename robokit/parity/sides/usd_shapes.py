@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 
 Shape = tuple[str, tuple[float, ...], Placement, str]
@@ -17,6 +18,18 @@ TURNS = {
     "Z": np.eye(3),
 }
 """Axis of a cylinder -> rotation that takes z there."""
+
+
+def axis_letter(schema: Any, absent: str) -> str:
+    """The axis of a joint or shape: "X", "Y" or "Z".
+
+    Raises:
+        RobokitError: it is another word.
+    """
+    letter = str(schema.GetAxisAttr().Get() or absent)
+    if letter not in TURNS:
+        raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")
+    return letter
 
 
 def rigid_pose(prim: Any, metres: float) -> tuple[Placement, np.ndarray]:
@@ -67,7 +80,7 @@ def _shape(prim: Any, scale: np.ndarray) -> tuple[str, tuple[float, ...], np.nda
         return "sphere", (float(UsdGeom.Sphere(prim).GetRadiusAttr().Get() * scale.max()),), np.eye(3)
     if kind in ("Cylinder", "Capsule"):
         typed = UsdGeom.Cylinder(prim) if kind == "Cylinder" else UsdGeom.Capsule(prim)
-        letter = str(typed.GetAxisAttr().Get())
+        letter = axis_letter(typed, "Z")
         k = "XYZ".index(letter)
         across = float(np.delete(scale, k).max())
         size = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import (
     WORLD,
@@ -22,7 +22,7 @@ from robokit.parity.sides.side import (
     along,
     parents_first,
 )
-from robokit.parity.sides.usd_shapes import collision_shapes, rigid_pose
+from robokit.parity.sides.usd_shapes import axis_letter, collision_shapes, rigid_pose
 from robokit.parity.state import one_line
 
 KINDS = {
@@ -51,19 +51,19 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: no stage, or no rigid bodies in it.
-        MissingDependency: usd-core is not installed.
     """
-    try:
-        from pxr import Usd, UsdGeom, UsdPhysics
-    except ImportError:
-        raise MissingDependency(f"{path}: usd-core is needed to read it; pip install usd-core") from None
+    from pxr import Usd, UsdGeom, UsdPhysics
+
     try:
         stage = Usd.Stage.Open(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's
         raise RobokitError(f"{path}: USD cannot open it: {one_line(refusal)}") from None
-    metres = float(UsdGeom.GetStageMetersPerUnit(stage))
-    kilograms = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
-    up = UP.get(str(UsdGeom.GetStageUpAxis(stage)), UP["Z"])
+    metres = _unit(path, "metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage))
+    kilograms = _unit(path, "kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage))
+    letter = str(stage.GetMetadata("upAxis") or "Y")
+    if letter not in UP:
+        raise RobokitError(f"{path}: upAxis is {letter!r}; USD knows Y and Z")
+    up = UP[letter]
     bodies = {WORLD: SideBody(WORLD, Placement(), static=True)}
     names: dict[str, str] = {}
     prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
@@ -94,6 +94,12 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
         if prim.IsA(UsdPhysics.Scene):
             side.gravity = _gravity(UsdPhysics.Scene(prim), metres, up)
     return side
+
+
+def _unit(path: str | os.PathLike[str], name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise RobokitError(f"{path}: {name} is {value:g}; it has to be a number above 0")
+    return float(value)
 
 
 def _get(attribute: Any, absent: Any) -> Any:
@@ -227,7 +233,7 @@ def _joint(
         out.lower = out.upper = None
         return out
     typed = (UsdPhysics.RevoluteJoint if kind == "revolute" else UsdPhysics.PrismaticJoint)(prim)
-    out.axis = sign * frame.rotation @ np.array(AXES[str(_get(typed.GetAxisAttr(), "X"))])
+    out.axis = sign * frame.rotation @ np.array(AXES[axis_letter(typed, "X")])
     unit, gain = (DEGREE, 1.0 / DEGREE) if kind == "revolute" else (metres, 1.0 / metres)
     force_unit = kilograms * metres * (metres if kind == "revolute" else 1.0)  # forces; torques
     out.lower = float(_get(typed.GetLowerLimitAttr(), -math.inf)) * unit

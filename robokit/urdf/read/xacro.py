@@ -7,16 +7,14 @@ happens in a process of its own, which is stopped after a time and has a bound o
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from robokit.arguments import path_argument
+from robokit.bounded import MEMORY, SECONDS, Child, OutOfBounds
 from robokit.errors import WrongType
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.read import xacro_child
@@ -24,12 +22,6 @@ from robokit.urdf.read.mesh_files import Resolver, folders
 from robokit.urdf.read.source import MAX_BYTES, decode, read_file, refused, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
-
-SECONDS = 30.0
-"""Longest time to expand a file [s]."""
-
-MEMORY = 2 << 30
-"""Most memory for it [bytes], where the system can bound a process."""
 
 PathLike = str | os.PathLike[str]
 
@@ -123,33 +115,11 @@ def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, No
 
 def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
     """The answer of :mod:`robokit.urdf.read.xacro_child` for a file, or a problem where there is none."""
-    question = {
-        "path": path,
-        "args": {str(name): str(value) for name, value in args.items()},
-        "roots": resolver.roots,
-        "longest": MAX_BYTES,
-        "sys_path": list(map(str, sys.path)),
-        "seconds": SECONDS,
-        "memory": MEMORY,
-    }
-    command = [sys.executable or "python", "-P", xacro_child.__file__]
+    named = {str(name): str(value) for name, value in args.items()}
+    question = {"path": path, "args": named, "roots": resolver.roots, "longest": MAX_BYTES}
     try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(question).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        with Child(xacro_child.__file__, SECONDS, MEMORY, work="expands") as child:  # a new one for each file
+            return dict(child.ask(question))
+    except OutOfBounds as problem:
         hint = "look for an expression that never ends, or a macro that calls itself"
-        return {"problem": f"it was stopped after {SECONDS:g} s", "hint": hint}
-    except OSError as problem:
-        return {"problem": f"{command[0]} cannot be started: {problem.strerror}"}
-    try:
-        return dict(json.loads(done.stdout))
-    except ValueError:
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
-        hint = f"it may use {MEMORY >> 30} GiB of memory and {SECONDS:g} s"
-        return {"problem": f"the process that expands it ended with {how}", "hint": hint}
+        return {"problem": str(problem), "hint": hint}

@@ -1,19 +1,16 @@
 """Expands one xacro file in a process of its own, whose time and memory are bounded.
 
 An expression of a xacro file can ask for any amount of work (``${9**9**9}``), and nothing inside a process
-stops it. So :mod:`robokit.urdf.read.xacro` runs this file, which imports nothing of robokit and starts in a
-few hundredths of a second. It takes one JSON object on its standard input and writes one on its standard
-output: ``{"text": ...}``, ``{"missing": true}``, or ``{"problem": ...}`` with, where that is the reason, the
-``"argument"`` that has no value or the ``"package"`` that is not there.
+stops it. So :mod:`robokit.urdf.read.xacro` has this file, which imports nothing of robokit, answer in a child
+(:mod:`robokit.bounded`): ``{"text": ...}``, ``{"missing": True}``, or ``{"problem": ...}`` with, where that is
+the reason, the ``"argument"`` that has no value or the ``"package"`` that is not there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +23,11 @@ def package_folders(roots: Sequence[str], name: str) -> list[str]:
             folders[root] = None
         folders[os.path.join(root, name)] = None
     return list(folders)
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """The answer for one file; arguments as for :func:`expand`."""
+    return expand(**question)
 
 
 def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) -> dict[str, Any]:
@@ -125,29 +127,3 @@ def _find_packages(xacro: Any, roots: Sequence[str]) -> None:
         raise NoPackage(package)
 
     module._eval_find = module._eval_dict["find"] = find
-
-
-def bound(seconds: float, memory: int) -> None:
-    """No more processor time and memory than this, where the system has such limits."""
-    try:
-        import resource
-    except ImportError:  # Windows: the time is watched from outside
-        return
-    for limit, most in ((resource.RLIMIT_CPU, int(seconds) + 2), (resource.RLIMIT_AS, memory)):
-        with contextlib.suppress(ValueError, OSError):  # a limit of the user's own may be lower
-            resource.setrlimit(limit, (most, most))
-
-
-def main() -> None:
-    """One file: the question from standard input, the answer to standard output."""
-    question = json.load(sys.stdin)
-    sys.path[:] = question.pop("sys_path")
-    bound(question.pop("seconds"), question.pop("memory"))
-    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # what an expanding file prints is no answer
-    answers.write(json.dumps(expand(**question)))
-    answers.close()
-
-
-if __name__ == "__main__":
-    main()
