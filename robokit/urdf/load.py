@@ -15,7 +15,7 @@ from robokit.model.robot import Robot
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check
-from robokit.urdf.read.mesh_files import Resolver, folders
+from robokit.urdf.read.mesh_files import NoFiles, Resolver, folders
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
 from robokit.urdf.to_robot import build
@@ -107,6 +107,14 @@ def loads_urdf(
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
     return _robot(description, report, base, resolver, strict, mimic)
+
+
+def robot_of_text(text: str, base: str, mimic: str | None = None) -> Robot:
+    """:func:`loads_urdf` of a text from anywhere: no mesh or texture that it names is looked for."""
+    _check_base(base)
+    _check_mimic(mimic)
+    report = Report("<string>")
+    return _robot(parse_text(text, report), report, base, NoFiles(environ={}), False, mimic)
 
 
 @without_collector()

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from robokit.errors import MissingDependency, ModelError, one_line
-from robokit.sim.measuring import Measure
+from robokit.arguments import real_number
+from robokit.errors import MissingDependency, ModelError, UnknownName, one_line, shown
+from robokit.sim.measuring import Measure, measures
 
 WORDS = ("name", "reduce", "threshold", "unit", "link")
 
@@ -90,8 +91,21 @@ def measure_of_record(given: Any) -> str | OwnMeasure:
         LookupError, TypeError, ValueError: it is none.
     """
     if isinstance(given, str):
+        if given not in measures:
+            raise UnknownName("measure", given, measures, "(print(rk.measures) lists them)")
         return given
     if not isinstance(given, Mapping):
-        raise TypeError(f"measure {given!r}")
+        raise TypeError(f"measure {shown(given)}")
     about = {name: given[name] for name in WORDS}
-    return OwnMeasure(about, given["source"], base64.b64decode(given["code"], validate=True))
+    for name in WORDS:
+        x = about[name]
+        if name == "threshold":
+            good = x is None or real_number("threshold", x) is not None
+        else:
+            good = isinstance(x, str) or (name == "link" and x is None)
+        if not good:
+            raise TypeError(f"measures: {name!r} is {shown(x)}")
+    source, code = given["source"], given["code"]
+    if not (isinstance(source, str) and isinstance(code, str)):
+        raise TypeError(f"measures: source {shown(source)} and code {shown(code)}")
+    return OwnMeasure(about, source, base64.b64decode(code, validate=True))

@@ -6,24 +6,26 @@ import contextlib
 import errno
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
+from robokit.sweeps.recipes.chunk_rows import FAILURE
 from robokit.sweeps.running.arithmetic import check_same_bits
 from robokit.sweeps.running.chunk_files import (
-    CHUNKS,
+    Chunk,
     ChunkFile,
+    Damaged,
+    check_belongs,
     chunk_files,
-    damage,
-    disk_problem,
+    open_chunk,
     probe_name,
-    read_chunks,
+    put_away,
     remove_temporary,
-    write_whole,
 )
 from robokit.sweeps.running.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.running.chunk_task import Done, Place
@@ -34,6 +36,7 @@ from robokit.sweeps.running.clusters import (
     RunningScheduler,
     processors,
 )
+from robokit.sweeps.running.folder_files import CHUNKS, disk_problem, write_whole
 from robokit.sweeps.running.sweep_json import (
     SweepJson,
     another_sweep,
@@ -137,18 +140,20 @@ class _Run:
         self.memory = 0
         self.progress: SweepProgress
         self._kept: list[ChunkFile] = []
+        self._wrong: list[tuple[ChunkFile, str]] = []
 
     def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
         """Compute what is missing."""
-        missing, redone, there, failures = self._look_through()
+        missing, there, failures = self._look_through()
         self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
-        for line in redone:
-            seen.say(f"robokit: {line}")
         reader = type(self.recipe).from_json
         chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
         try:
             if missing and self._kept:
                 check_same_bits(self.recipe, self.folder, self.given.recipe, self._kept[0])
+            redone = self._make_room()
+            for line in redone:
+                seen.say(f"robokit: {line}")
             if missing:
                 self._compute(chunks, scheduler, workers)
         except KeyboardInterrupt:
@@ -167,31 +172,49 @@ class _Run:
             self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
 
-    def _look_through(self) -> tuple[list[tuple[int, int]], list[str], int, int]:
-        """The chunks that are missing, what was wrong with others, the rows and failures that are there."""
-        wrong: list[str] = []
-        kept = self._kept
-        ends = dict(self.given.chunks())
-        files: dict[int, list[ChunkFile]] = {}
+    def _look_through(self) -> tuple[list[tuple[int, int]], int, int]:
+        """The chunks that are missing, the rows and failures that are there; nothing is changed.
+
+        Raises:
+            RobokitError: a sound chunk contradicts sweep.json.
+        """
+        sound: dict[int, list[Chunk]] = {}
+        for file in chunk_files(self.folder):
+            try:
+                chunk = open_chunk(file, self.given.layout, [FAILURE], self._hash_of)
+            except Damaged as error:
+                self._wrong.append((file, str(error)))
+                continue
+            check_belongs(chunk, self.folder, self.given)
+            sound.setdefault(file.first, []).append(chunk)
+        often = Counter(file.first for file in chunk_files(self.folder))
+        rows = failures = 0
+        for first, (chunk, *others) in sound.items():
+            if often[first] > 1:
+                why = "is there more than once, with other content"
+                self._wrong += [(each.file, why) for each in (chunk, *others)]
+                continue
+            self._kept.append(chunk.file)
+            rows += chunk.rows
+            if FAILURE in chunk.table.column_names:
+                failures += chunk.rows - chunk.table[FAILURE].null_count
+        there = {file.first for file in self._kept}
+        return [each for each in self.given.chunks() if each[0] not in there], rows, failures
+
+    def _make_room(self) -> list[str]:
+        """Remove what is damaged, and what killed processes left; returns what was, as lines of text."""
         try:
             remove_temporary(self.folder)
-            for file in chunk_files(self.folder):
-                files.setdefault(file.first, []).append(file)
-            for first, same in files.items():
-                problem = "is there more than once, with other content" if len(same) > 1 else None
-                n = ends.get(first, first) - first
-                problem = problem or damage(same[0], n, self.given.recipe, self.recipe.hash)
-                if problem is None:
-                    kept.append(same[0])
-                    continue
-                wrong.append(f"{same[0].path.name} {problem}: its rows are computed again")
-                for file in same:
-                    file.path.unlink(missing_ok=True)
+            return [
+                f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
+                for file, why in self._wrong
+            ]
         except OSError as error:
             raise RobokitError(disk_problem(self.folder, error)) from error
-        there = {file.first for file in kept}
-        missing = [each for each in self.given.chunks() if each[0] not in there]
-        return missing, wrong, sum(ends[first] - first for first in there), _failed_rows(self.folder, kept)
+
+    def _hash_of(self, text: str) -> str:
+        """The hash of a recipe by its text."""
+        return str(type(self.recipe).from_json(text).hash)
 
     def _compute(self, chunks: ChunkQueue, scheduler: str | None, workers: int | None) -> None:
         if scheduler is None and (workers == 0 or (workers is None and len(chunks) == 1)):
@@ -242,12 +265,3 @@ def _failures(failed: dict[tuple[int, int], str]) -> str:
     (first, last), why = min(failed.items())
     more = f" (and those of {len(failed) - 1} more chunks)" if len(failed) > 1 else ""
     return f"rows {first} to {last - 1} could not be computed{more}: {why}"
-
-
-def _failed_rows(folder: Path, files: Iterable[ChunkFile]) -> int:
-    """Rows that failed, of chunks that are there."""
-    found = 0
-    for table in read_chunks(folder, only=list(files)):
-        if "failure" in table.schema.names:
-            found += table.num_rows - table["failure"].null_count
-    return found

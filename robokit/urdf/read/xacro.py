@@ -104,7 +104,7 @@ def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str
         "args": args,
         "roots": resolver.roots,
         "longest": MAX_BYTES,
-        "sys_path": list(map(str, sys.path)),
+        "sys_path": [str(folder) for folder in sys.path if folder],  # "" is the current folder
         "seconds": SECONDS,
         "memory": MEMORY,
     }
