@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import pickle
+import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from robokit.arguments import real_number
+from robokit.dynamics.function_objects import Function
 from robokit.errors import MissingDependency, ModelError, UnknownName, one_line, shown
 from robokit.sim.measuring import Measure, measures
 
@@ -43,13 +48,9 @@ class OwnMeasure:
             ModelError: the function cannot be sent to other processes.
         """
         try:
-            import cloudpickle
-        except ImportError as error:
-            raise MissingDependency(
-                "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
-            ) from error
-        try:
-            code = cloudpickle.dumps(given.function)
+            code = _pickled(given.function)
+        except MissingDependency:
+            raise
         except Exception as error:  # whatever the function refers to
             raise ModelError(
                 f"measure {given.name!r}: its function cannot be sent to other processes: "
@@ -77,6 +78,51 @@ class OwnMeasure:
     def record(self) -> dict[str, Any]:
         """All of it, for JSON."""
         return {**self.about, "source": self.source, "code": base64.b64encode(self.code).decode("ascii")}
+
+
+def _pickled(function: Function) -> bytes:
+    """A function with the text of the user's own modules that it needs: other processes do not find these."""
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise MissingDependency(
+            "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
+        ) from error
+
+    own = [module for module in list(sys.modules.values()) if _is_own(module)]
+    names = {module.__name__ for module in own}
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
+        def reducer_override(self, given: Any) -> Any:
+            if isinstance(given, Function) and given.__module__ in names and not given._made_by:
+                return object.__reduce_ex__(given, pickle.DEFAULT_PROTOCOL)
+            return super().reducer_override(given)
+
+    before = cloudpickle.list_registry_pickle_by_value()
+    mine = [module for module in own if module.__name__ not in before]
+    found = io.BytesIO()
+    try:
+        for module in mine:
+            cloudpickle.register_pickle_by_value(module)
+        Pickler(found).dump(function)
+    finally:
+        for module in mine:
+            cloudpickle.unregister_pickle_by_value(module)
+    return found.getvalue()
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module lies in the current folder or beside the program, and is not installed there."""
+    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "__main__")
+    if not isinstance(file, str) or name == "__main__" or name.partition(".")[0] == "robokit":
+        return False
+    beside = getattr(sys.modules["__main__"], "__file__", None)
+    roots = [Path.cwd(), *([Path(beside).resolve().parent] if beside else [])]
+    place = Path(file).resolve()
+    installed = {"site-packages", "dist-packages"}
+    if installed.intersection(place.parts) or place.is_relative_to(sysconfig.get_path("stdlib")):
+        return False
+    return any(place.is_relative_to(root) for root in roots)
 
 
 def measure_record(given: str | OwnMeasure) -> Any:
