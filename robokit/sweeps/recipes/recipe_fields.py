@@ -69,6 +69,7 @@ class RecipeFields:
         del given["versions"]
         for robot in given["robots"].values():
             del robot["source"]
+            robot.pop("looks", None)
         for measure in given["measures"]:
             if not isinstance(measure, str) and measure["source"]:
                 del measure["code"]

@@ -7,7 +7,6 @@ where the recipe was made, and are put into the robot that is made of the text.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 
 from robokit.arguments import real_number
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
-from robokit.model.geometry import Mesh, Placement
+from robokit.model.geometry import Placement
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
@@ -29,6 +28,7 @@ from robokit.sim.record.saved_robot import joint_numbers, record
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
+from robokit.sweeps.recipes.shown_files import Looks, mesh_hashes, with_copies
 from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
@@ -67,6 +67,7 @@ class RobotRecord:
     meshes: dict[str, str]
     pairs: CollisionPairs | None = None
     actuators: tuple[Actuator, ...] = ()
+    looks: Looks = Looks({}, {})  # noqa: RUF009 (nothing of it changes)
 
     @classmethod
     def of(
@@ -114,7 +115,7 @@ class RobotRecord:
         pairs, _ = acting_pairs(robot, apart, ground)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
-        return cls(words, found, points, shares, _mesh_hashes(robot), pairs, tuple(actuators))
+        return cls(words, found, points, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
 
     @property
     def name(self) -> str:
@@ -154,21 +155,8 @@ class RobotRecord:
         return robot
 
     def shown(self) -> Robot:
-        """The same robot with its visual shapes, for pages: from the file it came from, if that is there."""
-        robot = self.robot
-        try:
-            from robokit.urdf import load_urdf
-
-            found = load_urdf(Path(self.about["source"]), base=robot.base, mimic=self.about["mimic"])
-        except (RobokitError, OSError):
-            return robot
-        if found.link_names != robot.link_names or _mesh_hashes(found) != self.meshes:
-            return robot
-        links = tuple(
-            replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
-            for mine, theirs in zip(robot.links, found.links, strict=True)
-        )
-        return replace(robot, links=links)
+        """The same robot with its meshes, for pages: copies of those that are as they were."""
+        return with_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
 
     def to_record(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -182,6 +170,8 @@ class RobotRecord:
         }
         if self.actuators:
             found["actuators"] = [record_of_actuator(one) for one in self.actuators]
+        if self.looks.pictures or self.looks.named:
+            found["looks"] = {"pictures": self.looks.pictures, "named": self.looks.named}
         return found
 
     @classmethod
@@ -208,6 +198,7 @@ class RobotRecord:
             {str(name): str(x) for name, x in given["meshes"].items()},
             None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
             tuple(actuator_of_record(one) for one in given.get("actuators", ())),
+            _looks(given.get("looks", {"pictures": {}, "named": {}})),
         )
 
 
@@ -222,6 +213,11 @@ def _check_words(about: Mapping[str, Any]) -> None:
             good = isinstance(x, str) or (name == "mimic" and x is None)
         if not good:
             raise TypeError(f"{name!r} of a robot is {shown(x)}")
+
+
+def _looks(given: Mapping[str, Any]) -> Looks:
+    named = {str(name): {str(k): str(x) for k, x in files.items()} for name, files in given["named"].items()}
+    return Looks({str(name): str(x) for name, x in given["pictures"].items()}, named)
 
 
 def _share(link: str, x: np.ndarray) -> np.ndarray:
@@ -271,17 +267,3 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
         )
         robot = replace(robot, links=placed)
     return robot
-
-
-def _mesh_hashes(robot: Robot) -> dict[str, str]:
-    """SHA-256 of the files of all meshes that are there, by name."""
-    found: dict[str, str] = {}
-    for link in robot.links:
-        for shape in (*link.visuals, *link.collisions):
-            mesh = shape.geometry
-            if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in found:
-                try:
-                    found[mesh.filename] = hashlib.sha256(Path(mesh.path).read_bytes()).hexdigest()
-                except OSError:
-                    continue
-    return dict(sorted(found.items()))
