@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from robokit.cli.output_files import replacing, writable
 from robokit.cli.plumbing import INTERRUPTED, counted, file_stem, load, open_page, say, tell
 from robokit.cli.sweep_values import OPTIONS, parameters, servos
 from robokit.errors import RobokitError
+from robokit.written_files import shell_word
 
 
 def add_sweep(
@@ -202,7 +202,7 @@ def _summary(found: Any) -> list[str]:
             row = each["row"]
             force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
             lines.append(f"  hardest       {force}, in row {row}")
-    lines.append(f"  see a row     robokit replay {shlex.quote(str(found.folder))} {row}")
+    lines.append(f"  see a row     robokit replay {shell_word(found.folder)} {row}")
     return lines
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from robokit.sweeps.running.chunk_files import chunk_files, read_chunks
 from robokit.sweeps.running.folder_files import disk_problem
 from robokit.sweeps.running.run_sweep import run_sweep
 from robokit.sweeps.running.sweep_json import NAME, SweepJson, read_sweep_json
+from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow
@@ -281,7 +281,7 @@ def save_trajectories(sweep: Sweep) -> None:
     """
     if sweep.folder is None:
         return
-    go_on = f"all rows are kept; go on with: robokit sweep --resume {shlex.quote(str(sweep.folder))}"
+    go_on = f"all rows are kept; go on with: robokit sweep --resume {shell_word(sweep.folder)}"
     for row in sweep.recipe.trajectories:
         path = sweep.folder / "trajectories" / f"{row}.npz"
         if path.exists():

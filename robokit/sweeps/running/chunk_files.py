@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +33,7 @@ from robokit.sweeps.running.chunk_content import (
 )
 from robokit.sweeps.running.folder_files import CHUNKS, regular_bytes
 from robokit.sweeps.running.sweep_json import NAME, SEALED, SweepJson, difference, read_sweep_json
+from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow
@@ -256,7 +256,7 @@ def read_chunks(
                 raise Damaged("has other columns than the chunks before it")
         except Damaged as error:
             raise RobokitError(
-                f"{file.path} is damaged: it {error}; robokit sweep --resume {shlex.quote(str(folder))} "
+                f"{file.path} is damaged: it {error}; robokit sweep --resume {shell_word(folder)} "
                 "computes its rows again"
             ) from error
         check_belongs(chunk, folder, given)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,6 +45,7 @@ from robokit.sweeps.running.sweep_json import (
     read_sweep_json,
 )
 from robokit.sweeps.running.sweep_progress import SweepProgress
+from robokit.written_files import shell_word
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class _Run:
         there, total = self.progress.rows, self.given.count
         return (
             f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume "
-            f"{shlex.quote(str(self.folder))}"
+            f"{shell_word(self.folder)}"
         )
 
 

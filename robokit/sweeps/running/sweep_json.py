@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from robokit.arguments import whole_number
 from robokit.errors import RobokitError, ShapeError, one_line, shown
 from robokit.sweeps.recipes.recipe_fields import MOST_ROWS
 from robokit.sweeps.running.folder_files import CHUNKS, disk_problem, regular_bytes, write_whole
+from robokit.written_files import shell_word
 
 FORMAT = 2
 """Number of the folder's layout, raised when an older robokit could not read it or would change it."""
@@ -150,7 +150,7 @@ def begin(folder: Path, given: SweepJson) -> None:
         if (folder / NAME).exists():
             raise RobokitError(
                 f"out: {folder} holds a sweep already; go on with it by resume=True (robokit sweep --resume "
-                f"{shlex.quote(str(folder))}), or give another folder"
+                f"{shell_word(folder)}), or give another folder"
             )
         others = [path.name for path in folder.iterdir()] if folder.exists() else []
         foreign = [name for name in others if name != CHUNKS and not name.startswith(".sweep.")]
