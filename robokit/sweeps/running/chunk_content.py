@@ -99,6 +99,13 @@ def is_sealed(content: bytes, name: str) -> bool:
     return at >= SEAL and content[at - SEAL : at] == _seal(name, content[: at - SEAL], content[at:])
 
 
+def recipe_of(content: bytes) -> str:
+    """The text of the recipe in the bytes of a chunk's file."""
+    pa = arrow()
+    found = pa.parquet.read_metadata(pa.BufferReader(content)).metadata
+    return str(found[RECIPE_KEY].decode())
+
+
 def _footer(content: bytes) -> int:
     """Where the footer begins: the last 8 bytes are its length and a mark."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")

@@ -14,6 +14,7 @@ from typing import Any
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, ShapeError, one_line, shown
 from robokit.sweeps.recipes.recipe_fields import MOST_ROWS
+from robokit.sweeps.running.chunk_content import is_sealed, recipe_of
 from robokit.sweeps.running.folder_files import CHUNKS, disk_problem, regular_bytes, write_whole
 from robokit.written_files import shell_word
 
@@ -116,8 +117,8 @@ def read_sweep_json(folder: Path) -> SweepJson:
     given = SweepJson(json.dumps(recipe, separators=(",", ":")), chunk, count, layout)
     if layout >= SEALED and found.get("sha256") != given.hash:
         raise RobokitError(
-            f"{path} is not as it was written: its 'sha256' is {shown(found.get('sha256'))}, that of its "
-            f"content {given.hash}; {_CHANGED}"
+            f"{path} is not as it was written: its content does not have its 'sha256'"
+            f"{_changed(folder, given)}; {_CHANGED}"
         )
     return given
 
@@ -126,6 +127,19 @@ _CHANGED = (
     f"put the {NAME} back that was there; nothing was changed (each file of {CHUNKS}/ has the recipe in its "
     "metadata, too)"
 )
+
+
+def _changed(folder: Path, given: SweepJson) -> str:
+    """In what sweep.json differs from the recipe that a chunk has, in words; "" where there is none."""
+    with contextlib.suppress(OSError, MemoryError):
+        for path in sorted((folder / CHUNKS).glob("*.parquet")):
+            content = regular_bytes(path)
+            if is_sealed(content, path.name):
+                recipe = recipe_of(content)
+                if recipe == given.recipe:
+                    return " (its recipe is that of the chunks)"
+                return f": beside the recipe of {CHUNKS}/{path.name}, {difference(given.recipe, recipe)}"
+    return ""
 
 
 def _no_sweep(path: Path, why: str) -> RobokitError:
@@ -174,11 +188,15 @@ def another_sweep(folder: Path, found: SweepJson, given: SweepJson) -> RobokitEr
 
 def difference(text: str, other: str) -> str:
     """In what a recipe differs from another one, in words: "'seed' is 3, not 4"."""
-    theirs, ours = json.loads(text), json.loads(other)
-    keys = dict.fromkeys([*theirs, *ours])
-    differ = [key for key in keys if json.dumps(theirs.get(key)) != json.dumps(ours.get(key))]
-    key = next((key for key in differ if key != "versions"), "versions")
-    return f"{key!r} is {shown(theirs.get(key), 60)}, not {shown(ours.get(key), 60)}"
+    theirs, ours, path = json.loads(text), json.loads(other), list[str]()
+    while isinstance(theirs, dict) and isinstance(ours, dict):
+        keys = dict.fromkeys([*theirs, *ours])
+        differ = [key for key in keys if json.dumps(theirs.get(key)) != json.dumps(ours.get(key))]
+        if not differ:
+            break
+        path.append(next((key for key in differ if key != "versions"), differ[0]))
+        theirs, ours = theirs.get(path[-1]), ours.get(path[-1])
+    return f"{'/'.join(path)!r} is {shown(theirs, 60)}, not {shown(ours, 60)}"
 
 
 @contextlib.contextmanager
