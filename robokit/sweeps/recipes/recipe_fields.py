@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -16,7 +16,7 @@ import numpy as np
 from robokit.arguments import real_number, whole_number
 from robokit.disk_cache import source_digest
 from robokit.engine.target import cpu
-from robokit.errors import ModelError, ShapeError, shown
+from robokit.errors import ModelError, RobokitError, ShapeError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.saved_ground import HEIGHTS, record_ground, restored_ground
@@ -36,6 +36,15 @@ MOST_ROWS = 2**32
 
 MOST_STEPS = 1e8
 """Of a row."""
+
+SECTIONS: dict[str, type] = {
+    **dict.fromkeys(("robots", "parameters", "dt", "standing", "options", "versions"), dict),
+    **dict.fromkeys(("measures", "trajectories"), list),
+}
+"""Parts of a recipe's JSON, and what they are."""
+
+PARSED = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
+"""What a record that makes no sense may raise."""
 
 OPTIONS = ("integrator", "joint_damping")
 """What else the runs may be given."""
@@ -138,23 +147,26 @@ class RecipeFields:
             )
         try:
             return cls(**_read(given))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ModelError(f"this is no whole recipe of a sweep: {error}") from error
+        except PARSED as error:
+            raise ModelError(f"this is no whole recipe of a sweep: {_words(error)}") from error
 
 
 def _read(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a recipe from its JSON, each checked."""
+    for name, kind in SECTIONS.items():
+        _check_kind(name, given[name], kind)
     ground = given["ground"]
     if ground is not None:
+        _check_kind("ground", ground, dict)
         about = {name: x for name, x in ground.items() if name != HEIGHTS}
         heights = ground.get(HEIGHTS)
         ground = restored_ground(about, None if heights is None else array_of_record(heights))
     count = whole_number("count", given["count"], 1, MOST_ROWS)
     duration = real_number("duration", given["duration"], above=0.0)
-    robots = {name: RobotRecord.from_record(x) for name, x in given["robots"].items()}
+    robots = _each("robots", given["robots"], RobotRecord.from_record)
     if not robots:
         raise ShapeError("robots: expected at least one, got none")
-    parameters = {name: from_record(x) for name, x in given["parameters"].items()}
+    parameters = _each("parameters", given["parameters"], from_record)
     for name, values in parameters.items():
         check_kind(name, values)
     dt = {name: real_number("dt", given["dt"][name], above=0.0) for name in robots}
@@ -181,6 +193,30 @@ def _read(given: Mapping[str, Any]) -> dict[str, Any]:
             raise ShapeError(f"{name}: expected those of {', '.join(robots)}, got {shown(list(given[name]))}")
     assert list(read) == [field.name for field in fields(RecipeFields)]
     return read
+
+
+def _check_kind(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        what = "an object" if kind is dict else "a list"
+        raise TypeError(f"{name}: expected {what}, got {shown(value)}")
+
+
+def _each(name: str, given: Mapping[str, Any], made: Callable[[Any], Any]) -> dict[str, Any]:
+    """What is made of each entry; an error names it."""
+    found = {}
+    for key, x in given.items():
+        where = f"{name}[{key!r}]"
+        _check_kind(where, x, dict)
+        try:
+            found[key] = made(x)
+        except PARSED as error:
+            raise ValueError(f"{where}: {_words(error)}") from error
+    return found
+
+
+def _words(error: Exception) -> str:
+    missing = isinstance(error, KeyError) and not isinstance(error, RobokitError)
+    return one_line(f"{error} is missing" if missing else str(error), 200)
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -40,7 +40,8 @@ class Looks:
     @classmethod
     def of(cls, robot: Robot) -> Looks:
         """Those of the files that are there."""
-        pictures, named = {}, {}
+        pictures: dict[str, str] = {}
+        named: dict[str, dict[str, str]] = {}
         for shape in _shapes(robot):
             mesh = shape.geometry
             if shape.texture and shape.texture_filename:
