@@ -148,6 +148,39 @@ def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_p
     assert {name: x for name, x in left.items() if name not in aside} == contents(undisturbed)
 
 
+def test_chunks_that_are_gone_altogether_are_computed_again(undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed, tmp_path / "gone")
+    shutil.rmtree(folder / "chunks")
+    assert list(chunk_files.read_chunks(folder)) == []
+    assert run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).computed == 45
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_chunks_that_have_changed_places(undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed, tmp_path / "swapped")
+    one, other = (file.path for file in chunk_files.chunk_files(folder)[1:3])
+    one.rename(folder / "aside"), other.rename(one), (folder / "aside").rename(other)
+    with pytest.raises(RobokitError, match=f"{one.name} is damaged: it has other bytes .*, or another name"):
+        list(chunk_files.read_chunks(folder))
+    assert len(run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).redone) == 2
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_path, monkeypatch):
+    """The damaged chunk, too, stays until it is certain that its rows can be computed again."""
+
+    def refused(*_):
+        raise RobokitError("other arithmetic")
+
+    folder = shutil.copytree(undisturbed, tmp_path / "other")
+    truncated(chunk_files.chunk_files(folder)[2].path)
+    left = contents(folder)
+    monkeypatch.setattr("robokit.sweeps.running.run_sweep.check_same_bits", refused)
+    with pytest.raises(RobokitError, match="other arithmetic"):
+        run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
+    assert contents(folder) == left
+
+
 @pytest.mark.slow
 def test_every_bit_of_a_chunk_matters(undisturbed, tmp_path):
     folder, rng = shutil.copytree(undisturbed, tmp_path / "flipped"), random.Random(34)

@@ -103,6 +103,8 @@ def chunk_files(folder: Path) -> list[ChunkFile]:
                 if match:
                     found.append(ChunkFile(int(match[1]), Path(entry.path), match[2]))
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and folder.is_dir():
+            return []  # all of them are missing
         raise RobokitError(f"cannot read {folder / CHUNKS}: {error.strerror or error}") from error
     return sorted(found)
 

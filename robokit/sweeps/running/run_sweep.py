@@ -204,6 +204,7 @@ class _Run:
     def _make_room(self) -> list[str]:
         """Remove what is damaged, and what killed processes left; returns what was, as lines of text."""
         try:
+            (self.folder / CHUNKS).mkdir(exist_ok=True)
             remove_temporary(self.folder)
             return [
                 f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
