@@ -422,6 +422,19 @@ def test_a_recipe_that_makes_no_sense_is_refused_by_name(swings):
             rk.Recipe.from_json(json.dumps(json.loads(given.recipe) | {field: value}))
 
 
+def test_a_sweep_of_very_many_chunks_begins_at_once(tmp_path):
+    """They are not listed beforehand: 2^32 of them would take all memory."""
+    with within(30), pytest.raises(RobokitError, match=r"rows 0 to 0 could not .*: row 0 cannot be"):
+        run_sweep(EveryRow(2**32), tmp_path / "sweep", chunk=1, workers=0)
+
+
+class EveryRow(FakeRecipe):
+    """Rows of which none can be computed."""
+
+    def compute(self, first, last):
+        raise RobokitError(f"row {first} cannot be")
+
+
 @posix
 def test_pipes_do_not_hold_anybody_up(swings, tmp_path):
     folder = shutil.copytree(swings, tmp_path / "swings")

@@ -147,7 +147,9 @@ class _Run:
         missing, there, failures = self._look_through()
         self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
         reader = type(self.recipe).from_json
-        chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
+        chunks = ChunkQueue(
+            self._missing(), missing, self.given.recipe, reader, self.place, self._keep, seen.wait
+        )
         try:
             if missing and self._kept:
                 check_same_bits(self.recipe, self.folder, self.given.recipe, self._kept[0])
@@ -172,8 +174,8 @@ class _Run:
             self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
 
-    def _look_through(self) -> tuple[list[tuple[int, int]], int, int]:
-        """The chunks that are missing, the rows and failures that are there; nothing is changed.
+    def _look_through(self) -> tuple[int, int, int]:
+        """How many chunks are missing, the rows and failures that are there; nothing is changed.
 
         Raises:
             RobokitError: a sound chunk contradicts sweep.json.
@@ -198,8 +200,11 @@ class _Run:
             rows += chunk.rows
             if FAILURE in chunk.table.column_names:
                 failures += chunk.rows - chunk.table[FAILURE].null_count
+        return -(-self.given.count // self.given.chunk) - len(self._kept), rows, failures
+
+    def _missing(self) -> Iterator[tuple[int, int]]:
         there = {file.first for file in self._kept}
-        return [each for each in self.given.chunks() if each[0] not in there], rows, failures
+        return (each for each in self.given.chunks() if each[0] not in there)
 
     def _make_room(self) -> list[str]:
         """Remove what is damaged, and what killed processes left; returns what was, as lines of text."""
@@ -218,7 +223,7 @@ class _Run:
         return str(type(self.recipe).from_json(text).hash)
 
     def _compute(self, chunks: ChunkQueue, scheduler: str | None, workers: int | None) -> None:
-        if scheduler is None and (workers == 0 or (workers is None and len(chunks) == 1)):
+        if scheduler is None and (workers == 0 or (workers is None and chunks.number == 1)):
             chunks.compute_here()
             return
         with self._writing():
@@ -226,7 +231,7 @@ class _Run:
         self.progress.wait("starting")
         cluster: Cluster
         if scheduler is None:
-            cluster = LocalProcesses(min(workers or processors(), len(chunks)), self.progress.wanted)
+            cluster = LocalProcesses(min(workers or processors(), chunks.number), self.progress.wanted)
         else:
             cluster = RunningScheduler(scheduler)
         try:

@@ -43,9 +43,9 @@ class SweepJson:
     count: int
     layout: int = FORMAT
 
-    def chunks(self) -> list[tuple[int, int]]:
-        """Of each chunk the first row and the row after its last."""
-        return [(k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk)]
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Of each chunk the first row and the row after its last, one after the other: there may be many."""
+        return ((k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk))
 
     def rows_from(self, first: int) -> int:
         """The rows of the chunk that begins with this row; 0 where none does."""
