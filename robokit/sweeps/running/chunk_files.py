@@ -6,8 +6,8 @@ brought to the disk (fsync) and renamed. So a name without damage stands for row
 killed at what moment, and two workers that compute the same rows write the same file.
 
 Whoever reads a chunk checks every byte of it first (chunk_content.is_sealed), and that it belongs to what
-sweep.json says. A chunk that is damaged is computed again by the run that goes on. A chunk that is sound and
-contradicts sweep.json stays where it is: one of the two is wrong, and nobody can tell which.
+sweep.json says. A chunk that is damaged is computed again by the run that goes on. Where all sound chunks
+contradict sweep.json, nothing is changed: one of the two is wrong, and nobody can tell which.
 
 Everything else in ``chunks/`` is what killed processes left: temporary files, whose names begin with a dot.
 """
@@ -120,23 +120,27 @@ def remove_temporary(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def put_away(file: ChunkFile, folder: Path) -> str:
+def put_away(file: ChunkFile, folder: Path, keep: bool = False) -> str:
     """Make room for a chunk that is to be computed again.
 
-    A folder that has come in its place is moved beside ``chunks/``: what is in it is none of the sweep's.
+    Args:
+        file: that is in its place.
+        folder: of the sweep.
+        keep: move it beside ``chunks/`` in place of removing it; a folder is moved in any case, for what is
+            in it is none of the sweep's.
 
     Returns:
-        where a folder was moved to, in words; "" otherwise.
+        where it was moved to, in words; "" otherwise.
 
     Raises:
         OSError: it cannot be removed.
     """
-    if file.path.is_symlink() or not file.path.is_dir():
+    if not keep and (file.path.is_symlink() or not file.path.is_dir()):
         file.path.unlink(missing_ok=True)
         return ""
     aside = folder / f"{file.path.name}.{os.urandom(4).hex()}"
     file.path.rename(aside)
-    return f", after it was moved to {aside.name}"
+    return f"; it was moved to {aside.name}"
 
 
 def probe_name() -> str:

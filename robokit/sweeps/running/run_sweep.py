@@ -41,6 +41,7 @@ from robokit.sweeps.running.sweep_json import (
     another_sweep,
     begin,
     canonical,
+    difference,
     held,
     read_sweep_json,
 )
@@ -58,7 +59,7 @@ class RunSummary:
         failures: rows that failed, of all.
         seconds: of this run [s].
         memory: largest memory of a worker [bytes], 0 where none says.
-        redone: chunks that were there and damaged, as lines of text.
+        redone: chunks that were there and damaged or of another sweep, as lines of text.
     """
 
     rows: int
@@ -141,6 +142,7 @@ class _Run:
         self.progress: SweepProgress
         self._kept: list[ChunkFile] = []
         self._wrong: list[tuple[ChunkFile, str]] = []
+        self._foreign: list[Chunk] = []
 
     def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
         """Compute what is missing."""
@@ -178,23 +180,23 @@ class _Run:
         """How many chunks are missing, the rows and failures that are there; nothing is changed.
 
         Raises:
-            RobokitError: a sound chunk contradicts sweep.json.
+            RobokitError: sweep.json contradicts all sound chunks, or a chunk of its own recipe.
         """
-        sound: dict[int, list[Chunk]] = {}
+        chunks: list[Chunk] = []
         for file in chunk_files(self.folder):
             try:
-                chunk = open_chunk(file, self.given.layout, [FAILURE], self._hash_of)
+                chunks.append(open_chunk(file, self.given.layout, [FAILURE], self._hash_of))
             except Damaged as error:
                 self._wrong.append((file, str(error)))
-                continue
+        own = [chunk for chunk in chunks if chunk.recipe == self.given.recipe]
+        for chunk in own or chunks:
             check_belongs(chunk, self.folder, self.given)
-            sound.setdefault(file.first, []).append(chunk)
-        often = Counter(file.first for file in chunk_files(self.folder))
+        self._foreign = [chunk for chunk in chunks if chunk.recipe != self.given.recipe]
+        often = Counter(file.first for file in [*(chunk.file for chunk in own), *(x for x, _ in self._wrong)])
         rows = failures = 0
-        for first, (chunk, *others) in sound.items():
-            if often[first] > 1:
-                why = "is there more than once, with other content"
-                self._wrong += [(each.file, why) for each in (chunk, *others)]
+        for chunk in own:
+            if often[chunk.file.first] > 1:
+                self._wrong.append((chunk.file, "is there more than once, with other content"))
                 continue
             self._kept.append(chunk.file)
             rows += chunk.rows
@@ -207,14 +209,24 @@ class _Run:
         return (each for each in self.given.chunks() if each[0] not in there)
 
     def _make_room(self) -> list[str]:
-        """Remove what is damaged, and what killed processes left; returns what was, as lines of text."""
+        """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
+
+        Returns:
+            what was damaged or of another sweep, as lines of text.
+        """
+        lines = []
         try:
             (self.folder / CHUNKS).mkdir(exist_ok=True)
             remove_temporary(self.folder)
-            return [
-                f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
-                for file, why in self._wrong
-            ]
+            for file, why in self._wrong:
+                lines.append(
+                    f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
+                )
+            for chunk in self._foreign:
+                differs = difference(chunk.recipe, self.given.recipe)
+                moved = put_away(chunk.file, self.folder, keep=True)
+                lines.append(f"{chunk.file.path.name} is of another sweep, whose {differs}{moved}")
+            return lines
         except OSError as error:
             raise RobokitError(disk_problem(self.folder, error)) from error
 
