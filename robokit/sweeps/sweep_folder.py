@@ -145,7 +145,7 @@ class Sweep:
                 found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
         if recorded is not None and recorded[FAILURE] is None:
             again = int(state_hash(found.q[-1], found.v[-1]))
-            found.summary["same_bits"] = again == recorded[HASH]
+            found.summary["same_bits"] = again == recorded.get(HASH)
             if not found.summary["same_bits"]:
                 warnings.warn(
                     f"row {row} does not repeat to the bit: the sweep was computed by robokit "

@@ -19,7 +19,7 @@ from fake_recipe import FakeRecipe
 import robokit as rk
 from robokit.errors import RobokitError
 from robokit.sweeps.running import chunk_files
-from robokit.sweeps.running.chunk_content import SEAL, content_hash, is_sealed, sealed
+from robokit.sweeps.running.chunk_content import SEAL, content_hash, is_sealed, parquet_bytes, sealed
 from robokit.sweeps.running.folder_files import write_whole
 from robokit.sweeps.running.run_sweep import run_sweep
 from robokit.sweeps.running.sweep_json import SweepJson, read_sweep_json
@@ -150,6 +150,22 @@ def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_p
     aside = [name for name in left if name.endswith("letter.txt")]
     assert len(aside) == (damage is a_folder)  # what was in a folder is kept beside the chunks
     assert {name: x for name, x in left.items() if name not in aside} == contents(undisturbed)
+
+
+def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed, tmp_path / "sealed")
+    path = chunk_files.chunk_files(folder)[2].path
+    recipe = read_sweep_json(folder).recipe
+    table = parquet.read_table(path)
+    for other in (
+        table.drop_columns(["row"]),
+        table.drop_columns(["height"]),
+        table.set_column(0, "row", table["height"]),
+        table.set_column(3, "failure", table["height"]),
+    ):
+        path.write_bytes(sealed(parquet_bytes(other, recipe), path.name))
+        with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
+            list(chunk_files.read_chunks(folder))
 
 
 def test_chunks_that_are_gone_altogether_are_computed_again(undisturbed, tmp_path):

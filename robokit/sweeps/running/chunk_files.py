@@ -179,6 +179,9 @@ def open_chunk(
             raise Damaged(_without_seal(content))
         opened = pa.parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         recipe = (opened.metadata.metadata or {})[RECIPE_KEY].decode()
+        kinds = [opened.schema_arrow.field(name).type for name in ("row", "failure")]
+        if kinds != [pa.int64(), pa.string()]:
+            raise Damaged("has other columns than a sweep")
         table = as_computed(opened.read(columns=columns if sealed else None))
         if not sealed:
             _check_values(file, table, hash_of(recipe))
@@ -202,7 +205,7 @@ def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
     """Whether a chunk without a seal holds what its name says."""
     if content_hash(table, recipe_hash) != file.hash:
         raise Damaged("does not have the content that its name says")
-    if "row" in table.column_names and table.num_rows and table["row"][0].as_py() != file.first:
+    if table.num_rows and table["row"][0].as_py() != file.first:
         raise Damaged(f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on")
 
 

@@ -200,8 +200,7 @@ class _Run:
                 continue
             self._kept.append(chunk.file)
             rows += chunk.rows
-            if FAILURE in chunk.table.column_names:
-                failures += chunk.rows - chunk.table[FAILURE].null_count
+            failures += chunk.rows - chunk.table[FAILURE].null_count
         return -(-self.given.count // self.given.chunk) - len(self._kept), rows, failures
 
     def _missing(self) -> Iterator[tuple[int, int]]:
