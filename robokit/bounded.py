@@ -138,7 +138,7 @@ class Child:
         self._sys_path = list(sys.path)
         start = {
             "file": self.file,
-            "sys_path": list(map(str, self._sys_path)),
+            "sys_path": [str(folder) for folder in self._sys_path if folder],  # "" is the current folder
             "seconds": self.seconds,
             "memory": self.memory,
         }

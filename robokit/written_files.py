@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,17 @@ def output_path(name: str, value: Any, suffix: str = "") -> Path:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise WriteError(f"{name}: cannot write {str(path)!r}: permission denied", path, errno.EACCES)
     return path
+
+
+def shell_word(path: str | os.PathLike[str]) -> str:
+    """A path as it is typed in a shell; bytes that are no UTF-8 as bash, zsh and ksh read them."""
+    text = os.fspath(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        plain = (chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(text))
+        return f"$'{''.join(plain)}'"
+    return shlex.quote(text)
 
 
 @contextmanager

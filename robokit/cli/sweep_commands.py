@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from robokit.cli.output_files import replacing, writable
 from robokit.cli.plumbing import INTERRUPTED, counted, file_stem, load, open_page, say, tell
 from robokit.cli.sweep_values import OPTIONS, parameters, servos
 from robokit.errors import RobokitError
+from robokit.written_files import shell_word
 
 
 def add_sweep(
@@ -32,7 +32,11 @@ VALUES are those of all rows:
   normal:1:0.1       mean, standard deviation; normal:1:0.1:0.8:1.2 is cut off
   choice:a,b,c       one of these
   grid:0:20:11       eleven numbers, one after the other; also grid:1,2,5
-  sobol:0:20         as 0:20, spread evenly"""
+  sobol:0:20         as 0:20, spread evenly
+
+--report and replay run nothing of a sweep's folder, whoever made it. --resume runs
+the code of measures of the maker's own (rk.Measure): resume only folders that you
+trust."""
     sub.add_argument(
         "robots", metavar="ROBOT", nargs="*", help="robots, as of the other commands; several take turns"
     )
@@ -69,7 +73,11 @@ VALUES are those of all rows:
     sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
     sub.add_argument("--workers", type=seed, metavar="N", help="processes; default: one a processor")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
-    sub.add_argument("--resume", metavar="FOLDER", help="go on with the sweep in this folder")
+    sub.add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="go on with the sweep in this folder; runs measures of its maker's own",
+    )
     sub.add_argument(
         "--report", nargs="?", const="", metavar="FOLDER",
         help="write the page of the sweep in this folder; without a folder, of this sweep when it is done",
@@ -194,19 +202,31 @@ def _summary(found: Any) -> list[str]:
             row = each["row"]
             force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
             lines.append(f"  hardest       {force}, in row {row}")
-    lines.append(f"  see a row     robokit replay {shlex.quote(str(found.folder))} {row}")
+    lines.append(f"  see a row     robokit replay {shell_word(found.folder)} {row}")
     return lines
 
 
 def _write_report(arguments: argparse.Namespace, found: Any) -> int:
     """Write the page of a sweep."""
     inside = arguments.report and not arguments.robots and arguments.output
-    page = writable(arguments.output, ".html") if inside else Path(found.folder) / "report.html"
+    page = writable(arguments.output, ".html") if inside else _own_page(Path(found.folder))
     with replacing(page) as beside:
         found.report(beside)
     tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
     return 0
+
+
+def _own_page(folder: Path) -> Path:
+    """The page in a sweep's folder, which may come from anybody.
+
+    Raises:
+        RobokitError: it is a link, which could lead anywhere, or no file.
+    """
+    page = folder / "report.html"
+    if page.is_symlink() or (page.exists() and not page.is_file()):
+        raise RobokitError(f"{page} is {'a link' if page.is_symlink() else 'no file'}; give -o FILE")
+    return page
 
 
 def replay(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,9 @@ something that meshes use.
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import stat
 from pathlib import Path
 from urllib.parse import unquote
@@ -30,6 +32,12 @@ FETCH = "fetch the files of its repository: git lfs pull"
 
 LEVELS = 2
 """Folders above its own that a mesh file may reach, as a robot's relative names may."""
+
+
+_ENDS = re.compile(rb"\.(?:%s)[ \t]*(?=[<>\"\r\n]|\Z)" % b"|".join(e[1:].encode() for e in COMPANIONS), re.I)
+"""Where a name may end in a mesh file, before what ends it in XML, JSON and lines of words."""
+
+_LONGEST_NAME = 1000
 
 
 def read_file(path: Path) -> bytes:
@@ -69,6 +77,11 @@ def _check_regular(path: Path, found: os.stat_result) -> None:
         raise ValueError(f"{path.name!r} is not a regular file")
 
 
+def wanted_path(name: str) -> str:
+    """The path that a mesh file means by a name: with %20 for a space, perhaps, or with backslashes."""
+    return unquote(name).removeprefix("file://").replace("\\", "/")
+
+
 def companion(folder: Path, name: str) -> Path:
     """The file that a mesh file names.
 
@@ -82,7 +95,7 @@ def companion(folder: Path, name: str) -> Path:
     Raises:
         FileNotFoundError: there is none, or it is no file that a mesh file may name.
     """
-    wanted = unquote(name).removeprefix("file://").replace("\\", "/")
+    wanted = wanted_path(name)
     here = folder.resolve()
     above = [here, *here.parents]
     root = above[min(LEVELS, max(len(above) - 2, 0))]
@@ -95,6 +108,34 @@ def companion(folder: Path, name: str) -> Path:
         except (OSError, ValueError):  # no name that a file could have
             continue
     raise FileNotFoundError(f"{shortened(name)!r} is not beside the mesh")
+
+
+def files_named(path: Path) -> dict[str, Path]:
+    """The files that a mesh file may name, and their own lists of materials, by their names there.
+
+    The text is looked through for names of files that are there, without reading the mesh: there may be more
+    of them than the mesh uses.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    found: dict[str, Path] = {}
+    waiting = [path]
+    while waiting:
+        content = read_file(waiting.pop())
+        for end in _ENDS.finditer(content):
+            start = max(0, end.end() - _LONGEST_NAME)
+            line = re.split(rb"[<>\"\r\n]", content[start : end.end()])[-1].decode(errors="replace").strip()
+            words = html.unescape(line).split(" ")
+            for name in (" ".join(words[k:]) for k in range(len(words))):  # "mtllib NAME", "map_Kd -s 1 NAME"
+                if name and name not in found:
+                    try:
+                        found[name] = companion(path.parent, name)
+                    except FileNotFoundError:
+                        continue
+                    if found[name].suffix.lower() == ".mtl":
+                        waiting.append(found[name])
+    return found
 
 
 def picture_beside(folder: Path, name: str | None) -> tuple[Path | None, str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import path_argument, whole_number
-from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName
+from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
 from robokit.sim.record import Trajectory
 from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.rows.state_hash import state_hash
 from robokit.sweeps.running.chunk_content import arrow
-from robokit.sweeps.running.chunk_files import chunk_files, disk_problem, read_chunks
+from robokit.sweeps.running.chunk_files import chunk_files, read_chunks
+from robokit.sweeps.running.folder_files import disk_problem
 from robokit.sweeps.running.run_sweep import run_sweep
-from robokit.sweeps.running.sweep_json import read_sweep_json
+from robokit.sweeps.running.sweep_json import NAME, SweepJson, read_sweep_json
+from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,6 +46,7 @@ class Sweep:
         """A sweep of a folder, or of tables in memory."""
         self.recipe, self.folder, self.summary = recipe, folder, summary
         self._tables = list(tables)
+        self._given: SweepJson | None = None
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {self.folder}"
@@ -134,14 +136,16 @@ class Sweep:
         Warns:
             UserWarning: the motion is not that of the sweep, to the bit.
         """
-        found = self.recipe.trajectory(row, record_every)
-        name = self.recipe.robot_of(row)
-        if found.robot is not None:
-            found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
-        recorded = self._row(row)
+        row = whole_number("row", row, 0, self.recipe.count - 1)
+        recorded = self._row(row)  # first: what contradicts its recipe is not computed
+        with self._by_recipe():
+            found = self.recipe.trajectory(row, record_every)
+            name = self.recipe.robot_of(row)
+            if found.robot is not None:
+                found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
         if recorded is not None and recorded[FAILURE] is None:
             again = int(state_hash(found.q[-1], found.v[-1]))
-            found.summary["same_bits"] = again == recorded[HASH]
+            found.summary["same_bits"] = again == recorded.get(HASH)
             if not found.summary["same_bits"]:
                 warnings.warn(
                     f"row {row} does not repeat to the bit: the sweep was computed by robokit "
@@ -156,11 +160,11 @@ class Sweep:
         """Compute the rows that are missing; arguments and errors as those of :func:`robokit.sweep`."""
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
-        kept = read_sweep_json(self.folder)
-        summary = run_sweep(
-            self.recipe, self.folder, chunk=kept.chunk, scheduler=scheduler, workers=workers, resume=True,
-            progress=progress,
-        )  # fmt: skip
+        with self._by_recipe():
+            summary = run_sweep(
+                self.recipe, self.folder, chunk=self._json().chunk, scheduler=scheduler, workers=workers,
+                resume=True, progress=progress,
+            )  # fmt: skip
         found = Sweep(self.recipe, self.folder, summary=summary)
         save_trajectories(found)
         return found
@@ -180,7 +184,8 @@ class Sweep:
         """
         from robokit.sweeps.reporting.report import write_report
 
-        return write_report(self, Path(path), rows, replay)
+        with self._by_recipe():
+            return write_report(self, Path(path), rows, replay)
 
     @cached_property
     def _rows(self) -> Any:
@@ -191,7 +196,8 @@ class Sweep:
         tables: Any = self._tables
         if self.folder is not None:
             before = [file for file in chunk_files(self.folder) if file.first <= row]
-            tables = read_chunks(self.folder, only=before[-1:])
+            same = [file for file in before if file.first == before[-1].first]
+            tables = list(read_chunks(self.folder, only=same, given=self._json()))
         for table in tables:
             place = row - table["row"][0].as_py() if table.num_rows else -1
             if 0 <= place < table.num_rows:
@@ -202,12 +208,34 @@ class Sweep:
     def _first_chunk(self) -> Any:
         if self.folder is None:
             return self._tables[0] if self._tables else self.recipe.compute(0, 0)
-        return next(iter(read_chunks(self.folder)), None) or self.recipe.compute(0, 0)
+        return next(iter(read_chunks(self.folder, given=self._json())), None) or self.recipe.compute(0, 0)
+
+    def _json(self) -> SweepJson:
+        """What sweep.json says; read once."""
+        assert self.folder is not None
+        if self._given is None:
+            self._given = read_sweep_json(self.folder)
+        return self._given
+
+    @contextlib.contextmanager
+    def _by_recipe(self) -> Iterator[None]:
+        """Whatever is raised by a recipe from a folder that makes no sense, in one clear error."""
+        try:
+            yield
+        except (RobokitError, OSError):
+            raise
+        except Exception as error:
+            if self.folder is None:
+                raise
+            said = one_line(f"{type(error).__name__}: {error}", 150)
+            raise RobokitError(
+                f"what {self.folder / NAME} says cannot be computed ({said}); put the right one back"
+            ) from error
 
     def _read(self, columns: list[str] | None) -> Any:
         tables: Any = self._tables
         if self.folder is not None:
-            tables = list(read_chunks(self.folder, columns))
+            tables = list(read_chunks(self.folder, columns, given=self._json()))
         elif columns is not None:
             tables = [table.select(columns) for table in tables]
         if not tables:
@@ -235,7 +263,13 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
         <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
     """
     where = path_argument("folder", folder)
-    return Sweep(Recipe.from_json(read_sweep_json(where).recipe), where)
+    given = read_sweep_json(where)
+    try:
+        found = Sweep(Recipe.from_json(given.recipe), where)
+    except RobokitError as error:
+        raise type(error)(f"{where / NAME}: {error}") from error
+    found._given = given
+    return found
 
 
 def save_trajectories(sweep: Sweep) -> None:
@@ -247,7 +281,7 @@ def save_trajectories(sweep: Sweep) -> None:
     """
     if sweep.folder is None:
         return
-    go_on = f"all rows are kept; go on with: robokit sweep --resume {shlex.quote(str(sweep.folder))}"
+    go_on = f"all rows are kept; go on with: robokit sweep --resume {shell_word(sweep.folder)}"
     for row in sweep.recipe.trajectories:
         path = sweep.folder / "trajectories" / f"{row}.npz"
         if path.exists():

@@ -18,7 +18,7 @@ from robokit.urdf.judge.all import check
 from robokit.urdf.judge.loops import check_second_parents
 from robokit.urdf.read.inferred_loops import with_loops
 from robokit.urdf.read.mesh_axes import with_z_up
-from robokit.urdf.read.mesh_files import Resolver, folders
+from robokit.urdf.read.mesh_files import NoFiles, Resolver, folders
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
 from robokit.urdf.to_robot import build
@@ -125,6 +125,14 @@ def loads_urdf(
     resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
     description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     return _robot(description, report, base, resolver, strict, mimic)
+
+
+def robot_of_text(text: str, base: str, mimic: str | None = None) -> Robot:
+    """:func:`loads_urdf` of a text from anywhere: no mesh or texture that it names is looked for."""
+    _check_base(base)
+    _check_mimic(mimic)
+    report = Report("<string>")
+    return _robot(parse_text(text, report), report, base, NoFiles(environ={}), False, mimic)
 
 
 @without_collector()

@@ -112,6 +112,44 @@ def test_a_worker_is_killed_then_the_command_interrupted_then_killed(tmp_path, u
     assert contents(folder) == undisturbed
 
 
+def listening(pids):
+    """Addresses, as the system writes them, on which these processes wait for connections."""
+    sockets = set()
+    for pid in pids:
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                sockets.add(os.readlink(file))
+            except OSError:  # closed in between
+                continue
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        lines = Path(table).read_text().splitlines()[1:] if Path(table).exists() else []
+        rows = [line.split() for line in lines]
+        found |= {
+            row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets
+        }
+    return found
+
+
+def test_processes_take_no_code_of_the_current_folder_and_listen_on_this_machine_alone(tmp_path, monkeypatch):
+    trap = f"open({str(tmp_path / 'ran')!r}, 'a').close(); raise ImportError"
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("random", "queue", "json", "tornado", "dask", "multiprocessing", "click"):
+        (here / f"{name}.py").write_text(trap)
+    monkeypatch.chdir(here)
+    command = started(tmp_path / "sweep", RECIPE | {"pause": 0.05}, workers=2)
+    wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
+    family = below(command.pid) | {command.pid}
+    assert len(family) >= 4
+    for pid in family - {command.pid}:
+        assert b"\0-P\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    assert listening(family) == {"0100007F"}  # 127.0.0.1
+    command.kill()
+    ended(command, -signal.SIGKILL)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_chunk_that_kills_its_workers_does_not_stop_the_others(tmp_path, monkeypatch):
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     said = ended(started(tmp_path / "sweep", {"count": 40, "killer": 13}, workers=2), 1)

@@ -240,9 +240,12 @@ def from_record(record: Mapping[str, Any]) -> Distribution:
     kind = given.pop("kind")
     if kind == "grid":
         return Grid(given["points"])
+    if kind == "constant":
+        return distribution("constant", given["value"])
     if kind == "normal":
-        given["shares"] = tuple(given["shares"])
-    made = {cls.kind: cls for cls in (Constant, Uniform, Sobol, Normal, Choice)}[kind](**given)
+        low, high = given["shares"]
+        given["shares"] = (real_number("shares", low, least=0.0), real_number("shares", high, least=0.0))
+    made = {cls.kind: cls for cls in (Uniform, Sobol, Normal, Choice)}[kind](**given)
     assert isinstance(made, Distribution)
     return made
 

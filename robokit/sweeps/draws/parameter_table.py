@@ -232,19 +232,30 @@ def _checked(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -
         raise WrongType("parameters", name, "names of parameters as keys")
     row, what = parameter(name), name.partition(":")[2]
     found = distribution(name, given)
-    if row.words:
-        values = _listed(name, found, "words")
-        if not all(isinstance(value, str) for value in values):
-            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {spelled(found)}")
-    elif isinstance((found.values() or [0.0])[0], str):
-        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {spelled(found)}")
-    else:
+    check_kind(name, found)
+    if not row.words:
         _check_bounds(name, row, found)
     if row.ground and not ground:
         raise ShapeError(f"{name}: there is no ground; give ground=True or leave this out")
     for robot in robots.values():
         _check_names(row, name, what, found, robot)
     return found
+
+
+def check_kind(name: str, given: Distribution) -> None:
+    """Refuse words for a parameter of numbers, and numbers for one of words.
+
+    Raises:
+        UnknownName: no such parameter.
+        ShapeError: values of another kind.
+    """
+    row = parameter(name)
+    if row.words:
+        values = _listed(name, given, "words")
+        if not all(isinstance(value, str) for value in values):
+            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {spelled(given)}")
+    elif isinstance((given.values() or [0.0])[0], str):
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {spelled(given)}")
 
 
 def _check_names(row: Parameter, name: str, what: str, found: Distribution, robot: Robot) -> None:

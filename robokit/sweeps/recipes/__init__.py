@@ -6,6 +6,7 @@ make_recipe     from the arguments of a sweep to its recipe
 chunk_rows      the runs of a chunk's rows, and their table
 own_measures    measures of the user's own
 robot_record    a robot as a recipe keeps it
+shown_files     its meshes and pictures, for pages
 stored_points   its contact points in JSON
 stored_pairs    its pairs of bodies that are kept apart
 stored_actuators  its actuators

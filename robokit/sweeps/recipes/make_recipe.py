@@ -26,12 +26,10 @@ from robokit.sweeps.draws.random_streams import LARGEST_SEED
 from robokit.sweeps.draws.row_parameters import combinations
 from robokit.sweeps.recipes.own_measures import OwnMeasure
 from robokit.sweeps.recipes.recipe import Recipe
-from robokit.sweeps.recipes.recipe_fields import versions
+from robokit.sweeps.recipes.recipe_fields import MOST_ROWS, check_steps, versions
 from robokit.sweeps.recipes.robot_record import RobotRecord
 from robokit.sweeps.recipes.stored_actuators import record_of_actuator
 from robokit.sweeps.rows.row_actuators import check_drives
-
-MOST_ROWS = 2**32
 
 STATES = ("q", "v")
 
@@ -199,10 +197,7 @@ def _step(robot: Robot, ground: Ground | None, dt: float | None, duration: float
     found = default_step(robot, ground is not None) if dt is None else real_number("dt", dt, above=0.0)
     if ground is not None and found > LARGEST_CONTACT_STEP:
         raise ShapeError(f"dt: {found:g} s is too long for contact; take {LARGEST_CONTACT_STEP:g} s or less")
-    if round(duration / found) < 1 or duration / found > 1e8:
-        raise ShapeError(
-            f"duration: {duration:g} s are {duration / found:.3g} steps of {found:g} s; take 1 to 1e8"
-        )
+    check_steps(duration, found)
     return found
 
 

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import pickle
+import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from robokit.errors import MissingDependency, ModelError, one_line
-from robokit.sim.measuring import Measure
+from robokit.arguments import real_number
+from robokit.dynamics.function_objects import Function
+from robokit.errors import MissingDependency, ModelError, UnknownName, one_line, shown
+from robokit.sim.measuring import Measure, measures
 
 WORDS = ("name", "reduce", "threshold", "unit", "link")
 
@@ -42,13 +48,9 @@ class OwnMeasure:
             ModelError: the function cannot be sent to other processes.
         """
         try:
-            import cloudpickle
-        except ImportError as error:
-            raise MissingDependency(
-                "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
-            ) from error
-        try:
-            code = cloudpickle.dumps(given.function)
+            code = _pickled(given.function)
+        except MissingDependency:
+            raise
         except Exception as error:  # whatever the function refers to
             raise ModelError(
                 f"measure {given.name!r}: its function cannot be sent to other processes: "
@@ -78,6 +80,51 @@ class OwnMeasure:
         return {**self.about, "source": self.source, "code": base64.b64encode(self.code).decode("ascii")}
 
 
+def _pickled(function: Function) -> bytes:
+    """A function with the text of the user's own modules that it needs: other processes do not find these."""
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise MissingDependency(
+            "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
+        ) from error
+
+    own = [module for module in list(sys.modules.values()) if _is_own(module)]
+    names = {module.__name__ for module in own}
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
+        def reducer_override(self, given: Any) -> Any:
+            if isinstance(given, Function) and given.__module__ in names and not given._made_by:
+                return object.__reduce_ex__(given, pickle.DEFAULT_PROTOCOL)
+            return super().reducer_override(given)
+
+    before = cloudpickle.list_registry_pickle_by_value()
+    mine = [module for module in own if module.__name__ not in before]
+    found = io.BytesIO()
+    try:
+        for module in mine:
+            cloudpickle.register_pickle_by_value(module)
+        Pickler(found).dump(function)
+    finally:
+        for module in mine:
+            cloudpickle.unregister_pickle_by_value(module)
+    return found.getvalue()
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module lies in the current folder or beside the program, and is not installed there."""
+    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "__main__")
+    if not isinstance(file, str) or name == "__main__" or name.partition(".")[0] == "robokit":
+        return False
+    beside = getattr(sys.modules["__main__"], "__file__", None)
+    roots = [Path.cwd(), *([Path(beside).resolve().parent] if beside else [])]
+    place = Path(file).resolve()
+    installed = {"site-packages", "dist-packages"}
+    if installed.intersection(place.parts) or place.is_relative_to(sysconfig.get_path("stdlib")):
+        return False
+    return any(place.is_relative_to(root) for root in roots)
+
+
 def measure_record(given: str | OwnMeasure) -> Any:
     """A measure of a recipe, for JSON."""
     return given if isinstance(given, str) else given.record()
@@ -90,8 +137,21 @@ def measure_of_record(given: Any) -> str | OwnMeasure:
         LookupError, TypeError, ValueError: it is none.
     """
     if isinstance(given, str):
+        if given not in measures:
+            raise UnknownName("measure", given, measures, "(print(rk.measures) lists them)")
         return given
     if not isinstance(given, Mapping):
-        raise TypeError(f"measure {given!r}")
+        raise TypeError(f"measure {shown(given)}")
     about = {name: given[name] for name in WORDS}
-    return OwnMeasure(about, given["source"], base64.b64decode(given["code"], validate=True))
+    for name in WORDS:
+        x = about[name]
+        if name == "threshold":
+            good = x is None or real_number("threshold", x) is not None
+        else:
+            good = isinstance(x, str) or (name == "link" and x is None)
+        if not good:
+            raise TypeError(f"measures: {name!r} is {shown(x)}")
+    source, code = given["source"], given["code"]
+    if not (isinstance(source, str) and isinstance(code, str)):
+        raise TypeError(f"measures: source {shown(source)} and code {shown(code)}")
+    return OwnMeasure(about, source, base64.b64decode(code, validate=True))

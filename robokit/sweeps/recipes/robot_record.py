@@ -7,7 +7,6 @@ where the recipe was made, and are put into the robot that is made of the text.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import ModelError, RobokitError
-from robokit.model.geometry import Mesh, Placement
-from robokit.model.inertial_parameters import inertias
+from robokit.arguments import real_number
+from robokit.errors import ModelError, RobokitError, ShapeError, shown
+from robokit.model.geometry import Placement
+from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs, acting_pairs
@@ -28,15 +28,20 @@ from robokit.sim.record.saved_robot import joint_numbers, record
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
+from robokit.sweeps.recipes.shown_files import Looks, mesh_hashes, with_copies
 from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
 from robokit.sweeps.recipes.stored_points import points_of_record, record_of_points
 from robokit.sweeps.rows.row_robots import link_share
-from robokit.urdf import loads_urdf
+from robokit.urdf.load import robot_of_text
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
 """What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
+
+
+NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "starts_v": 0}
+"""The arrays that are stored of a robot, and how wide they are; 0 where it depends on the robot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,7 @@ class RobotRecord:
     meshes: dict[str, str]
     pairs: CollisionPairs | None = None
     actuators: tuple[Actuator, ...] = ()
+    looks: Looks = Looks({}, {})  # noqa: RUF009 (nothing of it changes)
 
     @classmethod
     def of(
@@ -109,7 +115,7 @@ class RobotRecord:
         pairs, _ = acting_pairs(robot, apart, ground)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
-        return cls(words, found, points, shares, _mesh_hashes(robot), pairs, tuple(actuators))
+        return cls(words, found, points, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
 
     @property
     def name(self) -> str:
@@ -130,7 +136,7 @@ class RobotRecord:
         """
         about, numbers = self.about, self.numbers
         try:
-            robot = loads_urdf(about["urdf"], base=about["base"], mimic=about["mimic"])
+            robot = robot_of_text(about["urdf"], about["base"], about["mimic"])
         except RobokitError as error:
             raise ModelError(f"robot {self.name!r} of the recipe cannot be read: {error}") from error
         kinds = [joint.kind for joint in robot.joints]
@@ -139,24 +145,18 @@ class RobotRecord:
                 f"robot {self.name!r}: this version of robokit finds other joints in the recipe's URDF than "
                 "the one that made the recipe; take that version"
             )
-        return _with_numbers(robot, numbers).with_gravity(about["gravity"])
+        robot = _with_numbers(robot, numbers).with_gravity(about["gravity"])
+        q, v = self.starts
+        if q.shape != (len(q), robot.nq) or v.shape != (len(q), robot.nv) or not len(q):
+            raise ModelError(
+                f"robot {self.name!r}: the recipe's starts have the shapes {q.shape} and {v.shape}, expected "
+                f"(S, {robot.nq}) and (S, {robot.nv})"
+            )
+        return robot
 
     def shown(self) -> Robot:
-        """The same robot with its visual shapes, for pages: from the file it came from, if that is there."""
-        robot = self.robot
-        try:
-            from robokit.urdf import load_urdf
-
-            found = load_urdf(Path(self.about["source"]), base=robot.base, mimic=self.about["mimic"])
-        except (RobokitError, OSError):
-            return robot
-        if found.link_names != robot.link_names or _mesh_hashes(found) != self.meshes:
-            return robot
-        links = tuple(
-            replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
-            for mine, theirs in zip(robot.links, found.links, strict=True)
-        )
-        return replace(robot, links=links)
+        """The same robot with its meshes, for pages: copies of those that are as they were."""
+        return with_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
 
     def to_record(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -170,6 +170,8 @@ class RobotRecord:
         }
         if self.actuators:
             found["actuators"] = [record_of_actuator(one) for one in self.actuators]
+        if self.looks.pictures or self.looks.named:
+            found["looks"] = {"pictures": self.looks.pictures, "named": self.looks.named}
         return found
 
     @classmethod
@@ -179,16 +181,49 @@ class RobotRecord:
         Raises:
             LookupError, TypeError, ValueError: it is none.
         """
-        points = given["points"]
+        about = {name: given[name] for name in WORDS}
+        _check_words(about)
+        numbers = {name: array_of_record(given["numbers"][name]) for name in NUMBERS}
+        n = len(numbers["joints"])
+        for name, wide in NUMBERS.items():
+            x = numbers[name]
+            if x.ndim != 2 or wide not in (0, x.shape[1]) or not np.isfinite(x).all():
+                raise ShapeError(f"numbers[{name!r}]: expected finite numbers in rows, got shape {x.shape}")
+        points = None if given["points"] is None else points_of_record(given["points"], n)
         return cls(
-            {name: given[name] for name in WORDS},
-            {name: array_of_record(x) for name, x in given["numbers"].items()},
-            None if points is None else points_of_record(points),
-            {link: array_of_record(x) for link, x in given["shares"].items()},
-            dict(given["meshes"]),
+            about,
+            numbers,
+            points,
+            {link: _share(link, array_of_record(x)) for link, x in given["shares"].items()},
+            {str(name): str(x) for name, x in given["meshes"].items()},
             None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
             tuple(actuator_of_record(one) for one in given.get("actuators", ())),
+            _looks(given.get("looks", {"pictures": {}, "named": {}})),
         )
+
+
+def _check_words(about: Mapping[str, Any]) -> None:
+    """Refuse words of a record that are of another type."""
+    for name, x in about.items():
+        if name == "gravity":
+            good = len(x) == 3 and all(real_number("gravity", each) is not None for each in x)
+        elif name in ("joint_names", "joint_kinds"):
+            good = isinstance(x, list) and all(isinstance(each, str) for each in x)
+        else:
+            good = isinstance(x, str) or (name == "mimic" and x is None)
+        if not good:
+            raise TypeError(f"{name!r} of a robot is {shown(x)}")
+
+
+def _looks(given: Mapping[str, Any]) -> Looks:
+    named = {str(name): {str(k): str(x) for k, x in files.items()} for name, files in given["named"].items()}
+    return Looks({str(name): str(x) for name, x in given["pictures"].items()}, named)
+
+
+def _share(link: str, x: np.ndarray) -> np.ndarray:
+    if x.shape != (COUNT,) or not np.isfinite(x).all():
+        raise ShapeError(f"shares[{link!r}]: expected {COUNT} finite numbers, got shape {x.shape}")
+    return x
 
 
 def point_arguments(ground: Ground) -> tuple[Any, ...]:
@@ -232,17 +267,3 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
         )
         robot = replace(robot, links=placed)
     return robot
-
-
-def _mesh_hashes(robot: Robot) -> dict[str, str]:
-    """SHA-256 of the files of all meshes that are there, by name."""
-    found: dict[str, str] = {}
-    for link in robot.links:
-        for shape in (*link.visuals, *link.collisions):
-            mesh = shape.geometry
-            if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in found:
-                try:
-                    found[mesh.filename] = hashlib.sha256(Path(mesh.path).read_bytes()).hexdigest()
-                except OSError:
-                    continue
-    return dict(sorted(found.items()))

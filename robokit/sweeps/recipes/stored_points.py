@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import real_number
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.shapes.contact_shapes import Ball, Facing, Lowest, Part, Rim
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
@@ -28,21 +29,32 @@ def record_of_points(points: ContactPoints) -> dict[str, Any]:
     }
 
 
-def points_of_record(given: Mapping[str, Any]) -> ContactPoints:
+def points_of_record(given: Mapping[str, Any], n: int) -> ContactPoints:
     """What :func:`record_of_points` gave.
+
+    Args:
+        given: the record.
+        n: number of moving bodies.
 
     Raises:
         LookupError, TypeError, ValueError: it is none.
     """
-    return ContactPoints(
-        np.array(given["body"], dtype=int),
-        array_of_record(given["position"]),
-        array_of_record(given["radius"]),
-        tuple(given["link"]),
-        np.array(given["of_inertia"], dtype=bool),
-        tuple(made(shape) for shape in given["shape"]),
-        given["error"],
+    body, inertial = np.array(given["body"]), np.array(given["of_inertia"])
+    position, radius = array_of_record(given["position"]), array_of_record(given["radius"])
+    links, shapes = tuple(given["link"]), tuple(made(shape) for shape in given["shape"])
+    K = len(body)
+    good = (
+        (body.shape == inertial.shape == radius.shape == (K,) and position.shape == (K, 3))
+        and len(links) == len(shapes) == K
+        and (not K or (body.dtype.kind, inertial.dtype.kind) == ("i", "b"))
+        and bool(((body > 0) & (body <= n)).all())
+        and all(isinstance(link, str) for link in links)
+        and all(type(shape).__name__ in KINDS for shape in shapes)
     )
+    if not good:
+        raise ValueError("the contact points are not those of a robot")
+    error = real_number("error", given["error"], least=0.0)
+    return ContactPoints(body.astype(int), position, radius, links, inertial.astype(bool), shapes, error)
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import whole_number
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, one_line
 from robokit.sim.driving.pushes import OutsideForces
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sweeps.draws.parameter_table import parameter
@@ -23,7 +22,7 @@ from robokit.sweeps.reporting.recipe_words import recipe_words
 from robokit.sweeps.reporting.report_page import Report, held_of, write_html
 from robokit.sweeps.reporting.rerun_data import RobotRows, Started
 from robokit.sweeps.rows.row_actuators import change_with_time
-from robokit.written_files import output_path
+from robokit.written_files import output_path, shell_word
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
@@ -54,7 +53,7 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
     path = output_path("path", path, ".html")
     table = sweep.table()
     if not table.num_rows:
-        where = "FOLDER" if sweep.folder is None else shlex.quote(str(sweep.folder))
+        where = "FOLDER" if sweep.folder is None else shell_word(sweep.folder)
         raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
@@ -77,14 +76,14 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
 
 
 def _title(sweep: Any) -> str:
-    return "Sweep" if sweep.folder is None else Path(sweep.folder).resolve().name
+    return "Sweep" if sweep.folder is None else one_line(Path(sweep.folder).resolve().name)
 
 
 def _command(sweep: Any) -> str:
     """What makes the page of a row outside of the report; ROW stands for its number."""
     if sweep.folder is None:
         return 'sweep.replay(ROW).to_html("row.html")'
-    return f"robokit replay {shlex.quote(str(sweep.folder))} ROW"
+    return f"robokit replay {shell_word(sweep.folder)} ROW"
 
 
 def _about(recipe: Any, field: Any) -> About:
@@ -136,14 +135,19 @@ def _openings(sweep: Any) -> list[tuple[str, str]]:
     """How other programs open the table."""
     found = []
     if sweep.folder is not None:
-        where = f"{sweep.folder}/chunks"
+        chunks, files = f"{sweep.folder}/chunks", f"{sweep.folder}/chunks/*.parquet"
         found = [
-            ("pandas", f'pandas.read_parquet("{where}")'),
-            ("polars", f'polars.read_parquet("{where}/*.parquet")'),
-            ("DuckDB", f"SELECT * FROM '{where}/*.parquet'"),
-            ("robokit", f'rk.open_sweep("{sweep.folder}").table()'),
+            ("pandas", f"pandas.read_parquet({_literal(chunks)})"),
+            ("polars", f"polars.read_parquet({_literal(files)})"),
+            ("DuckDB", "SELECT * FROM '{}'".format(one_line(files, len(files)).replace("'", "''"))),
+            ("robokit", f"rk.open_sweep({_literal(str(sweep.folder))}).table()"),
         ]
     return found
+
+
+def _literal(text: str) -> str:
+    """The text as Python's source has it."""
+    return f'"{text}"' if text.isprintable() and not set(text) & set('"\\') else repr(text)
 
 
 def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: Held) -> Iterator[RobotRows]:

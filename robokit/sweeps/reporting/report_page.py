@@ -171,7 +171,7 @@ def report_html(report: Report) -> str:
 def _sample(held: Held, ran: int | None) -> str:
     """Which rows the page holds, and which of them it can run again; "" where it can all."""
     few = ran is not None and ran < len(held.places)
-    again = f"{ran:,} of them run again in the page".replace(",", " ")
+    again = f"{ran or 0:,} of them run again in the page".replace(",", " ")
     more = "those that failed or are most extreme first, the others at equal distances" if ran else ""
     parts = [held.sentence, f"{again}{': ' if more else ''}{more}." if few else ""]
     return " ".join(part for part in parts if part)

@@ -4,6 +4,9 @@ The hash is that of the values: column names, types, which values are missing, a
 It does not depend on how a version of Parquet's library packs them, so the same rows have the same name on
 every machine. The bytes of the file are the same wherever the version of pyarrow is: nothing of when or where
 it was written is in it.
+
+The seal is a hash of the file's name and of all other bytes of the file. Each page has a checksum, too, which
+other programs can verify; but those of Parquet cover neither the footer nor what is between the pages.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 HASH_LETTERS = 20
 """Hexadecimal digits of a chunk's hash in its name: 80 bits."""
 
+SEAL = 32
+"""Bytes of a chunk's seal. It lies before the footer, where Parquet lets other data be."""
+
 RECIPE_KEY = b"robokit.recipe"
 """Key of the recipe's text in the metadata of a chunk's schema."""
 
@@ -35,6 +41,7 @@ _OPTIONS: dict[str, Any] = {
     "compression_level": 1,
     "use_dictionary": False,
     "write_statistics": True,
+    "write_page_checksum": True,
     "store_schema": False,  # it would hold the recipe once more
 }
 
@@ -73,6 +80,42 @@ def parquet_bytes(table: pyarrow.Table, recipe: str) -> bytes:
         writer.add_key_value_metadata({RECIPE_KEY.decode(): recipe, FIELDS_KEY.decode(): json.dumps(about)})
         writer.write_table(table.combine_chunks(), row_group_size=max(1, table.num_rows))
     return bytes(sink.getvalue())
+
+
+def sealed(content: bytes, name: str) -> bytes:
+    """The bytes of a Parquet file with a seal among them.
+
+    Args:
+        content: the file's bytes.
+        name: that the file will have.
+    """
+    at = _footer(content)
+    return content[:at] + _seal(name, content[:at], content[at:]) + content[at:]
+
+
+def is_sealed(content: bytes, name: str) -> bool:
+    """Whether these are the bytes, to the last bit, that were sealed under this name."""
+    at = _footer(content)
+    return at >= SEAL and content[at - SEAL : at] == _seal(name, content[: at - SEAL], content[at:])
+
+
+def recipe_of(content: bytes) -> str:
+    """The text of the recipe in the bytes of a chunk's file."""
+    pa = arrow()
+    found = pa.parquet.read_metadata(pa.BufferReader(content)).metadata
+    return str(found[RECIPE_KEY].decode())
+
+
+def _footer(content: bytes) -> int:
+    """Where the footer begins: the last 8 bytes are its length and a mark."""
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+
+def _seal(name: str, *parts: bytes) -> bytes:
+    total = hashlib.sha256()
+    for part in (name.encode(), *parts):
+        _add(total, part)
+    return total.digest()
 
 
 def as_computed(table: pyarrow.Table) -> pyarrow.Table:

@@ -5,40 +5,45 @@ number of its first row and the hash of its content (chunk_content). A file is w
 brought to the disk (fsync) and renamed. So a name without damage stands for rows that are done, whoever was
 killed at what moment, and two workers that compute the same rows write the same file.
 
+Whoever reads a chunk checks every byte of it first (chunk_content.is_sealed), and that it belongs to what
+sweep.json says. A chunk that is damaged is computed again by the run that goes on. Where all sound chunks
+contradict sweep.json, nothing is changed: one of the two is wrong, and nobody can tell which.
+
 Everything else in ``chunks/`` is what killed processes left: temporary files, whose names begin with a dot.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, one_line
+from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.running.chunk_content import (
     HASH_LETTERS,
     RECIPE_KEY,
     arrow,
     as_computed,
     content_hash,
-    parquet_bytes,
+    is_sealed,
 )
+from robokit.sweeps.running.folder_files import CHUNKS, regular_bytes
+from robokit.sweeps.running.sweep_json import NAME, SEALED, SweepJson, difference, read_sweep_json
+from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow
 
-CHUNKS = "chunks"
-"""Folder of the chunks, in that of the sweep."""
-
-_NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet")
+_NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
 _TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.tmp|\.[0-9a-f]+\.probe\.tmp")
-_BINARY = getattr(os, "O_BINARY", 0)
+
+
+class Damaged(Exception):
+    """A chunk that is not as it was written; the text says in what."""
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +61,23 @@ class ChunkFile:
     hash: str
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk that is as it was written.
+
+    Attributes:
+        file: that it is in.
+        rows: their number.
+        recipe: text of the recipe that they were computed from.
+        table: its rows, or those of their columns that were asked for.
+    """
+
+    file: ChunkFile
+    rows: int
+    recipe: str
+    table: pyarrow.Table
+
+
 def chunk_name(first: int, count: int, content: str) -> str:
     """Name of a chunk's file; names sort as the rows do.
 
@@ -65,37 +87,6 @@ def chunk_name(first: int, count: int, content: str) -> str:
         content: hash of the chunk's content.
     """
     return f"{first:0{len(str(max(count - 1, 0)))}d}-{content}.parquet"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there whole, and on the disk, or not at all.
-
-    Raises:
-        OSError: it cannot be written; nothing is left of it.
-    """
-    beside = path.with_name(f".{path.stem}.{os.urandom(6).hex()}.tmp")
-    try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
-    with contextlib.suppress(OSError):  # Windows, and some network file systems
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def chunk_files(folder: Path) -> list[ChunkFile]:
@@ -112,6 +103,8 @@ def chunk_files(folder: Path) -> list[ChunkFile]:
                 if match:
                     found.append(ChunkFile(int(match[1]), Path(entry.path), match[2]))
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and folder.is_dir():
+            return []  # all of them are missing
         raise RobokitError(f"cannot read {folder / CHUNKS}: {error.strerror or error}") from error
     return sorted(found)
 
@@ -123,8 +116,31 @@ def remove_temporary(folder: Path) -> None:
         OSError: the folder cannot be read, or a file cannot be removed.
     """
     for path in [*folder.iterdir(), *(folder / CHUNKS).iterdir()]:
-        if _TEMPORARY.fullmatch(path.name):
+        if _TEMPORARY.fullmatch(path.name) and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)
+
+
+def put_away(file: ChunkFile, folder: Path, keep: bool = False) -> str:
+    """Make room for a chunk that is to be computed again.
+
+    Args:
+        file: that is in its place.
+        folder: of the sweep.
+        keep: move it beside ``chunks/`` in place of removing it; a folder is moved in any case, for what is
+            in it is none of the sweep's.
+
+    Returns:
+        where it was moved to, in words; "" otherwise.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    if not keep and (file.path.is_symlink() or not file.path.is_dir()):
+        file.path.unlink(missing_ok=True)
+        return ""
+    aside = folder / f"{file.path.name}.{os.urandom(4).hex()}"
+    file.path.rename(aside)
+    return f"; it was moved to {aside.name}"
 
 
 def probe_name() -> str:
@@ -132,36 +148,98 @@ def probe_name() -> str:
     return f".{os.urandom(8).hex()}.probe.tmp"
 
 
-def damage(file: ChunkFile, rows: int, recipe: str, recipe_hash: str) -> str | None:
-    """What is wrong with a chunk; None if it is whole and holds what its name says.
+def recipe_hash(text: str) -> str:
+    """The hash of the recipe of a text."""
+    return Recipe.from_json(text).hash
+
+
+def open_chunk(
+    file: ChunkFile,
+    layout: int,
+    columns: list[str] | None = None,
+    hash_of: Callable[[str], str] = recipe_hash,
+) -> Chunk:
+    """A chunk, every byte of which was checked.
 
     Args:
         file: of the chunk.
-        rows: that it should have.
-        recipe: text of the sweep's recipe.
-        recipe_hash: its hash.
+        layout: number of the folder's layout; before SEALED, chunks had no seal, and their values are
+            compared with the hash in the file's name.
+        columns: names of those that are wanted, None for all; those that there are not are left out.
+        hash_of: the hash of a recipe by its text.
+
+    Raises:
+        Damaged: it is not as it was written.
     """
     pa = arrow()
     try:
-        content = file.path.read_bytes()
-        opened = pa.parquet.ParquetFile(pa.BufferReader(content))
-        table, writer = as_computed(opened.read()), opened.metadata.created_by
-        about = opened.metadata.metadata or {}
-    except (OSError, pa.ArrowException) as error:
-        return f"cannot be read ({str(error).splitlines()[0]:.60})"
-    if table.num_rows != rows:
-        return f"has {table.num_rows} rows in place of {rows}"
-    if about.get(RECIPE_KEY) != recipe.encode():
-        return "is of another recipe"
+        content = regular_bytes(file.path)
+        sealed = is_sealed(content, file.path.name)
+        if not sealed and layout >= SEALED:
+            raise Damaged(_without_seal(content))
+        opened = pa.parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        recipe = (opened.metadata.metadata or {})[RECIPE_KEY].decode()
+        kinds = [opened.schema_arrow.field(name).type for name in ("row", "failure")]
+        if kinds != [pa.int64(), pa.string()]:
+            raise Damaged("has other columns than a sweep")
+        table = as_computed(opened.read(columns=columns if sealed else None))
+        if not sealed:
+            _check_values(file, table, hash_of(recipe))
+    except Damaged:
+        raise
+    except OSError as error:
+        raise Damaged(f"cannot be read: {one_line(error.strerror or str(error), 100)}") from error
+    except Exception as error:  # whatever a decoder makes of damaged bytes
+        raise Damaged(f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}") from error
+    return Chunk(file, opened.metadata.num_rows, recipe, table)
+
+
+def _without_seal(content: bytes) -> str:
+    if not content:
+        return "is empty"
+    whole = content[:4] == content[-4:] == b"PAR1"
+    return "has other bytes than were written, or another name" if whole else "is cut off, or no Parquet file"
+
+
+def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
+    """Whether a chunk without a seal holds what its name says."""
     if content_hash(table, recipe_hash) != file.hash:
-        return "does not have the content that its name says"
-    if writer.endswith(f" {pa.__version__}") and parquet_bytes(table, recipe) != content:
-        return "has bytes that differ"  # where no value lies
-    return None
+        raise Damaged("does not have the content that its name says")
+    if table.num_rows and table["row"][0].as_py() != file.first:
+        raise Damaged(f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on")
+
+
+def check_belongs(chunk: Chunk, folder: Path, given: SweepJson) -> None:
+    """Refuse a chunk that is sound and contradicts sweep.json.
+
+    Args:
+        chunk: of the folder.
+        folder: of the sweep.
+        given: what its sweep.json says.
+
+    Raises:
+        RobokitError: it does.
+    """
+    wanted = given.rows_from(chunk.file.first)
+    if chunk.recipe != given.recipe:
+        what = f"the chunk's recipe {difference(chunk.recipe, given.recipe)}"
+    elif chunk.rows != wanted:
+        there = f"a chunk of {wanted:,}" if wanted else "no chunk"
+        what = f"{chunk.rows:,} rows begin with row {chunk.file.first:,}, where 'chunk' {given.chunk:,} and "
+        what += f"'count' {given.count:,} have {there}"
+    else:
+        return
+    raise RobokitError(
+        f"{folder / NAME} and {CHUNKS}/{chunk.file.path.name} contradict each other: {what}; put the right "
+        f"{NAME} back, or move the chunk to its own sweep; nothing was changed"
+    )
 
 
 def read_chunks(
-    folder: Path, columns: list[str] | None = None, only: list[ChunkFile] | None = None
+    folder: Path,
+    columns: list[str] | None = None,
+    only: list[ChunkFile] | None = None,
+    given: SweepJson | None = None,
 ) -> Iterator[pyarrow.Table]:
     """The chunks' rows, one table a chunk, ascending.
 
@@ -169,27 +247,27 @@ def read_chunks(
         folder: of the sweep.
         columns: names of those to read; None for all.
         only: the chunks to read; None for all.
+        given: what its sweep.json says, where that was read already.
 
     Raises:
-        RobokitError: a chunk cannot be read.
+        RobokitError: a chunk is damaged, there is more than one of the same rows, or one contradicts
+            sweep.json.
     """
-    pa = arrow()
+    given = given or read_sweep_json(folder)
+    before, schema = -1, None
     for file in chunk_files(folder) if only is None else only:
         try:
-            found = pa.parquet.ParquetFile(file.path).read(columns=columns)
-        except (OSError, pa.ArrowException) as error:
+            if file.first == before:
+                raise Damaged("is there more than once, with other content")
+            chunk = open_chunk(file, given.layout, columns)
+            schema = schema or chunk.table.schema
+            if chunk.table.schema != schema:
+                raise Damaged("has other columns than the chunks before it")
+        except Damaged as error:
             raise RobokitError(
-                f"{file.path} is damaged ({str(error).splitlines()[0]:.100}); "
-                f"robokit sweep --resume {shlex.quote(str(folder))} computes its rows again"
+                f"{file.path} is damaged: it {error}; robokit sweep --resume {shell_word(folder)} "
+                "computes its rows again"
             ) from error
-        yield as_computed(found)
-
-
-def disk_problem(folder: Path, error: OSError) -> str:
-    """Why a folder takes no files, in words."""
-    why = error.strerror or str(error)
-    if not folder.exists():
-        return f"{folder} has gone ({why}); bring it back"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"cannot write to {folder}: {why}; make room"
-    return f"cannot write to {folder}: {why}"
+        check_belongs(chunk, folder, given)
+        before = file.first
+        yield chunk.table

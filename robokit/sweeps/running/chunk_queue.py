@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import queue
 import threading
@@ -19,6 +20,9 @@ from robokit.sweeps.running.sent_recipe import forget, send
 
 IN_FLIGHT = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
+
+AT_HAND = 10_000
+"""Chunks that are taken from those to come at a time: enough for 3,000 workers."""
 
 LOOK_SECONDS = 0.5
 """Time between two looks at the cluster [s]."""
@@ -45,6 +49,7 @@ class ChunkQueue:
 
     Args:
         chunks: of each the first row and the row after its last.
+        number: of these chunks.
         recipe: its text.
         reader: makes the recipe of the text.
         place: where the chunks belong.
@@ -52,12 +57,14 @@ class ChunkQueue:
         wait: is told what is waited for; "" for nothing.
 
     Attributes:
+        number: of the chunks that were given.
         failed: chunks that could not be computed, and why.
     """
 
     def __init__(
         self,
         chunks: Iterable[tuple[int, int]],
+        number: int,
         recipe: str,
         reader: Callable[[str], Any],
         place: Place,
@@ -66,7 +73,8 @@ class ChunkQueue:
     ) -> None:
         self.failed: dict[tuple[int, int], str] = {}
         self._recipe, self._reader, self._place, self._keep, self._wait = recipe, reader, place, keep, wait
-        self._waiting = deque(chunks)
+        self.number, self._coming = number, iter(chunks)
+        self._waiting: deque[tuple[int, int]] = deque()
         self._suspects: deque[tuple[int, int]] = deque()  # these failed: each is tried again alone
         self._sent: dict[int, int] = {}  # how often a chunk was given to Dask
         self._tried: dict[int, int] = {}  # and how often it failed
@@ -74,8 +82,11 @@ class ChunkQueue:
         self._name = f"robokit-recipe-{self._token}"
         self._begun = False  # whether a chunk is done, and so all code is compiled
 
-    def __len__(self) -> int:
-        return len(self._waiting)
+    def _any_waits(self) -> bool:
+        """Whether a chunk waits; more are taken from those to come where few do."""
+        if len(self._waiting) < AT_HAND:
+            self._waiting.extend(itertools.islice(self._coming, AT_HAND))
+        return bool(self._waiting)
 
     def compute_here(self) -> None:
         """Compute the chunks in this process.
@@ -83,7 +94,7 @@ class ChunkQueue:
         Raises:
             ChunksFailed: too many could not be computed.
         """
-        while self._waiting:
+        while self._any_waits():
             chunk = self._waiting.popleft()
             try:
                 done = compute_chunk(self._recipe, self._reader, *chunk, self._place)
@@ -120,7 +131,7 @@ class ChunkQueue:
         room, looked = 1, -LOOK_SECONDS
         try:
             send(client, self._name, self._recipe)
-            while self._waiting or self._suspects or flight:
+            while self._any_waits() or self._suspects or flight:
                 if time.monotonic() - looked > LOOK_SECONDS:
                     threads = sum(client.nthreads().values())
                     self._wait(cluster.check(threads) or ("" if self._begun else "compiling"))

@@ -19,8 +19,9 @@ from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
-from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes
-from robokit.sweeps.running.chunk_files import CHUNKS, chunk_name, write_whole
+from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes, sealed
+from robokit.sweeps.running.chunk_files import chunk_name
+from robokit.sweeps.running.folder_files import CHUNKS, write_whole
 from robokit.sweeps.running.sent_recipe import received
 
 
@@ -87,7 +88,7 @@ def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
     name = chunk_name(first, place.count, content_hash(table, recipe.hash))
-    content: bytes | None = parquet_bytes(table, text)
+    content: bytes | None = sealed(parquet_bytes(table, text), name)
     failed = table["failure"] if "failure" in table.schema.names else None
     failures = 0 if failed is None else len(failed) - failed.null_count
     assert content is not None

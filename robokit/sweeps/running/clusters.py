@@ -154,9 +154,12 @@ class LocalProcesses:
         self._starts += 1
         self._idle_since = time.monotonic()
         command = [
-            *(sys.executable, "-m", "dask", "worker", self._scheduler.scheduler_address),
+            # -P: or files of the current folder would be imported in place of Python's own modules.
+            *(sys.executable, "-P", "-m", "dask", "worker", self._scheduler.scheduler_address),
             *("--nworkers", str(self.workers), "--nthreads", "1", "--host", "127.0.0.1"),
-            *("--no-dashboard", "--preload-nanny", "robokit.sweeps.running.command_watch"),
+            # A worker without dashboard listens, too, and without an address everywhere.
+            *("--no-dashboard", "--dashboard-address", "127.0.0.1:0"),
+            *("--preload-nanny", "robokit.sweeps.running.command_watch"),
         ]
         self._process = subprocess.Popen(
             command,

@@ -38,11 +38,15 @@ def distributed() -> Any:
 
 
 def environment() -> dict[str, str]:
-    """That of the processes: quiet, one thread each, and with this robokit."""
-    found = {**os.environ, **_QUIET}
+    """That of the processes: quiet, one thread each, with this robokit, and without the current folder.
+
+    An empty part of PYTHONPATH stands for the current folder.
+    """
+    found = {**os.environ, **_QUIET, "PYTHONSAFEPATH": "1"}
     home = str(Path(__file__).resolve().parents[3])
-    if "site-packages" not in Path(home).parts:
-        found["PYTHONPATH"] = os.pathsep.join(part for part in (home, found.get("PYTHONPATH")) if part)
+    own = [] if "site-packages" in Path(home).parts else [home]
+    given = [part for part in found.get("PYTHONPATH", "").split(os.pathsep) if part]
+    found["PYTHONPATH"] = os.pathsep.join(own + given)
     return found
 
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
+from robokit.sweeps.recipes.chunk_rows import FAILURE
 from robokit.sweeps.running.arithmetic import check_same_bits
 from robokit.sweeps.running.chunk_files import (
-    CHUNKS,
+    Chunk,
     ChunkFile,
+    Damaged,
+    check_belongs,
     chunk_files,
-    damage,
-    disk_problem,
+    open_chunk,
     probe_name,
-    read_chunks,
+    put_away,
     remove_temporary,
-    write_whole,
 )
 from robokit.sweeps.running.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.running.chunk_task import Done, Place
@@ -34,15 +35,18 @@ from robokit.sweeps.running.clusters import (
     RunningScheduler,
     processors,
 )
+from robokit.sweeps.running.folder_files import CHUNKS, disk_problem, write_whole
 from robokit.sweeps.running.sweep_json import (
     SweepJson,
     another_sweep,
     begin,
     canonical,
+    difference,
     held,
     read_sweep_json,
 )
 from robokit.sweeps.running.sweep_progress import SweepProgress
+from robokit.written_files import shell_word
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class RunSummary:
         failures: rows that failed, of all.
         seconds: of this run [s].
         memory: largest memory of a worker [bytes], 0 where none says.
-        redone: chunks that were there and damaged, as lines of text.
+        redone: chunks that were there and damaged or of another sweep, as lines of text.
     """
 
     rows: int
@@ -137,18 +141,23 @@ class _Run:
         self.memory = 0
         self.progress: SweepProgress
         self._kept: list[ChunkFile] = []
+        self._wrong: list[tuple[ChunkFile, str]] = []
+        self._foreign: list[Chunk] = []
 
     def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
         """Compute what is missing."""
-        missing, redone, there, failures = self._look_through()
+        missing, there, failures = self._look_through()
         self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
-        for line in redone:
-            seen.say(f"robokit: {line}")
         reader = type(self.recipe).from_json
-        chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
+        chunks = ChunkQueue(
+            self._missing(), missing, self.given.recipe, reader, self.place, self._keep, seen.wait
+        )
         try:
             if missing and self._kept:
                 check_same_bits(self.recipe, self.folder, self.given.recipe, self._kept[0])
+            redone = self._make_room()
+            for line in redone:
+                seen.say(f"robokit: {line}")
             if missing:
                 self._compute(chunks, scheduler, workers)
         except KeyboardInterrupt:
@@ -167,34 +176,65 @@ class _Run:
             self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
 
-    def _look_through(self) -> tuple[list[tuple[int, int]], list[str], int, int]:
-        """The chunks that are missing, what was wrong with others, the rows and failures that are there."""
-        wrong: list[str] = []
-        kept = self._kept
-        ends = dict(self.given.chunks())
-        files: dict[int, list[ChunkFile]] = {}
+    def _look_through(self) -> tuple[int, int, int]:
+        """How many chunks are missing, the rows and failures that are there; nothing is changed.
+
+        Raises:
+            RobokitError: sweep.json contradicts all sound chunks, or a chunk of its own recipe.
+        """
+        chunks: list[Chunk] = []
+        for file in chunk_files(self.folder):
+            try:
+                chunks.append(open_chunk(file, self.given.layout, [FAILURE], self._hash_of))
+            except Damaged as error:
+                self._wrong.append((file, str(error)))
+        own = [chunk for chunk in chunks if chunk.recipe == self.given.recipe]
+        for chunk in own or chunks:
+            check_belongs(chunk, self.folder, self.given)
+        self._foreign = [chunk for chunk in chunks if chunk.recipe != self.given.recipe]
+        often = Counter(file.first for file in [*(chunk.file for chunk in own), *(x for x, _ in self._wrong)])
+        rows = failures = 0
+        for chunk in own:
+            if often[chunk.file.first] > 1:
+                self._wrong.append((chunk.file, "is there more than once, with other content"))
+                continue
+            self._kept.append(chunk.file)
+            rows += chunk.rows
+            failures += chunk.rows - chunk.table[FAILURE].null_count
+        return -(-self.given.count // self.given.chunk) - len(self._kept), rows, failures
+
+    def _missing(self) -> Iterator[tuple[int, int]]:
+        there = {file.first for file in self._kept}
+        return (each for each in self.given.chunks() if each[0] not in there)
+
+    def _make_room(self) -> list[str]:
+        """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
+
+        Returns:
+            what was damaged or of another sweep, as lines of text.
+        """
+        lines = []
         try:
+            (self.folder / CHUNKS).mkdir(exist_ok=True)
             remove_temporary(self.folder)
-            for file in chunk_files(self.folder):
-                files.setdefault(file.first, []).append(file)
-            for first, same in files.items():
-                problem = "is there more than once, with other content" if len(same) > 1 else None
-                n = ends.get(first, first) - first
-                problem = problem or damage(same[0], n, self.given.recipe, self.recipe.hash)
-                if problem is None:
-                    kept.append(same[0])
-                    continue
-                wrong.append(f"{same[0].path.name} {problem}: its rows are computed again")
-                for file in same:
-                    file.path.unlink(missing_ok=True)
+            for file, why in self._wrong:
+                lines.append(
+                    f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
+                )
+            for chunk in self._foreign:
+                differs = difference(chunk.recipe, self.given.recipe)
+                moved = put_away(chunk.file, self.folder, keep=True)
+                lines.append(f"{chunk.file.path.name} is of another sweep, whose {differs}{moved}")
+            return lines
         except OSError as error:
             raise RobokitError(disk_problem(self.folder, error)) from error
-        there = {file.first for file in kept}
-        missing = [each for each in self.given.chunks() if each[0] not in there]
-        return missing, wrong, sum(ends[first] - first for first in there), _failed_rows(self.folder, kept)
+
+    def _hash_of(self, text: str) -> str:
+        """The hash of a recipe by its text."""
+        return str(type(self.recipe).from_json(text).hash)
 
     def _compute(self, chunks: ChunkQueue, scheduler: str | None, workers: int | None) -> None:
-        if scheduler is None and (workers == 0 or (workers is None and len(chunks) == 1)):
+        if scheduler is None and (workers == 0 or (workers is None and chunks.number == 1)):
             chunks.compute_here()
             return
         with self._writing():
@@ -202,7 +242,7 @@ class _Run:
         self.progress.wait("starting")
         cluster: Cluster
         if scheduler is None:
-            cluster = LocalProcesses(min(workers or processors(), len(chunks)), self.progress.wanted)
+            cluster = LocalProcesses(min(workers or processors(), chunks.number), self.progress.wanted)
         else:
             cluster = RunningScheduler(scheduler)
         try:
@@ -234,7 +274,7 @@ class _Run:
         there, total = self.progress.rows, self.given.count
         return (
             f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume "
-            f"{shlex.quote(str(self.folder))}"
+            f"{shell_word(self.folder)}"
         )
 
 
@@ -242,12 +282,3 @@ def _failures(failed: dict[tuple[int, int], str]) -> str:
     (first, last), why = min(failed.items())
     more = f" (and those of {len(failed) - 1} more chunks)" if len(failed) > 1 else ""
     return f"rows {first} to {last - 1} could not be computed{more}: {why}"
-
-
-def _failed_rows(folder: Path, files: Iterable[ChunkFile]) -> int:
-    """Rows that failed, of chunks that are there."""
-    found = 0
-    for table in read_chunks(folder, only=list(files)):
-        if "failure" in table.schema.names:
-            found += table.num_rows - table["failure"].null_count
-    return found

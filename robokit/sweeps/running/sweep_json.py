@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from robokit.errors import RobokitError, one_line, shown
-from robokit.sweeps.running.chunk_files import CHUNKS, disk_problem, write_whole
+from robokit.arguments import whole_number
+from robokit.errors import RobokitError, ShapeError, one_line, shown
+from robokit.sweeps.recipes.recipe_fields import MOST_ROWS
+from robokit.sweeps.running.chunk_content import is_sealed, recipe_of
+from robokit.sweeps.running.folder_files import CHUNKS, disk_problem, regular_bytes, write_whole
+from robokit.written_files import shell_word
 
-FORMAT = 1
-"""Number of the folder's layout, raised when an older robokit could not read it."""
+FORMAT = 2
+"""Number of the folder's layout, raised when an older robokit could not read it or would change it."""
+
+SEALED = 2
+"""The first layout whose files have a hash of all that is in them."""
 
 NAME = "sweep.json"
 
@@ -27,15 +35,26 @@ class SweepJson:
         recipe: text of the recipe, as :func:`canonical` writes it.
         chunk: rows of a chunk; the last one may have fewer.
         count: rows of the sweep.
+        layout: number of the folder's layout.
     """
 
     recipe: str
     chunk: int
     count: int
+    layout: int = FORMAT
 
-    def chunks(self) -> list[tuple[int, int]]:
-        """Of each chunk the first row and the row after its last."""
-        return [(k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk)]
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Of each chunk the first row and the row after its last, one after the other: there may be many."""
+        return ((k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk))
+
+    def rows_from(self, first: int) -> int:
+        """The rows of the chunk that begins with this row; 0 where none does."""
+        return max(0, min(self.chunk, self.count - first)) if first % self.chunk == 0 else 0
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all of it."""
+        return hashlib.sha256(f"{self.layout} {self.chunk} {self.count} {self.recipe}".encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
         """Write it to a folder, whole or not at all.
@@ -43,7 +62,7 @@ class SweepJson:
         Raises:
             OSError: it cannot be written.
         """
-        head = {"format": FORMAT, "chunk": self.chunk, "count": self.count}
+        head = {"format": self.layout, "chunk": self.chunk, "count": self.count, "sha256": self.hash}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         recipe = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in json.loads(self.recipe).items()]
         lines.append(' "recipe": {\n' + ",\n".join(recipe) + "\n }")
@@ -59,31 +78,78 @@ def read_sweep_json(folder: Path) -> SweepJson:
     """What a sweep's folder says of itself.
 
     Raises:
-        RobokitError: it is no folder of a sweep, or one of another version of robokit.
+        RobokitError: it is no folder of a sweep, or one of another version of robokit, or what it says
+            contradicts itself.
     """
     path = folder / NAME
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        found = json.loads(regular_bytes(path).decode())
+    except (FileNotFoundError, NotADirectoryError):
         what = f"no {NAME} in {folder}" if folder.is_dir() else f"there is no folder {str(folder)!r}"
         raise RobokitError(
             f"{what}: give the folder of a sweep (robokit sweep ROBOT -o FOLDER makes one)"
         ) from None
     except OSError as error:
         raise RobokitError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise RobokitError(f"{path} is not the file of a sweep: {one_line(str(error), 100)}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _no_sweep(path, one_line(str(error) or "it is larger than the memory", 100)) from error
     try:
-        version, recipe = found["format"], found["recipe"]
-        if version != FORMAT:
-            raise RobokitError(
-                f"{path} has format {shown(version)}, this robokit reads {FORMAT}; use the one that wrote it"
-            )
-        return SweepJson(json.dumps(recipe, separators=(",", ":")), int(found["chunk"]), int(found["count"]))
-    except (KeyError, TypeError, ValueError) as error:
+        layout, recipe = found["format"], found["recipe"]
+        chunk, count = found["chunk"], found["count"]
+    except (KeyError, TypeError) as error:
+        if isinstance(found, dict) and found.get("format", FORMAT) not in range(1, FORMAT + 1):
+            raise _another_format(path, found["format"]) from None
+        raise _no_sweep(path, f"{one_line(str(error), 100)} is missing") from error
+    if type(layout) is not int or not 1 <= layout <= FORMAT:
+        raise _another_format(path, layout)
+    try:
+        whole_number("'chunk'", chunk, 1)
+        whole_number("'count'", count, 1, MOST_ROWS)
+    except ShapeError as error:
+        raise _no_sweep(path, str(error)) from None
+    if not isinstance(recipe, dict):
+        raise _no_sweep(path, f"'recipe': expected an object, got {shown(recipe)}")
+    if type(recipe.get("count")) is not int or recipe["count"] != count:
+        own = shown(recipe.get("count"))
         raise RobokitError(
-            f"{path} is not the file of a sweep: {one_line(str(error), 100)} is missing"
-        ) from error
+            f"{path} contradicts itself: its 'count' is {count}, its recipe's {own}; {_CHANGED}"
+        )
+    given = SweepJson(json.dumps(recipe, separators=(",", ":")), chunk, count, layout)
+    if layout >= SEALED and found.get("sha256") != given.hash:
+        raise RobokitError(
+            f"{path} is not as it was written: its content does not have its 'sha256'"
+            f"{_changed(folder, given)}; {_CHANGED}"
+        )
+    return given
+
+
+_CHANGED = (
+    f"put the {NAME} back that was there; nothing was changed (each file of {CHUNKS}/ has the recipe in its "
+    "metadata, too)"
+)
+
+
+def _changed(folder: Path, given: SweepJson) -> str:
+    """In what sweep.json differs from the recipe that a chunk has, in words; "" where there is none."""
+    with contextlib.suppress(OSError, MemoryError):
+        for path in sorted((folder / CHUNKS).glob("*.parquet")):
+            content = regular_bytes(path)
+            if is_sealed(content, path.name):
+                recipe = recipe_of(content)
+                if recipe == given.recipe:
+                    return " (its recipe is that of the chunks)"
+                return f": beside the recipe of {CHUNKS}/{path.name}, {difference(given.recipe, recipe)}"
+    return ""
+
+
+def _no_sweep(path: Path, why: str) -> RobokitError:
+    return RobokitError(f"{path} is not the file of a sweep: {why}")
+
+
+def _another_format(path: Path, number: Any) -> RobokitError:
+    return RobokitError(
+        f"{path} has format {shown(number)}, this robokit reads 1 and {FORMAT}; use the one that wrote it"
+    )
 
 
 def begin(folder: Path, given: SweepJson) -> None:
@@ -98,7 +164,7 @@ def begin(folder: Path, given: SweepJson) -> None:
         if (folder / NAME).exists():
             raise RobokitError(
                 f"out: {folder} holds a sweep already; go on with it by resume=True (robokit sweep --resume "
-                f"{shlex.quote(str(folder))}), or give another folder"
+                f"{shell_word(folder)}), or give another folder"
             )
         others = [path.name for path in folder.iterdir()] if folder.exists() else []
         foreign = [name for name in others if name != CHUNKS and not name.startswith(".sweep.")]
@@ -114,13 +180,23 @@ def begin(folder: Path, given: SweepJson) -> None:
 
 def another_sweep(folder: Path, found: SweepJson, given: SweepJson) -> RobokitError:
     """The error for a folder that holds another sweep than the one that is to go on."""
-    ours, theirs = json.loads(given.recipe), json.loads(found.recipe)
-    differ = [key for key in theirs if json.dumps(theirs[key]) != json.dumps(ours.get(key))]
-    key = next((key for key in differ if key != "versions"), "versions")
     return RobokitError(
-        f"{folder} holds another sweep: its {key!r} is {shown(theirs.get(key), 60)}, not "
-        f"{shown(ours.get(key), 60)}; go on with the same arguments, or give another folder"
+        f"{folder} holds another sweep: its {difference(found.recipe, given.recipe)}; go on with the same "
+        "arguments, or give another folder"
     )
+
+
+def difference(text: str, other: str) -> str:
+    """In what a recipe differs from another one, in words: "'seed' is 3, not 4"."""
+    theirs, ours, path = json.loads(text), json.loads(other), list[str]()
+    while isinstance(theirs, dict) and isinstance(ours, dict):
+        keys = dict.fromkeys([*theirs, *ours])
+        differ = [key for key in keys if json.dumps(theirs.get(key)) != json.dumps(ours.get(key))]
+        if not differ:
+            break
+        path.append(next((key for key in differ if key != "versions"), differ[0]))
+        theirs, ours = theirs.get(path[-1]), ours.get(path[-1])
+    return f"{'/'.join(path)!r} is {shown(theirs, 60)}, not {shown(ours, 60)}"
 
 
 @contextlib.contextmanager
@@ -136,7 +212,7 @@ def held(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(folder / NAME, os.O_RDONLY)
+        descriptor = os.open(folder / NAME, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise RobokitError(disk_problem(folder, error)) from error
     try:

@@ -207,6 +207,14 @@ class Resolver:
         return [str(level), *([str(package)] if package else []), *map(os.path.abspath, self.package_dirs)]
 
 
+class NoFiles(Resolver):
+    """Finds none: the meshes and textures of a text that comes from anywhere are not even looked for."""
+
+    def __call__(self, filename: str) -> Resolution:
+        """None."""
+        return Resolution(reason="no file is looked for")
+
+
 def _leaves(relative: str) -> bool:
     if relative[0] not in "./" and ":" not in relative:  # quickly: nearly every name
         return False
