@@ -43,6 +43,11 @@ class OutOfBounds(RobokitError):
         self.hint = hint
 
 
+def search_path() -> list[str]:
+    """Where a child looks for modules: where this process does, but for the current folder."""
+    return [str(folder) for folder in sys.path if folder]
+
+
 class Child:
     """A process that answers questions about files, one after the other.
 
@@ -138,7 +143,7 @@ class Child:
         self._sys_path = list(sys.path)
         start = {
             "file": self.file,
-            "sys_path": [str(folder) for folder in self._sys_path if folder],  # "" is the current folder
+            "sys_path": search_path(),
             "seconds": self.seconds,
             "memory": self.memory,
         }

@@ -129,8 +129,7 @@ def loads_urdf(
 
 def robot_of_text(text: str, base: str, mimic: str | None = None) -> Robot:
     """:func:`loads_urdf` of a text from anywhere: no mesh or texture that it names is looked for."""
-    _check_base(base)
-    _check_mimic(mimic)
+    _check_choices(base, mimic, "ignore", "declared")
     report = Report("<string>")
     return _robot(parse_text(text, report), report, base, NoFiles(environ={}), False, mimic)
 

@@ -119,9 +119,10 @@ def test_a_joint_with_two_axes_is_two_revolute_joints(kind, write):
     axes = "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>1 0 0</xyz></axis2><pose>0 0 0.1 0 0 0</pose>"
     body = link("body", 2) + link("arm", 1) + joint("j", kind, "body", "arm", axes)
     body += '<frame name="f" attached_to="body"><pose>0 0 0.2 0 0 0</pose></frame>'
-    links = urdf_link("body", 2) + '<link name="cross"/>' + urdf_link("arm", 1)
+    arm = urdf_link("arm", 1).replace("<inertial>", '<inertial><origin xyz="0 0 -0.1"/>')
+    links = urdf_link("body", 2) + '<link name="cross"/>' + arm
     joints = urdf_joint("j", "continuous", "body", "cross", xyz="0 0 0.3")
-    joints += urdf_joint("k", "continuous", "cross", "arm", "1 0 0", xyz="0 0 -0.1")
+    joints += urdf_joint("k", "continuous", "cross", "arm", "1 0 0")
     body = body.replace('<link name="arm">', '<link name="arm"><pose relative_to="f"/>')
     verdict = referee(write("a.urdf", robot(links + joints)), write("b.sdf", model(body)))
     assert verdict.same and verdict.joints == 2, verdict.findings
