@@ -25,7 +25,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "hooks",
         ),
         ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
-        ("model", "engine", "written_files"),
+        ("model", "engine", "written_files", "read_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),

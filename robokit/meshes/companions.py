@@ -8,11 +8,11 @@ something that meshes use.
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from urllib.parse import unquote
 
 from robokit.meshes.limits import check_size
+from robokit.read_files import open_regular
 
 COMPANIONS = frozenset(
     (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
@@ -33,18 +33,14 @@ def read_file(path: Path) -> bytes:
         OSError: it cannot be read.
         ValueError: it is a folder, pipe, socket or device, or too large.
     """
-    _check_regular(path, path.stat())  # a device is not even opened
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        found = os.fstat(file.fileno())
-        _check_regular(path, found)  # once more, for it may have been exchanged in between
-        check_size(found.st_size)
-        return file.read(found.st_size)
-
-
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError(f"{path.name!r} is not a regular file")
+    try:
+        file = open_regular(path)
+    except ValueError:
+        raise ValueError(f"{path.name!r} is not a regular file") from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(size)
+        return file.read(size)
 
 
 def companion(folder: Path, name: str) -> Path:
