@@ -7,7 +7,7 @@ import io
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -121,7 +121,7 @@ def _columns(line: int, header: list[str]) -> tuple[int, list[int], int | None]:
         if header.count(name) > 1:
             raise _Wrong(f", line {line}: expected one column {name!r}, got {header.count(name)}")
     columns = [k for k, name in enumerate(header) if name not in ("time", "name")]
-    _check_joints(f", line {line}", [header[k] for k in columns])
+    _check_joints(f", line {line}", len(columns))
     for k in columns:
         if not header[k]:
             raise _Wrong(f", line {line}, column {k + 1}: expected the name of a joint")
@@ -130,9 +130,9 @@ def _columns(line: int, header: list[str]) -> tuple[int, list[int], int | None]:
     return header.index("time"), columns, header.index("name") if "name" in header else None
 
 
-def _check_joints(where: str, joints: Sequence[Any]) -> None:
-    if len(joints) > MOST_JOINTS:
-        raise _Wrong(f"{where}: {len(joints):,} joints; at most {MOST_JOINTS:,} are read")
+def _check_joints(where: str, count: int) -> None:
+    if count > MOST_JOINTS:
+        raise _Wrong(f"{where}: {count:,} joints; at most {MOST_JOINTS:,} are read")
 
 
 def _json(path: Path) -> Table:
@@ -155,7 +155,7 @@ def _json(path: Path) -> Table:
         joints = list(first) if isinstance(first, dict) else None
     if not isinstance(joints, list) or not joints or not all(isinstance(x, str) for x in joints):
         raise _Wrong(": expected 'joints', a list of joint names, or values that name them")
-    _check_joints("", joints)
+    _check_joints("", len(joints))
     time, values, names = array("d"), array("d"), []
     for k, frame in enumerate(frames):
         where = f", keyframe {k}"
@@ -195,7 +195,7 @@ def _npz(path: Path) -> Table:
         raise _Wrong(": expected names as an array of text (n,) in 'joints' and 'name'")
     if values.ndim != 2 or values.dtype.kind not in "fiu" or time.dtype.kind not in "fiu":
         raise _Wrong(": expected numbers (K,) in 'time' and (K, n) in 'values'")
-    _check_joints("", joints)
+    _check_joints("", len(joints))
     K, n = values.shape
     if time.shape != (K,) or joints.shape != (n,) or names.size not in (0, K):
         raise _Wrong(

@@ -27,7 +27,7 @@ from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
-from robokit.written_files import output_path, writing
+from robokit.written_files import output_path, replacing
 
 FORMAT = 2
 
@@ -291,8 +291,8 @@ class Trajectory:
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
-        with writing(path):
-            trajectory_file.write(path, about, arrays)
+        with replacing(path) as beside:
+            trajectory_file.write(beside, about, arrays)
         return path
 
     @staticmethod
