@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.dynamics.run import FExt, accelerations, body_forces, run
+from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
 
@@ -62,6 +62,7 @@ def rnea_derivatives(
     """
     if f_ext is None:
         return run(robot, "rnea_derivatives", out, engine, dtype, reproducible, q, v, a)
+    dtype = dtype_of(dtype, out, q, v, a, f_ext)
     forces = body_forces(robot, q, f_ext, engine, reproducible)
     return run(robot, "rnea_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, a, forces)
 
@@ -109,6 +110,7 @@ def aba_derivatives(
     """
     if f_ext is None:
         return accelerations(robot, "aba_derivatives", out, engine, dtype, reproducible, q, v, tau)
+    dtype = dtype_of(dtype, out, q, v, tau, f_ext)
     forces = body_forces(robot, q, f_ext, engine, reproducible)
     return accelerations(
         robot, "aba_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, tau, forces
