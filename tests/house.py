@@ -24,7 +24,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "file_locks",
             "hooks",
         ),
-        ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
+        ("arguments", "disk_cache", "robot_names", "names_elsewhere", "short_reprs"),
         ("model", "engine", "written_files", "read_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.

@@ -13,6 +13,7 @@ from robokit.dynamics import choices
 from robokit.dynamics.run import FExt, accelerations, dtype_name, dtype_of, with_forces
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
+from robokit.short_reprs import short_repr
 
 __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operational_space_inertia"]
 
@@ -46,6 +47,9 @@ class OperationalSpaceInertia(NamedTuple):
     inertia: np.ndarray
     mobility: np.ndarray
     inverse_jacobian: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def operational_space_inertia(

@@ -14,6 +14,7 @@ import numpy as np
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
+from robokit.short_reprs import short_repr
 
 __all__ = [
     "CentroidalDerivatives",
@@ -133,6 +134,9 @@ class CentroidalDerivatives(NamedTuple):
     drate_dq: np.ndarray
     drate_dv: np.ndarray
     drate_da: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def centroidal_momentum_derivatives(

@@ -24,6 +24,7 @@ from robokit.arguments import one_of, path_argument, real_array
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.short_reprs import short_repr
 from robokit.sim.driving import keyframe_files
 
 CURVES = ("linear", "cubic")
@@ -54,6 +55,8 @@ class Keyframes:
     values: np.ndarray
     name: tuple[str, ...] = ()
     curve: str = "cubic"
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         one_of("curve", self.curve, CURVES)
