@@ -273,7 +273,7 @@ class Trajectory:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
             >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
             >>> run.link_poses("lower")[-1, :3, 3].round(3)
-            array([-0.421,  0.   , -0.27 ])
+            array([-0.415,  0.   , -0.279])
         """
         robot = self._own_robot("link_poses")
         robot.link(link)
