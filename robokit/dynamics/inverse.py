@@ -39,7 +39,7 @@ def rnea(
         engine: "llvm", machine code (the default, where llvmlite is installed), or "python", the
             algorithm as plain Python, for single calls and for debuggers.
         dtype: "float64" or "float32", of the result and of the computation; arguments are converted. By
-            default (None) that of ``out``, else NumPy's result type of the arrays of floats that are given:
+            default (None) NumPy's result type of the arrays of floats that are given, ``out`` included:
             float32 where all of them are, float64 otherwise. Lists and whole numbers do not count. In
             float32 batches take about half the time and memory; errors are some 1e-6 of the largest terms.
         reproducible: whether the result is the same bits on every processor, for one state and in a batch

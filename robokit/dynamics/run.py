@@ -86,7 +86,9 @@ def _few(found: Kernel | Bound, arguments: tuple[Any, ...], out: Any) -> Any:
 
 
 def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
-    """The dtype of a computation: the one asked for, else that of ``out``, else that of the arguments.
+    """The dtype of a computation: the one asked for, else NumPy's result type of the arrays of floats.
+
+    Arrays to write to may raise it, not lower it: an array of float32 for a result of float64 is refused.
 
     Args:
         dtype: as the public functions take it.
@@ -98,9 +100,10 @@ def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
     """
     if dtype is not None:
         return dtype
-    if out is not None:
-        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    return "float32" if is_single_precision(given) else None
+    if not is_single_precision(given):
+        return None
+    outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    return "float32" if out is None or is_single_precision(outs) else None
 
 
 def dtype_name(given: Any) -> str:
