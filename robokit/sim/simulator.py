@@ -112,8 +112,10 @@ def simulate(
             was computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, a start past a joint's limit, deep penetration, unsettled
-            contacts, steps that missed the accuracy.
+        SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; pairs of bodies that do not
+            act because they are too many; deep penetration, unsettled contacts, steps that missed the
+            accuracy.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -273,8 +273,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, a start past a joint's limit, deep
-            penetration, unsettled contacts.
+        SimulationWarning: as :func:`robokit.simulate`, of the worst row; rows that failed.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
