@@ -75,7 +75,10 @@ class Gaps:
 
 def body_poses(robot: Robot, q: np.ndarray, engine: str | None = None) -> np.ndarray:
     """[R p] of bodies 0..N in world axes, (B, N + 1, 3, 4)."""
-    links = forward_kinematics(robot, q, engine=engine).matrices
+    if engine == "python" and len(q) == 1:  # plain numbers are quicker than arrays of one
+        links = forward_kinematics(robot, q[0], engine=engine).matrices[None]
+    else:
+        links = forward_kinematics(robot, q, engine=engine).matrices
     found = np.zeros((len(q), robot.nbodies + 1, 3, 4))
     found[:, 0, :, :3] = np.eye(3)
     for i in range(1, robot.nbodies + 1):
