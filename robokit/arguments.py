@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,25 @@ def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.nda
     if apart or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
         array = array.copy()
     return array
+
+
+def is_single_precision(given: Sequence[Any]) -> bool:
+    """Whether NumPy's result type of the arrays of floats among some arguments is float32.
+
+    Lists, whole numbers and numbers without an array do not count, of a mapping its values do. There is no
+    arithmetic in float16: alone it counts as float64.
+    """
+    single = False
+    for value in chain.from_iterable(_arrays_in(x) for x in given):
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            if value.itemsize > 4:
+                return False
+            single = single or value.itemsize == 4
+    return single
+
+
+def _arrays_in(value: Any) -> Iterable[Any]:
+    return value.values() if value.__class__ is not np.ndarray and isinstance(value, Mapping) else (value,)
 
 
 def is_single(value: Any) -> bool:

@@ -12,6 +12,8 @@
     ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line
 
+SimulationWarning is what ``simulate`` and ``rollout`` warn of.
+
 An error says what was given, what is accepted and what to do next.
 """
 
@@ -214,6 +216,10 @@ class SimulationError(RobokitError, ArithmeticError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
+
+
+class SimulationWarning(UserWarning):
+    """A run whose start or result is to be looked at: the text says what was found, and what to do."""
 
 
 class WriteError(RobokitError, OSError):

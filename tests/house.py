@@ -24,9 +24,9 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "file_locks",
             "hooks",
         ),
-        ("arguments", "bounded_child", "disk_cache", "robot_names", "names_elsewhere"),
+        ("arguments", "bounded_child", "disk_cache", "robot_names", "names_elsewhere", "short_reprs"),
         ("bounded",),
-        ("model", "engine", "written_files"),
+        ("model", "engine", "written_files", "read_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.output_files import refuse_input, replacing, writable
+from robokit.cli.output_files import refuse_input, writable
 from robokit.cli.plumbing import (
     cache_folder,
     counted,
@@ -27,6 +27,7 @@ from robokit.cli.plumbing import (
 )
 from robokit.cli.refereeing import is_pair, referee_command
 from robokit.errors import RobokitError
+from robokit.written_files import write_text
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -51,8 +52,7 @@ def view(arguments: argparse.Namespace) -> int:
 
     page = writable(arguments.output or f"{file_stem(robot)}.html", ".html")
     refuse_input(page, robot)
-    with replacing(page) as beside:
-        write_pose_page(robot, beside)
+    write_pose_page(robot, page)
     tell(f"{robot.name}, {robot.base} base: {page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
     return 0
@@ -109,8 +109,7 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
 
     base = "floating" if arguments.base == "floating" else "fixed"
     robot = load(one.file, base, None, arguments)
-    with replacing(page) as beside:
-        write_check_page(robot, one.diagnostics, beside)
+    write_check_page(robot, one.diagnostics, page)
     if not arguments.json:
         tell(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
@@ -182,8 +181,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
     if output is None:
         print_xml(text)
         return 0
-    with replacing(output) as beside:
-        beside.write_text(text, encoding="utf-8")
+    write_text(output, text)
     sizes = f"{counted(robot.nbodies, 'body')}, {counted(robot.nv, 'degree')} of freedom"
     tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
     return 0
@@ -208,11 +206,9 @@ def sparsity(arguments: argparse.Namespace) -> int:
     for path, robot in ((path, robot) for path in (page, output) if path for robot in robots):
         refuse_input(path, robot)
     if output is not None:
-        with replacing(output) as beside:
-            draw_sparsity(robots[0], beside)
+        draw_sparsity(robots[0], output)
     if page is not None:
-        with replacing(page) as beside:
-            write_sparsity_page(robots, beside)
+        write_sparsity_page(robots, page)
     for robot in robots:
         for line in sparsity_lines(robot):
             tell(line)

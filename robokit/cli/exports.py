@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.output_files import refuse_input, replacing, writable
+from robokit.cli.output_files import refuse_input
 from robokit.cli.plumbing import load, tell
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
@@ -21,27 +21,21 @@ WHAT = ("declares and explains it", "is the code", "checks it on one state")
 
 def codegen(arguments: argparse.Namespace) -> int:
     """A function of the robot as C code that needs nothing else."""
-    from robokit.dynamics.codegen import code_files
+    from robokit.dynamics.codegen import check_folder, code_files, write_code
 
     folder = Path(arguments.output)
-    if folder.exists() and not folder.is_dir():
-        raise RobokitError(f"cannot write to {arguments.output!r}: give the name of a folder")
+    check_folder(folder)
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     choices = dict(arguments.choose)
     if arguments.link is not None:
         choices["link"] = arguments.link
     function = wanted(robot, arguments.function, arguments.derivative, choices)
     texts = code_files(robot, function, arguments.language, arguments.dtype, choices)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise RobokitError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
+    for name in texts:
+        refuse_input(folder / name, robot)
+    paths = write_code(folder, texts)
     tell(f"{robot.name}, {robot.base} base: {getattr(function, 'name', function)} in C99")
-    for (name, text), what in zip(texts.items(), WHAT, strict=True):
-        path = writable(str(folder / name))
-        refuse_input(path, robot)
-        with replacing(path) as beside:
-            beside.write_text(text, encoding="ascii")
+    for path, text, what in zip(paths, texts.values(), WHAT, strict=True):
         tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
     return 0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.output_files import replacing, writable
+from robokit.cli.output_files import writable
 from robokit.cli.plumbing import tell
 from robokit.errors import RobokitError
 
@@ -98,12 +98,11 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
     for file in files:
         kind = file.suffix.lower()
         size = arguments.size or ((640, 360) if kind == ".gif" else SIZE)
-        with replacing(file) as beside:
-            options: dict[str, Any] = {"size": size, "panels": arguments.whole_page, "look": arguments.look}
-            if kind == ".png":
-                write_picture(page, beside, at=arguments.at, **options)
-            else:
-                fps = arguments.fps or (20.0 if kind == ".gif" else 30.0)
-                write_film(page, beside, fps=fps, progress=progress, **options)
+        options: dict[str, Any] = {"size": size, "panels": arguments.whole_page, "look": arguments.look}
+        if kind == ".png":
+            write_picture(page, file, at=arguments.at, **options)
+        else:
+            fps = arguments.fps or (20.0 if kind == ".gif" else 30.0)
+            write_film(page, file, fps=fps, progress=progress, **options)
         label = "picture" if kind == ".png" else "film"
         tell(f"  {label:<13} {file} ({file.stat().st_size / 1e6:.2f} MB)")

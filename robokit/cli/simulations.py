@@ -15,7 +15,7 @@ import numpy as np
 from robokit.cli.comparisons import Second
 from robokit.cli.compiling import Compiling
 from robokit.cli.films import wanted_films, write_films
-from robokit.cli.output_files import refuse_input, replacing, writable
+from robokit.cli.output_files import refuse_input, writable
 from robokit.cli.plumbing import (
     BROKE_DOWN,
     INTERRUPTED,
@@ -166,13 +166,11 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
 def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
     """Write the page and, where a name is given, the trajectory."""
     if data is not None:
-        with replacing(data) as beside:
-            trajectory.save(beside)
-    with replacing(page) as beside:
-        if second is None or trajectory.summary.get("interrupted"):
-            trajectory.to_html(beside, live=live and _can_be_live(trajectory))
-        else:
-            second.write(trajectory, beside)
+        trajectory.save(data)
+    if second is None or trajectory.summary.get("interrupted"):
+        trajectory.to_html(page, live=live and _can_be_live(trajectory))
+    else:
+        second.write(trajectory, page)
 
 
 def _can_be_live(trajectory: Any) -> bool:

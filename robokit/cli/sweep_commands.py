@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.output_files import replacing, writable
+from robokit.cli.output_files import writable
 from robokit.cli.plumbing import INTERRUPTED, counted, file_stem, load, open_page, say, tell
 from robokit.cli.sweep_values import OPTIONS, parameters, servos
 from robokit.errors import RobokitError
@@ -210,8 +210,7 @@ def _write_report(arguments: argparse.Namespace, found: Any) -> int:
     """Write the page of a sweep."""
     inside = arguments.report and not arguments.robots and arguments.output
     page = writable(arguments.output, ".html") if inside else _own_page(Path(found.folder))
-    with replacing(page) as beside:
-        found.report(beside)
+    found.report(page)
     tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
     return 0
@@ -239,10 +238,8 @@ def replay(arguments: argparse.Namespace) -> int:
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     trajectory = found.replay(row)
     if data is not None:
-        with replacing(data) as beside:
-            trajectory.save(beside)
-    with replacing(page) as beside:
-        trajectory.to_html(beside)
+        trajectory.save(data)
+    trajectory.to_html(page)
     first, *lines = trajectory.report()
     tell(first)
     for name, value in found.recipe.rows(row, row + 1).items():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import RobokitError, WriteError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
+from robokit.written_files import obstacle, output_path, write_texts
 
 LANGUAGES = ("c",)
 
@@ -86,18 +90,45 @@ def codegen(
         ['double_pendulum_aba.h', 'double_pendulum_aba.c', 'double_pendulum_aba_test.c']
     """
     place = path_argument("folder", folder)
-    texts = code_files(robot, function, language, dtype, choices)
-    paths = []
+    check_folder(place)
+    header, source, test = write_code(place, code_files(robot, function, language, dtype, choices))
+    return header, source, test
+
+
+def check_folder(folder: Path) -> None:
+    """See that files can be written to a folder, or that it can be made, before any work.
+
+    Raises:
+        WriteError: they cannot.
+    """
+    wrong = obstacle(folder / "x") if os.path.isdir(folder) else obstacle(folder)
+    if wrong is None and os.path.exists(folder) and not os.path.isdir(folder):
+        wrong = errno.ENOTDIR, "it is a file; give the name of a folder"
+    if wrong is not None:
+        raise WriteError(f"folder: cannot write to {str(folder)!r}: {wrong[1]}", folder, wrong[0])
+
+
+def write_code(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts by their names to a folder, all of them or none.
+
+    Raises:
+        WriteError: the folder cannot be made, or takes no such files.
+    """
+    made = not folder.exists()
     try:
-        place.mkdir(exist_ok=True)
-        for name, text in texts.items():
-            paths.append(place / name)
-            paths[-1].write_text(text, encoding="ascii")
+        folder.mkdir(exist_ok=True)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise WriteError(f"folder: cannot write to {str(place)!r}: {reason}", place, error.errno) from error
-    header, source, test = paths
-    return header, source, test
+        raise WriteError(f"folder: cannot write to {str(folder)!r}: {reason}", folder, error.errno) from error
+    paths = {output_path("folder", folder / name): text for name, text in texts.items()}
+    try:
+        write_texts(paths, encoding="ascii")
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    return list(paths)
 
 
 def code_files(

@@ -10,9 +10,10 @@ import numpy as np
 from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
 from robokit.dynamics import choices
-from robokit.dynamics.run import FExt, accelerations, dtype_name, with_forces
+from robokit.dynamics.run import FExt, accelerations, dtype_name, dtype_of, with_forces
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
+from robokit.short_reprs import short_repr
 
 __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operational_space_inertia"]
 
@@ -46,6 +47,9 @@ class OperationalSpaceInertia(NamedTuple):
     inertia: np.ndarray
     mobility: np.ndarray
     inverse_jacobian: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def operational_space_inertia(
@@ -95,6 +99,7 @@ def operational_space_inertia(
         ((3, 3), (7, 3))
     """
     check_robot(robot)
+    dtype = dtype_of(dtype, out, q, damping)
     e = _share("damping", damping)
     key = ("operational_space_inertia", choices.frames(robot, frames))
     return OperationalSpaceInertia(
@@ -157,6 +162,7 @@ def constrained_dynamics(
         (41.202, 41.202)
     """
     check_robot(robot)
+    dtype = dtype_of(dtype, out, q, v, tau, f_ext, stabilisation, proximal)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
     key = (name, choices.constraints(robot, constraints))
     gains = _NO_GAINS
@@ -214,6 +220,7 @@ def impact(
     """
     check_robot(robot)
     key = ("impact", choices.constraints(robot, constraints))
+    dtype = dtype_of(dtype, out, q, v, restitution, proximal)
     e = _share("restitution", restitution, most=1.0)
     state = (q, v, e, _proximal(proximal, dtype))
     return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)

@@ -150,7 +150,8 @@ class Cost(Mapping[str, AlgorithmCost]):
 def cost(robot: Robot) -> Cost:
     """Exact operation counts of the robot's algorithms; nothing is compiled.
 
-    Source: the recorded graphs; RBDA 6.5 for the formulas.  Cost: O(n d^2), seconds for hundreds of bodies.
+    Source: the recorded graphs; RBDA 6.5 for the formulas.  Cost: O(n d^2), seconds for a humanoid at the
+    first call; the robot keeps them.
 
     Args:
         robot: the robot.
@@ -165,6 +166,12 @@ def cost(robot: Robot) -> Cost:
         True
     """
     check_robot(robot)
+    kept = robot.derived.get("cost", lambda: _counted(robot))
+    rows = (replace(row, formula=None if row.formula is None else dict(row.formula)) for row in kept.rows)
+    return replace(kept, rows=tuple(rows))
+
+
+def _counted(robot: Robot) -> Cost:
     depth = dof_depths(robot.dof_parent)
     counts = ltdl_counts(robot.dof_parent)
     D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.dynamics.run import FExt, accelerations, body_forces, run
+from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
+from robokit.short_reprs import short_repr
 
 __all__ = [
     "CentroidalDerivatives",
@@ -62,6 +63,7 @@ def rnea_derivatives(
     """
     if f_ext is None:
         return run(robot, "rnea_derivatives", out, engine, dtype, reproducible, q, v, a)
+    dtype = dtype_of(dtype, out, q, v, a, f_ext)
     forces = body_forces(robot, q, f_ext, engine, reproducible)
     return run(robot, "rnea_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, a, forces)
 
@@ -109,6 +111,7 @@ def aba_derivatives(
     """
     if f_ext is None:
         return accelerations(robot, "aba_derivatives", out, engine, dtype, reproducible, q, v, tau)
+    dtype = dtype_of(dtype, out, q, v, tau, f_ext)
     forces = body_forces(robot, q, f_ext, engine, reproducible)
     return accelerations(
         robot, "aba_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, tau, forces
@@ -131,6 +134,9 @@ class CentroidalDerivatives(NamedTuple):
     drate_dq: np.ndarray
     drate_dv: np.ndarray
     drate_da: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def centroidal_momentum_derivatives(

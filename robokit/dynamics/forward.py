@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
-from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name
+from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name, dtype_of
 from robokit.model.robot import Robot
 
 __all__ = ["aba", "forward_dynamics"]
@@ -53,7 +53,7 @@ def aba(
         "aba_f_ext",
         out,
         engine,
-        dtype,
+        dtype_of(dtype, out, q, v, tau, f_ext),
         reproducible,
         q,
         v,
@@ -98,6 +98,7 @@ def forward_dynamics(
     """
     if one_of("method", method, ("aba", "crba")) == "aba":
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype, reproducible=reproducible)
+    dtype = dtype_of(dtype, out, q, v, tau, f_ext)
     if dtype is not None and dtype_name(dtype) == "float32":
         warnings.warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',

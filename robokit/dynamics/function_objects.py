@@ -23,7 +23,7 @@ from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.named_results import result_class
 from robokit.dynamics.own_text import Shape, sized
-from robokit.dynamics.run import accelerations, body_forces, run
+from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.several_links import count, points
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.trace.program import Program
@@ -128,6 +128,7 @@ class Function(Exports):
         key = self._key
         if named or self.choices or self._special or len(arguments) != len(self.inputs):
             check_robot(robot)
+            dtype = dtype_of(dtype, out, *arguments, *(named[x] for x in self.inputs if x in named))
             key, arguments = self._bound(robot, arguments, named, engine, reproducible)
         try:
             if self.row.result.finite:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robokit.dynamics.choices import joint_names
-from robokit.dynamics.run import FExt, accelerations, run, with_forces
+from robokit.dynamics.run import FExt, accelerations, dtype_of, run, with_forces
 from robokit.dynamics.singular import check_inertia
 from robokit.model.robot import Robot, check_robot
 
@@ -68,6 +68,8 @@ def hybrid_dynamics(
         names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
     except TypeError:  # something among them that is no name
         names = _prescribed(robot, given)
+    if f_ext is not None:
+        dtype = dtype_of(dtype, out, q, v, tau, a, f_ext)
     name, forces = with_forces("hybrid_dynamics", robot, q, f_ext, engine, reproducible)
     return accelerations(robot, (name, names), out, engine, dtype, reproducible, q, v, tau, a, *forces)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.dynamics.run import FExt, body_forces, run
+from robokit.dynamics.run import FExt, body_forces, dtype_of, run
 from robokit.model.robot import Robot
 
 __all__ = ["bias_forces", "gravity_forces", "rnea"]
@@ -38,8 +38,10 @@ def rnea(
         out: array to write to, of the result's shape; it may share memory with an argument.
         engine: "llvm", machine code (the default, where llvmlite is installed), or "python", the
             algorithm as plain Python, for single calls and for debuggers.
-        dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
-            half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
+        dtype: "float64" or "float32", of the result and of the computation; arguments are converted. By
+            default (None) NumPy's result type of the arrays of floats that are given, ``out`` included:
+            float32 where all of them are, float64 otherwise. Lists and whole numbers do not count. In
+            float32 batches take about half the time and memory; errors are some 1e-6 of the largest terms.
         reproducible: whether the result is the same bits on every processor, for one state and in a batch
             (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
@@ -60,7 +62,7 @@ def rnea(
         "rnea_f_ext",
         out,
         engine,
-        dtype,
+        dtype_of(dtype, out, q, v, a, f_ext),
         reproducible,
         q,
         v,
@@ -103,7 +105,7 @@ def bias_forces(
         "bias_forces_f_ext",
         out,
         engine,
-        dtype,
+        dtype_of(dtype, out, q, v, f_ext),
         reproducible,
         q,
         v,

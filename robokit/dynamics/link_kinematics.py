@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import axes_name, flag
-from robokit.dynamics.run import run
+from robokit.dynamics.run import dtype_of, run
 from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
@@ -43,6 +43,7 @@ def _run(
         if result is not None:
             return result
     _check(robot, *key)
+    dtype = dtype_of(dtype, out, *(x for x in arguments if x is not _ORIGIN))
     return run(robot, key, out, engine, dtype, reproducible, *arguments)
 
 
@@ -76,6 +77,7 @@ def _run_several(
             known = False
         if not known:
             _check(robot, *key)
+        dtype = dtype_of(dtype, out, *arguments)
         return run(robot, key, out, engine, dtype, reproducible, *state, points(at, len(links)))
     _check(robot, *key)  # a name of a class of its own remains
     return _run(robot, (name, str(link), *others), out, engine, dtype, reproducible, *state, _point(at))
@@ -165,7 +167,7 @@ def forward_kinematics(
             return poses
     if out is None:
         matrices = run(robot, "forward_kinematics", None, engine, dtype, reproducible, q)
-        if matrices.ndim == 3 and usual and "link poses" not in robot.kernels:
+        if matrices.ndim == 3 and matrices.dtype == float and usual and "link poses" not in robot.kernels:
             ready = kernel(robot, "forward_kinematics")
             robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
         return LinkPoses(robot.link_index, matrices)

@@ -8,7 +8,7 @@ import numpy as np
 
 from robokit.arguments import real_array
 from robokit.dynamics.layout import lower_entries
-from robokit.dynamics.run import accelerations, check_mass_matrix, run
+from robokit.dynamics.run import accelerations, check_mass_matrix, dtype_name, dtype_of, run
 from robokit.dynamics.singular import refuse
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
@@ -214,7 +214,8 @@ def ltdl(
     n = robot.nv
     if hasattr(H, "toarray"):
         H = H.toarray()
-    H = np.ascontiguousarray(real_array("H", H, f"({n}, {n}) or (B, {n}, {n})"))
+    dtype = dtype_name(dtype_of(None, None, H))
+    H = np.ascontiguousarray(real_array("H", H, f"({n}, {n}) or (B, {n}, {n})", dtype=dtype))
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
     check_mass_matrix(robot, H)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, check_finite, one_of, real_array
+from robokit.arguments import batch_size, check_finite, is_single_precision, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
@@ -65,7 +65,7 @@ def run(
             if result is not None:
                 return result
     check_robot(robot)
-    dtype = "float64" if dtype is None else dtype_name(dtype)
+    dtype = dtype_name(dtype_of(dtype, out, *arguments))
     if engine is not None and one_of("engine", engine, ENGINES) == "python":
         return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)
     way = None if wanted(reproducible) else long_way(robot, key, dtype)
@@ -85,12 +85,35 @@ def _few(found: Kernel | Bound, arguments: tuple[Any, ...], out: Any) -> Any:
     return found.few(*arguments, *out) if several else None
 
 
+def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
+    """The dtype of a computation: the one asked for, else NumPy's result type of the arrays of floats.
+
+    Arrays to write to may raise it, not lower it: an array of float32 for a result of float64 is refused.
+
+    Args:
+        dtype: as the public functions take it.
+        out: arrays to write to, or None.
+        given: arguments as they were given, for example q, v, a and f_ext.
+
+    Returns:
+        ``dtype`` where it is given, "float32", or None: float64.
+    """
+    if dtype is not None:
+        return dtype
+    if not is_single_precision(given):
+        return None
+    outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    return "float32" if out is None or is_single_precision(outs) else None
+
+
 def dtype_name(given: Any) -> str:
-    """Name of a dtype, of anything that NumPy takes for one: "float64" or "float32".
+    """Name of a dtype, of anything that NumPy takes for one: "float64" or "float32"; of None "float64".
 
     Raises:
         UnknownName: neither float64 nor float32.
     """
+    if given is None:
+        return "float64"
     try:
         name = np.dtype(given).name
     except (TypeError, ValueError):  # ValueError: text that is no text

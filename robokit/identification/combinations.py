@@ -24,6 +24,7 @@ from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.measurements import Compressed, compressed, measured, triangle
 from robokit.identification.parameter_names import Columns
 from robokit.model.robot import Robot, check_robot
+from robokit.short_reprs import short_repr
 
 TOLERANCE = 1e-7
 """Share of its length by which a column must leave the span of the others to count as independent."""
@@ -48,6 +49,8 @@ class BaseParameters:
     without_effect: np.ndarray
     tolerance: float
     condition: float
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.independent)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.written_files import figure_path, writing
+from robokit.written_files import figure_path, replacing
 
 MOST_JOINTS, MOST_NAMES = 8, 90
 MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
@@ -57,8 +57,8 @@ def write_figure(
     left.supylabel("joint force [N m | N]", fontsize=8)
     panels[0].legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
     _draw_combinations(right.subplots(), certainty)
-    with writing(path):
-        figure.savefig(path, dpi=130, facecolor="white")
+    with replacing(path) as beside:
+        figure.savefig(beside, dpi=130, facecolor="white")
     return path
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import html
 import os
 import re
-import stat
 from pathlib import Path
 from urllib.parse import unquote
 
 from robokit.meshes.limits import check_size
+from robokit.read_files import open_regular
 
 COMPANIONS = frozenset(
     (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
@@ -50,13 +50,14 @@ def read_file(path: Path) -> bytes:
         OSError: it cannot be read.
         ValueError: it is a folder, pipe, socket or device, too large, or a Git LFS pointer.
     """
-    _check_regular(path, path.stat())  # a device is not even opened
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        found = os.fstat(file.fileno())
-        _check_regular(path, found)  # once more, for it may have been exchanged in between
-        check_size(found.st_size)
-        content = file.read(found.st_size)
+    try:
+        file = open_regular(path)
+    except ValueError:
+        raise ValueError(f"{path.name!r} is not a regular file") from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(size)
+        content = file.read(size)
     if content.startswith(POINTER):
         raise ValueError(f"{shortened(path.name)!r} is a Git LFS pointer, not the file itself; {FETCH}")
     return content
@@ -65,16 +66,10 @@ def read_file(path: Path) -> bytes:
 def head_of(path: Path, size: int) -> bytes:
     """The first bytes of a regular file; none of what cannot be read, which its reader says."""
     try:
-        _check_regular(path, path.stat())
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(size)
     except (OSError, ValueError):
         return b""
-
-
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError(f"{path.name!r} is not a regular file")
 
 
 def wanted_path(name: str) -> str:

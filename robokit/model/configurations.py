@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_values, random_generator, real_array
+from robokit.arguments import check_values, is_single_precision, random_generator, real_array, whole_number
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
@@ -99,20 +99,42 @@ class Configurations:
         full = list(chain.from_iterable(rows))
         return full if self.coupling is None else [full[k] for k in self.coupling.own_v]
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
-        """A random configuration, (nq,), inside the position limits.
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | None = None
+    ) -> np.ndarray:
+        """Random configurations inside the position limits.
+
+        Where a joint has no limit, or one of 2^30 and more (files write 1e16 for none): angles within +-pi,
+        shifts and base positions within +-1 m. Quaternions are uniform.
 
         Args:
-            rng: NumPy random generator, or a seed for one. Where a joint has no limit, or one of
-                2^30 and more (files write 1e16 for none): angles within +-pi, shifts and base positions
-                within +-1 m. Quaternions are uniform.
+            rng: NumPy random generator, or a seed for one.
+            size: how many; None for a single one.
+
+        Returns:
+            (nq,), or (size, nq): the rows are what as many calls with one generator give.
+
+        Raises:
+            ShapeError: neither a generator nor a seed, or a size that is no whole number from 0.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("arm"))
             >>> np.array_equal(robot.random_configuration(7), robot.random_configuration(7))
             True
+            >>> robot.random_configuration(7, 100).shape
+            (100, 7)
         """
         rng = random_generator("rng", rng)
+        if size is None:
+            return self._drawn(rng)
+        count = whole_number("size", size, 0)
+        if len(self._drawn_at_once) == 1:  # no quaternions: all rows in one draw
+            _, lower, upper = self._drawn_at_once[0]
+            return rng.uniform(lower, upper, (count, self.nq))
+        return np.array([self._drawn(rng) for _ in range(count)], dtype=float).reshape(count, self.nq)
+
+    def _drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """One random configuration, (nq,)."""
         q: list[float] = []
         for model, lower, upper in self._drawn_at_once:
             q += rng.uniform(lower, upper).tolist() if model is None else model.random(rng, lower, upper)
@@ -163,28 +185,35 @@ class Configurations:
 
     def configuration(
         self,
-        base_position: Sequence[float] | None = None,
+        base_position: Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
         base_quat_wxyz: Sequence[float] | None = None,
         joints: Mapping[str, float | Sequence[float]] | None = None,
     ) -> np.ndarray:
         """A configuration by names, (nq,); what is not named stays neutral.
 
         Args:
-            base_position: (3,) of a floating base in world axes [m].
+            base_position: (3,) of a floating base in world axes [m]. A mapping in its place is ``joints``:
+                ``robot.configuration({"left_knee": 0.4})``.
             base_quat_wxyz: (4,) unit quaternion of a floating base.
-            joints: joint name -> value [rad | m], or the joint's nq values.
+            joints: joint name -> value [rad | m], or the joint's nq values; a floating base's joint, the
+                first of ``robot.joint_names``, has [qw qx qy qz, px py pz].
 
         Raises:
-            UnknownName: no such joint.
-            WrongType: joints is no mapping.
-            ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
+            UnknownName: no such joint; says the nearest names.
+            WrongType: joints is no mapping, or is given twice.
+            ShapeError: a wrong number of values, a non-unit quaternion, a joint that is fixed or follows
+                another, or a base pose for a fixed base.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
-            >>> q = robot.configuration(base_position=(0, 0, 1), joints={"left_knee": 0.4})
+            >>> q = robot.configuration({"left_knee": 0.4}, base_quat_wxyz=(0, 0, 0, 1))
             >>> q[robot.joint("left_knee").q_slice]
             array([0.4])
         """
+        if isinstance(base_position, Mapping):
+            if joints is not None:
+                raise WrongType("base_position", base_position, "(3,) numbers where joints are given too")
+            base_position, joints = None, base_position
         if not isinstance(joints, (Mapping, type(None))):
             raise WrongType("joints", joints, "a mapping from joint names to values")
         q = self.neutral()
@@ -206,6 +235,8 @@ class Configurations:
                 raise ShapeError(
                     f"joints[{name!r}]: the joint is coupled and follows {leader!r}; set that one"
                 )
+            if joint in self.fixed_joints:
+                raise ShapeError(f"joints[{name!r}]: the joint is fixed and has no value")
             q[joint.q_slice] = finite_values(
                 f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start
             )
@@ -228,6 +259,9 @@ class Configurations:
             q: (nq,) or (B, nq).
             dv: (nv,) or (B, nv), velocity times time step.
 
+        Returns:
+            (nq,) or (B, nq); float32 where all arrays of floats that are given are.
+
         Raises:
             ShapeError: another shape, an entry that is not finite, or a quaternion that is not unit.
 
@@ -239,10 +273,12 @@ class Configurations:
             array([0.7071, 0.    , 0.    , 0.7071, 0.    , 0.    , 0.    , 0.1   ,
                    0.    ])
         """
+        single = is_single_precision((q, dv))
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)
         check_values(("q",), (q,), [(0, k) for k in self._quaternions])
-        return self._manifold("integrate", q, dv)
+        result = self._manifold("integrate", q, dv)
+        return result.astype(np.float32) if single else result
 
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv).
@@ -256,10 +292,12 @@ class Configurations:
             >>> np.allclose(robot.difference(q, robot.integrate(q, dv)), dv)
             True
         """
+        single = is_single_precision((q0, q1))
         q0 = _array("q0", q0, self.nq)
         q1 = _array("q1", q1, self.nq)
         check_values(("q0", "q1"), (q0, q1), [(i, k) for k in self._quaternions for i in (0, 1)])
-        return self._manifold("difference", q0, q1)
+        result = self._manifold("difference", q0, q1)
+        return result.astype(np.float32) if single else result
 
     def _manifold(self, what: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         single = a.ndim == 1 and b.ndim == 1

@@ -31,6 +31,7 @@ from robokit.sim.run.run_arguments import (
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits
+from robokit.sim.run.start_warnings import warn_of_start
 
 
 def simulate(
@@ -111,8 +112,10 @@ def simulate(
             was computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, a start past a joint's limit, deep penetration, unsettled
-            contacts, steps that missed the accuracy.
+        SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; pairs of bodies that do not
+            act because they are too many; deep penetration, unsettled contacts, steps that missed the
+            accuracy.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -159,6 +162,7 @@ def simulate(
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground)
     warn_of_limits(robot, q)
+    buried = warn_of_start(program, q, v, setup.dt, setup.left)
 
     base = controller is not None and floats(robot.tree)
     acting = pushes_of(pushes)
@@ -182,5 +186,5 @@ def simulate(
         twice = with_rows_twice(drives, setup.steps)
         finer = once(0.5 * setup.dt, 2 * setup.steps, 2 * setup.every, twice)
         trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
-    warn_of(trajectory.summary)
+    warn_of(trajectory.summary, buried)
     return trajectory

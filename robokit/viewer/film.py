@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from robokit.sim.record import Trajectory
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
-from robokit.written_files import output_path, writing
+from robokit.written_files import output_path, replacing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -102,10 +103,11 @@ def write_film(
 
                 times = tqdm(times, desc=path.suffix[1:], unit="frame", leave=False)
             frames = (picture(time) for time in times)
-            if path.suffix.lower() == ".mp4":
-                _write_mp4(frames, path, fps)
-            else:
-                _write_gif(frames, path, fps, [picture(part * duration) for part in (0.0, 0.5, 1.0)])
+            with replacing(path) as beside:
+                if path.suffix.lower() == ".mp4":
+                    _write_mp4(frames, beside, fps)
+                else:
+                    _write_gif(frames, beside, fps, [picture(part * duration) for part in (0.0, 0.5, 1.0)])
 
     outside_loop(work)
     return path
@@ -154,8 +156,8 @@ def write_picture(
     def work() -> None:
         with drawn_page(source, size, panels, look) as (duration, picture):
             drawn = picture(0.5 * duration if at is None else min(at, duration))
-            with writing(path):
-                drawn.save(path)
+            with replacing(path) as beside:
+                drawn.save(beside)
 
     outside_loop(work)
     return path
@@ -234,6 +236,9 @@ def _ffmpeg() -> Any:
     return imageio_ffmpeg
 
 
+UNFINISHED = "ffmpeg did not finish the film; is the disk full?"
+
+
 def _write_mp4(frames: Iterator[Image], path: Path, fps: float) -> None:
     """H.264 in the colours that every player knows."""
     writer = None
@@ -245,9 +250,29 @@ def _write_mp4(frames: Iterator[Image], path: Path, fps: float) -> None:
                 )
                 writer.send(None)
             writer.send(frame.tobytes())
+    except OSError as error:  # with ffmpeg's whole command as its text
+        raise OSError(UNFINISHED) from error
     finally:
         if writer is not None:
             writer.close()
+    if not _is_whole(path):  # ffmpeg's exit status is not to be had
+        raise OSError(UNFINISHED)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an MP4's boxes fill the file and the index, which is written last, is one of them."""
+    with path.open("rb") as file:
+        end, kinds, place = os.fstat(file.fileno()).st_size, [], 0
+        while place < end:
+            file.seek(place)
+            head = file.read(16)
+            size, kind = int.from_bytes(head[:4], "big"), head[4:8]
+            size = int.from_bytes(head[8:], "big") if size == 1 else size
+            if size < 8 or place + size > end:
+                return False
+            kinds.append(kind)
+            place += size
+    return b"moov" in kinds
 
 
 def _write_gif(frames: Iterator[Image], path: Path, fps: float, samples: list[Image]) -> None:

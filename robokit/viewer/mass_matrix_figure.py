@@ -13,7 +13,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
-from robokit.written_files import figure_path, writing
+from robokit.written_files import figure_path, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,8 +58,9 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
         'h.svg'
     """
     path = figure_path("path", path)
-    with writing(path):
-        sparsity_figure(robot).savefig(path, dpi=180, facecolor="white")
+    figure = sparsity_figure(robot)
+    with replacing(path) as beside:
+        figure.savefig(beside, dpi=180, facecolor="white")
     return path
 
 

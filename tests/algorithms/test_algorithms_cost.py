@@ -173,3 +173,14 @@ def test_the_table_prints_and_can_be_read_by_programs():
     assert read["algorithms"]["aba"]["flops"] == cost["aba"].flops and read["n"] == robot.nv
     with pytest.raises(rk.UnknownName, match="did you mean 'rnea'"):
         cost["rneaa"]
+
+
+def test_counts_are_kept_with_the_robot_and_nobody_can_change_them(monkeypatch):
+    robot = random_tree(0, n=3)
+    first, expected = rk.cost(robot), rk.cost(robot).as_dict()
+    monkeypatch.setattr("robokit.dynamics.cost.algorithm_cost", lambda *_: pytest.fail("counted again"))
+    first["ltdl"].formula["mul"] = -1
+    assert rk.cost(robot).as_dict() == expected
+    pattern = rk.inertia_sparsity(robot)
+    pattern[:] = False
+    assert rk.inertia_sparsity(robot).any()

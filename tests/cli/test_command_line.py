@@ -164,7 +164,7 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
         ((*given[:3], "abba"), "no function named 'abba'; did you mean 'aba'"),
         ((*given[:3], "aba", "--language", "d"), "no language named 'd'"),
         ((*given[:3], "aba", "-o", folder / f"{stem}.c"), "give the name of a folder"),
-        ((*given[:3], "aba", "-o", tmp_path / "no" / "folder"), "cannot make the folder"),
+        ((*given[:3], "aba", "-o", tmp_path / "no" / "folder"), "there is no folder"),
     ):
         status, out, err = run(capsys, *argv)
         assert status == 1 and not out and len(err) == 1 and said in err[0]

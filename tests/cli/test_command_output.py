@@ -68,7 +68,9 @@ def test_a_full_disk_leaves_what_was_there(here, capsys, monkeypatch, argv):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     err = capsys.readouterr().err
-    assert status == 1 and f"cannot write {target.name}: File too large" in err and len(err.splitlines()) == 1
+    assert (
+        status == 1 and f"cannot write {target.name!r}: File too large" in err and len(err.splitlines()) == 1
+    )
     assert target.read_text() == "before" and os.listdir(here) == [target.name]
     assert run(capsys, *argv)[0] == 0
     assert target.read_bytes() != b"before" and os.listdir(here) == [target.name]
@@ -83,6 +85,66 @@ def test_links_and_modes_of_files_stay(here, capsys):
     assert run(capsys, "view", "arm", "--no-open", "-o", "x.html")[0] == 0
     assert (here / "x.html").is_symlink() and real.stat().st_size > 1000
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        WRITING[0],
+        ("simulate", "double_pendulum", "--duration", "0.01", "--no-open", "--save", "x.npz"),
+        WRITING[3],
+        ("mjcf", "arm", "-o", "x.xml"),
+    ],
+    ids=lambda argv: argv[-1],
+)
+@pytest.mark.parametrize("end", ["real.txt", "real", "not_there.dat"])
+def test_a_link_to_a_file_of_another_ending_is_written_through(here, capsys, argv, end):
+    (here / "folder").mkdir()
+    (here / argv[-1]).symlink_to(here / "folder" / end)
+    if end.startswith("real"):
+        (here / "folder" / end).write_text("before")
+    assert run(capsys, *argv)[0] == 0
+    assert (here / argv[-1]).is_symlink() and (here / "folder" / end).stat().st_size > 1000
+    assert os.listdir(here / "folder") == [end]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("none/x", "there is no folder"),
+        ("x.html", "links lead in a circle"),
+        (".", "name of a file"),
+        ("n" * 300, "name too long"),
+    ],
+)
+def test_links_to_no_file_are_refused_before_the_work(here, capsys, monkeypatch, target, words):
+    (here / "x.html").symlink_to(target)
+    monkeypatch.setattr(rk, "simulate", lambda *_, **__: pytest.fail("the work has begun"))
+    argv = ("simulate", "double_pendulum", "--no-open", "-o", "x.html")
+    status, out, err = run(capsys, *argv)
+    assert status == 1 and not out and words in err.lower() and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_code_is_written_with_all_its_files_or_none(here, capsys, monkeypatch, there):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    argv = ("codegen", "double_pendulum", "--function", "crba", "-o", "code")
+    assert run(capsys, *argv)[0] == 0
+    sizes = [path.stat().st_size for path in sorted(Path("code").iterdir(), key=lambda p: p.stat().st_size)]
+    if there:
+        for path in Path("code").iterdir():
+            path.write_text("before")
+    else:
+        shutil.rmtree("code")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (sizes[-1] - 1, hard))  # the last one finds no room
+    try:
+        status, out, err = run(capsys, *argv)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert status == 1 and not out and "File too large" in err and len(err.splitlines()) == 1
+    assert not there or {path.read_text() for path in Path("code").iterdir()} == {"before"}
+    assert len(os.listdir("code")) == 3 if there else not os.path.exists("code")
 
 
 @pytest.mark.parametrize("name", ["own.urdf", "linked.xml", "hard.xml", "./own.urdf"])

@@ -41,6 +41,7 @@ NAMES = [
     "UnknownName",
     "SingularInertia",
     "SimulationError",
+    "SimulationWarning",
     "Diagnostic",
     "Robot",
     "ModelBuilder",

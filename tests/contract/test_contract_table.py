@@ -95,6 +95,65 @@ def test_single_precision_is_asked_for_by_dtype(tree, states, name):
             assert relative(got, expected) < rough
 
 
+def _in(dtype, given):
+    """The arguments with their arrays of floats in another type."""
+    return {
+        k: x.astype(dtype) if isinstance(x, np.ndarray) and x.dtype == float else x for k, x in given.items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore:forward_dynamics")
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_type_of_the_result_is_that_of_the_arrays_of_floats_given(tree, states, name):
+    """float32 in, float32 out, to the last bit what dtype asks for; NumPy's rule where types are mixed."""
+    row, with_dtype = PUBLIC[name], "dtype" in table_calls.TAKES[name]
+    for given in (states[0][0], states[1]):
+        low = _in("float32", given)
+        got = arrays(call(name, tree, low))
+        assert all(x.dtype == np.float32 or x.ndim == 0 for x in got)
+        if with_dtype:
+            asked = arrays(call(name, tree, low, dtype="float32"))
+            assert all(np.array_equal(x, y) for x, y in zip(got, asked, strict=True))
+            wide = arrays(call(name, tree, low, dtype="float64"))
+            assert all(x.dtype == np.float64 for x in wide)
+        others = [x for x in table_calls.inputs(row) if x in given][1:]
+        for mixed in [low | {x: given[x]} for x in others] if with_dtype else []:
+            assert all(x.dtype == np.float64 for x in arrays(call(name, tree, mixed)))
+        lists = low | {x: given[x].tolist() for x in others}
+        assert all(x.dtype == np.float32 or x.ndim == 0 for x in arrays(call(name, tree, lists)))
+
+
+@pytest.mark.filterwarnings("ignore:forward_dynamics")
+@pytest.mark.parametrize("name", [n for n in of_states("out") if n != "forward_kinematics"])
+def test_out_may_raise_the_type_but_not_lower_it(tree, states, name):
+    low = _in("float32", states[1])
+    for dtype, given in (("float64", low), ("float32", low)):
+        expected = arrays(call(name, tree, given, dtype=dtype))
+        outs = [np.full(x.shape, np.nan, dtype) for x in expected]
+        found = arrays(call(name, tree, given, out=outs if len(outs) > 1 else outs[0]))
+        assert all(
+            x is out and np.array_equal(out, y) for x, out, y in zip(found, outs, expected, strict=True)
+        )
+    outs = [np.full(x.shape, np.nan, "float32") for x in expected]
+    with pytest.raises(rk.ShapeError, match=r"out(\[0\])?: expected float64"):
+        call(name, tree, states[1], out=outs if len(outs) > 1 else outs[0])
+
+
+@pytest.mark.parametrize("name", of_states("f_ext"))
+def test_forces_from_outside_count_as_arrays(tree, states, name):
+    low = _in("float32", states[0][0])
+    link, rows = tree.link_names[-1], State(tree).f_body
+    for f_ext, dtype in (
+        (rows, np.float64),
+        (rows.astype("float32"), np.float32),
+        ({link: rows[0]}, np.float64),
+        ({link: rows[0].astype("float32")}, np.float32),
+        ({link: rows[0].tolist()}, np.float32),
+    ):
+        how = {"method": "aba"} if name == "forward_dynamics" else {"engine": "python"}
+        assert {x.dtype for x in arrays(call(name, tree, low, f_ext=f_ext, **how))} == {np.dtype(dtype)}
+
+
 @pytest.mark.parametrize("name", [n for n in of_states("out") if n != "forward_kinematics"])
 def test_out_is_written_to_and_returned(tree, states, name):
     for given in (states[0][0], states[1]):
@@ -214,3 +273,33 @@ def test_a_chain_of_mimics_is_composed_from_its_leader_on():
     assert couple(chain(1e-200, 1e200, 1e200)).coupling.v_from[-1] == (0, pytest.approx(1e200))
     with pytest.raises(rk.ModelError, match=r"'j2' follows 'j0' by inf q \+ 0, which is not finite"):
         couple(chain(1e200, 1e200))
+
+
+@pytest.mark.parametrize("rows", [(), (4,)])
+def test_configurations_moved_along_the_manifold_keep_the_type(rows):
+    robot = ladder.random_tree(0, "floating", n=3)
+    q = np.broadcast_to(robot.random_configuration(0), (*rows, robot.nq)).astype(np.float32)
+    dv = np.full((*rows, robot.nv), 0.1, np.float32)
+    assert robot.integrate(q, dv).dtype == robot.difference(q, robot.integrate(q, dv)).dtype == np.float32
+    assert robot.integrate(q, dv.tolist()).dtype == np.float32
+    assert robot.integrate(q.astype(float), dv).dtype == robot.integrate(q, dv.astype(float)).dtype == float
+
+
+def test_own_functions_and_derivatives_keep_the_type():
+    robot = ladder.random_tree(0, "fixed", n=3)
+    q = robot.random_configuration(0).astype(np.float32)
+    slope = rk.functions["potential_energy"].gradient("q")
+    assert slope(robot, q, engine="python").dtype == np.float32
+    place = rk.functions["link_jacobian"]
+    for at, dtype in (
+        (np.zeros(3), np.float64),
+        (np.zeros(3, np.float32), np.float32),
+        ([0, 0, 0], np.float32),
+    ):
+        assert place(robot, q, at, link=robot.link_names[-1], engine="python").dtype == dtype
+        assert rk.link_jacobian(robot, q, robot.link_names[-1], at=at, engine="python").dtype == dtype
+        assert rk.link_jacobian(robot, q, robot.link_names[-2:], at=at, engine="python").dtype == dtype
+    factor = rk.ltdl(robot, rk.crba(robot, q, engine="python"), engine="python")
+    assert factor.L.dtype == factor.solve([1.0] * robot.nv).dtype == np.float32
+    assert factor.solve(np.ones(robot.nv)).dtype == np.float64
+    assert rk.crba(robot, q, sparse=True, engine="python").dtype == np.float32

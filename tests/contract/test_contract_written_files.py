@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import sys
 
 import numpy as np
 import pytest
@@ -63,6 +65,69 @@ def test_a_folder_is_no_file(robot, run, found, name, tmp_path):
     path.mkdir()
     with pytest.raises(rk.WriteError, match=r"^path: .* is a folder; give the name of a file$"):
         WRITERS[name](robot, run, found, path)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "code"])
+def test_links_are_followed_and_only_those_that_lead_to_a_file(robot, run, found, name, tmp_path):
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / name
+    for end, number in (("none/x", errno.ENOENT), (name, errno.ELOOP), ("folder", errno.EISDIR)):
+        link.symlink_to(end)
+        with pytest.raises(rk.WriteError) as caught:
+            WRITERS[name](robot, run, found, link)
+        assert caught.value.errno == number
+        link.unlink()
+    link.symlink_to("folder/real.dat")
+    for _ in range(2):  # it dangles, then it does not
+        WRITERS[name](robot, run, found, link)
+        assert link.is_symlink() and os.listdir(tmp_path / "folder") == ["real.dat"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("folder_takes_files", [True, False])
+def test_a_full_disk_leaves_what_was_there(
+    robot, run, found, name, folder_takes_files, tmp_path, monkeypatch
+):
+    WRITERS[name](robot, run, found, tmp_path / name)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    new = name == "code" and not folder_takes_files
+    words = "permission denied" if new else "File too large"
+    largest = max(path.stat().st_size for path in files)
+    for path in files:
+        path.write_text("before")
+    if not folder_takes_files:
+        can = os.access
+        monkeypatch.setattr(os, "access", lambda path, mode: not os.path.isdir(path) and can(path, mode))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, hard))
+    try:
+        with pytest.raises(rk.WriteError, match=words):
+            WRITERS[name](robot, run, found, tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sorted(files) == sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    assert {path.read_text() for path in files} == {"before"}
+
+
+def test_a_file_in_a_folder_that_takes_no_others_gets_its_content_back(tmp_path, monkeypatch):
+    can, file = os.access, tmp_path / "a.txt"
+    file.write_text("before")
+    monkeypatch.setattr(os, "access", lambda path, mode: not os.path.isdir(path) and can(path, mode))
+    written_files.write_text(file, "after, which is longer")
+    assert file.read_text() == "after, which is longer" and os.listdir(tmp_path) == ["a.txt"]
+    fill, full = written_files._fill, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def cut(out, content):
+        fill(out, content[:3])
+        if content == b"more":
+            raise full
+        fill(out, content)
+
+    monkeypatch.setattr(written_files, "_fill", cut)
+    with pytest.raises(rk.WriteError, match="No space left"):
+        written_files.write_text(file, "more")
+    assert file.read_text() == "after, which is longer"
 
 
 def test_code_goes_to_no_folder_that_is_a_file(robot, tmp_path):

@@ -115,6 +115,38 @@ def test_configuration_refuses_nonsense(kwargs, message):
         ladder.random_tree(0, "floating").configuration(**kwargs)
 
 
+def test_random_configurations_come_by_the_number(built):
+    one, many = np.random.default_rng(3), np.random.default_rng(3)
+    rows = [built.random_configuration(one) for _ in range(4)]
+    assert np.array_equal(built.random_configuration(many, 4), rows)
+    assert one.random() == many.random()  # the generators stand at the same place
+    assert np.array_equal(built.random_configuration(9, size=1)[0], built.random_configuration(9))
+    assert built.random_configuration(9, 0).shape == (0, built.nq)
+    for size in (-1, 2.5, (2, 3), True):
+        with pytest.raises(ShapeError, match="size: expected a whole number"):
+            built.random_configuration(9, size)
+
+
+def test_a_mapping_alone_is_joints():
+    robot = ladder.random_tree(0, "floating")
+    hinge = next(j for j in robot.joints if j.kind == "revolute")
+    pose = [0, 1, 0, 0, 1, 2, 3]
+    q = robot.configuration({hinge.name: 0.5, robot.joint_names[0]: pose})
+    expected = robot.configuration((1, 2, 3), (0, 1, 0, 0), {hinge.name: 0.5})  # as it was before
+    assert np.array_equal(q, expected)
+    q = robot.configuration({hinge.name: 0.5}, base_quat_wxyz=(0, 1, 0, 0))
+    assert q[:7].tolist() == [0, 1, 0, 0, 0, 0, 0] and q[hinge.q_slice] == 0.5
+    with pytest.raises(UnknownName, match=f"did you mean .*'{hinge.name}'"):
+        robot.configuration({hinge.name + "x": 0.5})
+    with pytest.raises(rk.WrongType, match="where joints are given too"):
+        robot.configuration({hinge.name: 0.5}, joints={hinge.name: 0.5})
+    with pytest.raises(ShapeError, match="expected 7 numbers"):
+        robot.configuration({robot.joint_names[0]: 1.0})
+    fixed = ModelBuilder("f").link("a").link("b", 1.0).joint("weld", "fixed", "a", "b").build()
+    with pytest.raises(ShapeError, match=r"weld.*the joint is fixed"):
+        fixed.configuration({"weld": 0.0})
+
+
 def test_configuration_of_a_fixed_base_has_no_base_pose():
     with pytest.raises(ShapeError, match="fixed base"):
         ladder.chain().configuration(base_position=(0, 0, 1))

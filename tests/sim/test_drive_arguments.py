@@ -1,7 +1,12 @@
 """Actuators, pushes and keyframes as they are given: what is taken, and what is refused in words."""
 
+import contextlib
+import io
 import json
 import math
+import os
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -251,3 +256,149 @@ def test_a_point_of_the_world_is_a_moment_about_its_origin():
     )
     assert forces.places == [(1, None)]
     assert forces.at(0)[0] == pytest.approx([0, -10.0, 0, 0, 0, 5.0])
+
+
+# ---- keyframe files of strangers -------------------------------------------------------------------
+
+
+def _zipped(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method, compresslevel=9) as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+    return path
+
+
+def _npy(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asarray(array), allow_pickle=True)
+    return file.getvalue()
+
+
+def _header(shape, descr="<f8"):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+PARTS = {"time.npy": _npy([0.0, 1.0]), "joints.npy": _npy(["hip"]), "values.npy": _npy([[0.0], [1.0]])}
+
+
+def hostile_archives():
+    """Name, how it is packed, members that replace those of PARTS, what is said."""
+    deep = b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': ('<f8', (" + b" " * 98 + b"\n"
+    return [
+        ("bomb", "deflated", {"values.npy": _header((180 << 17, 1)) + bytes(180 << 20)}, "would unpack to"),
+        ("empty", "stored", {"values.npy": _header((1 << 40, 7))}, "not what it holds"),
+        ("pickle", "deflated", {"joints.npy": _npy(np.array([{"a": 1}], dtype=object))}, "not what it holds"),
+        ("lzma", "lzma", {}, "not packed as numpy.savez"),
+        ("bzip2", "bzip2", {}, "not packed as numpy.savez"),
+        ("tokens", "stored", {"values.npy": deep}, "not an .npz file"),
+        ("short", "stored", {"values.npy": _npy([[0.0], [1.0]])[:-3]}, "array 'values'"),
+        ("version", "stored", {"values.npy": b"\x93NUMPY\x09\x00"}, "array 'values'|version"),
+        ("shapes", "stored", {"time.npy": _npy(np.zeros(3))}, r"got \(3,\), \(2, 1\)"),
+        ("nan", "stored", {"values.npy": _npy([[0.0], [np.nan]])}, r"values\[1, 0\] \(joint 'hip'\)"),
+    ]
+
+
+@pytest.mark.parametrize("kind, way, members, words", hostile_archives(), ids=lambda x: str(x)[:9])
+def test_hostile_archives_of_keyframes_are_refused(tmp_path, kind, way, members, words):
+    method = getattr(zipfile, f"ZIP_{way.upper()}")
+    path = _zipped(tmp_path / "a.npz", PARTS | members, method)
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    with pytest.raises(rk.ShapeError, match=words):
+        Keyframes.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+def test_one_bit_of_a_packed_member_or_its_method_is_an_error_of_ours(tmp_path):
+    np.savez_compressed(
+        tmp_path / "a.npz", time=np.arange(50.0), values=np.zeros((50, 2)), joints=["hip", "knee"]
+    )
+    good = (tmp_path / "a.npz").read_bytes()
+    for place in range(len(good)):  # zlib's, NotImplementedError, struct's and others came from these
+        (tmp_path / "b.npz").write_bytes(good[:place] + bytes([good[place] ^ 0x11]) + good[place + 1 :])
+        with contextlib.suppress(rk.ShapeError):
+            Keyframes.load(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".npz"])
+def test_pipes_devices_and_folders_are_not_read(tmp_path, ending):
+    os.mkfifo(tmp_path / f"pipe{ending}")
+    (tmp_path / f"endless{ending}").symlink_to("/dev/zero")
+    (tmp_path / f"folder{ending}").mkdir()
+    (tmp_path / f"circle{ending}").symlink_to(f"circle{ending}")
+    for name in ("pipe", "endless", "folder", "circle"):
+        with pytest.raises(rk.ShapeError, match=f"{name}{ending}: .*(no regular file|[Ss]ymbolic links)"):
+            Keyframes.load(tmp_path / f"{name}{ending}")
+
+
+def test_the_work_grows_with_the_file_and_is_bounded(tmp_path):
+    wide = ",".join(f"j{k}" for k in range(60_000))
+    with pytest.raises(rk.ShapeError, match=r"line 1: 60,000 joints; at most 10,000"):
+        Keyframes.load(write(tmp_path, "a.csv", f"time,{wide}\n0,{wide}\n"))
+    with pytest.raises(rk.ShapeError, match=r"a\.csv, line \d+: a row of more than 1,048,576 characters"):
+        Keyframes.load(write(tmp_path, "a.csv", 'time,hip\n0,"' + '","\n' * 300_000))
+    with pytest.raises(rk.ShapeError, match=r"5,000,001 entries; at most 4,000,000"):
+        Keyframes.load(write(tmp_path, "a.json", "[" + "[]," * 2_500_000))
+    with pytest.raises(rk.ShapeError, match=r"a\.json: .*4300"):
+        Keyframes.load(write(tmp_path, "a.json", '{"keyframes": [{"time": ' + "1" * 5000 + "}]}"))
+    with open(tmp_path / "large.json", "wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(rk.ShapeError, match=r"large.json: 1,073,741,824 bytes; at most"):
+        Keyframes.load(tmp_path / "large.json")
+    names = [f"joint {k}" for k in range(10_000)]
+    text = write(tmp_path, "a.json", json.dumps({"keyframes": [{"time": t, "values": dict.fromkeys(names, t)}
+                                                               for t in (0.0, 1.0)]}))  # fmt: skip
+    assert Keyframes.load(text).joints == tuple(names)  # some minutes when each name is looked for in a list
+
+
+def _mutated(rng, seeds):
+    data = bytearray(seeds[rng.integers(len(seeds))])
+    for _ in range(rng.integers(1, 6)):
+        at = int(rng.integers(len(data) + 1))
+        how = rng.integers(5)
+        if how == 0 and at < len(data):
+            data[at] ^= 1 << rng.integers(8)
+        elif how == 1:
+            data[at : at + int(rng.integers(1, 40))] = b""
+        elif how == 2:
+            data[at:at] = data[at : at + int(rng.integers(1, 60))] * int(rng.integers(1, 20))
+        elif how == 3:
+            data[at : at + 1] = bytes(rng.integers(0, 256, rng.integers(1, 8), dtype=np.uint8))
+        else:
+            data[at:at] = [b'"', b"[", b"{", b",", b"\n", b"1e999", b"null", b"\xff\xfe", b"\0"][
+                rng.integers(9)
+            ]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("count", [600, pytest.param(4_000, marks=pytest.mark.slow)])
+@pytest.mark.filterwarnings("ignore:Reading")
+def test_mutated_keyframe_files_end_in_an_error_of_ours_or_are_read(tmp_path, count):
+    time, values = np.array([0.0, 0.5, 2.0]), np.array([[0.0, 1.0], [0.5, -1.0], [0.25, 0.0]])
+    given = {"time": time, "values": values, "joints": ["hip", "knee"], "name": ["a", "b", "c"]}
+    np.savez(tmp_path / "stored.npz", **given)
+    np.savez_compressed(tmp_path / "packed.npz", **given)
+    frames = [{"time": t, "name": "k", "values": list(x)} for t, x in zip(time, values, strict=True)]
+    by_name = [{"time": t, "values": {"hip": 0.1, "knee": t}} for t in time]
+    seeds = {
+        ".csv": [b"time, hip, knee, name\n# remark\n0, 0, 1, a\n0.5, .5, -1, \"b, c\"\n2, .25, 0, d\n"],
+        ".json": [json.dumps({"joints": ["hip", "knee"], "keyframes": frames}).encode(),
+                  json.dumps({"keyframes": by_name}).encode()],
+        ".npz": [(tmp_path / f"{name}.npz").read_bytes() for name in ("stored", "packed")],
+    }  # fmt: skip
+    rng, read = np.random.default_rng(count), 0
+    for k in range(count):
+        ending = (".csv", ".json", ".npz", ".npz")[k % 4]
+        path = tmp_path / f"m{ending}"
+        path.write_bytes(_mutated(rng, seeds[ending]))
+        try:
+            found = Keyframes.load(path)
+        except rk.ShapeError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+        else:
+            assert np.isfinite(found.values).all() and len(found.time) == len(found.values)
+            read += 1
+    assert 0.01 < read / count < 0.5  # the mutations are neither harmless nor all fatal at the first byte

@@ -113,9 +113,9 @@ def test_springs_that_are_tense_at_the_start_are_a_cause():
     ball = m.ball()
     q = ball.neutral()
     q[6] = 0.1 - 0.09  # 9 cm deep: the ground's spring throws it up
-    with pytest.warns(UserWarning, match="sank"):
+    with pytest.warns(rk.SimulationWarning, match="starts 90 mm inside"):
         thrown = rk.simulate(ball, q, duration=0.5, ground=rk.Ground(time=1e-4))
-    with pytest.warns(UserWarning, match="sank"):
+    with pytest.warns(rk.SimulationWarning, match="starts 90 mm inside"):
         assert not len(rk.rollout(ball, q, duration=0.5, ground=rk.Ground(time=1e-4)).failed)
     assert thrown.q[-1, 6] > 1.0 and "stopped" not in thrown.summary
     joint = m.pendulum(lower=-0.1, upper=0.1)

@@ -1,6 +1,7 @@
 """The public face of simulate: arguments, records, reasons to stop."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.run.run_arguments import SWEEPS
+from robokit.sim.run.run_warnings import warn_of
 from robokit.sim.step.integrators import METHODS
 from robokit.sim.step.step_kernel import Program
 
@@ -102,8 +104,13 @@ def test_long_contact_steps_are_warned_of():
 
 
 def test_deep_penetration_is_warned_of():
-    with pytest.warns(UserWarning, match="sank"):
+    with pytest.warns(rk.SimulationWarning, match="starts 50 mm inside the ground"):
         rk.simulate(m.box(), [1.0, *[0.0] * 5, 0.05], duration=0.01, ground=rk.Ground())
+    with pytest.warns(rk.SimulationWarning, match="sank 30 mm"):
+        warn_of({"deepest_penetration": 0.03})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of({"deepest_penetration": 0.03}, start=0.03)  # it was said of the start
 
 
 def test_massless_joint_is_named():

@@ -324,3 +324,14 @@ def test_interrupted_and_failed_runs_can_be_saved(tmp_path):
         rk.simulate(m.double_pendulum(), [0.3, 0.2], [1e200, 0.0], duration=0.1)
     kept = caught.value.trajectory
     assert len(rk.Trajectory.load(kept.save(tmp_path / "broken"))) == len(kept)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x93NUMPY\x01\x00\x76\x00{'descr': ('<f8', (" + b" " * 98 + b"\n", b"\x93NUMPY\x01\x00"]
+)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_LZMA])
+def test_headers_and_ways_of_packing_that_fail_in_other_libraries(tmp_path, content, method):
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", method) as packed:
+        packed.writestr("q.npy", content)
+    with pytest.raises(rk.ShapeError, match=r"t\.npz: not a trajectory"):
+        rk.Trajectory.load(tmp_path / "t.npz")

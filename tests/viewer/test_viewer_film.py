@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from itertools import pairwise
 
@@ -14,8 +15,9 @@ import robokit as rk
 from robokit.cli import main
 from robokit.errors import MissingDependency, ShapeError
 from robokit.viewer import write_film, write_picture
-from robokit.viewer.film import check_film, drawn_page, size_of
+from robokit.viewer.film import _write_mp4, check_film, drawn_page, size_of
 from robokit.viewer.headless_browser import outside_loop
+from robokit.written_files import replacing
 
 SMALL = (160, 120)
 
@@ -34,6 +36,27 @@ def test_a_gif_shows_the_motion_in_its_own_time(motion, tmp_path):
     assert pictures.info["duration"] == 50 and len(shown) == 7 and shown[0].shape == SMALL[::-1]
     changes = [np.abs(b - a).max() for a, b in pairwise(shown)]
     assert min(changes) > 30
+
+
+def test_a_film_that_finds_no_room_is_an_error_and_leaves_nothing(tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    rng = np.random.default_rng(0)
+
+    def write(path):
+        noise = (Image.fromarray(rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)) for _ in range(8))
+        with replacing(path) as beside:
+            _write_mp4(noise, beside, 20.0)
+
+    write(tmp_path / "a.mp4")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in (1000, (tmp_path / "a.mp4").stat().st_size - 500):  # at the first frames, and at the index
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+        try:
+            with pytest.raises(rk.WriteError, match=r"^cannot write '.*b\.mp4': ffmpeg did not finish"):
+                write(tmp_path / "b.mp4")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
 
 
 @pytest.mark.browser

@@ -22,9 +22,11 @@ class Gaps:
         shapes: of the links.
     """
 
-    def __init__(self, robot: Robot, shapes: Sequence[LinkShape], q: np.ndarray) -> None:
+    def __init__(
+        self, robot: Robot, shapes: Sequence[LinkShape], q: np.ndarray, engine: str | None = None
+    ) -> None:
         self.of: dict[int, list[int]] = {}
-        self.shapes, self.poses = shapes, body_poses(robot, q)
+        self.shapes, self.poses = shapes, body_poses(robot, q, engine)
         self.middle, self.reach = [], []
         for k, shape in enumerate(shapes):
             self.of.setdefault(shape.body, []).append(k)
@@ -71,9 +73,12 @@ class Gaps:
         return placed(shape, lambda x: Vector3(*(R @ np.array(x)).T), Vector3(*p.T))
 
 
-def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
+def body_poses(robot: Robot, q: np.ndarray, engine: str | None = None) -> np.ndarray:
     """[R p] of bodies 0..N in world axes, (B, N + 1, 3, 4)."""
-    links = forward_kinematics(robot, q).matrices
+    if engine == "python" and len(q) == 1:  # plain numbers are quicker than arrays of one
+        links = forward_kinematics(robot, q[0], engine=engine).matrices[None]
+    else:
+        links = forward_kinematics(robot, q, engine=engine).matrices
     found = np.zeros((len(q), robot.nbodies + 1, 3, 4))
     found[:, 0, :, :3] = np.eye(3)
     for i in range(1, robot.nbodies + 1):

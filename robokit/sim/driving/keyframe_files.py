@@ -3,141 +3,227 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
-import zipfile
+from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from robokit.errors import ShapeError, shown
+from robokit.errors import ShapeError, one_line, shown
+from robokit.read_files import check_size, open_regular, read_arrays, read_regular
 
-LARGEST_FILE = 256 * 2**20
-"""Bytes of a file of keyframes."""
+LARGEST_FILE = 256 << 20
+"""Bytes of a .csv, which is read row by row, and of numbers in a .npz."""
+
+LARGEST_JSON = 64 << 20
+"""Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
+
+MOST_ENTRIES = 4_000_000
+"""Entries of a .json: each takes far more memory than its characters."""
+
+LONGEST_ROW = 1 << 20
+"""Characters of a row of a .csv; one of a humanoid has a thousand."""
+
+MOST_JOINTS = 10_000
+"""More than any robot has: names and columns beyond are those of another file."""
 
 Table = tuple[np.ndarray, tuple[str, ...], np.ndarray, tuple[str, ...]]
 """Times (K,), n joints, values (K, n), K names."""
+
+
+class _Wrong(ValueError):
+    """What is wrong in a file, for a message after the file's name."""
 
 
 def read(path: Path) -> Table:
     """Read a file by its ending.
 
     Raises:
-        ShapeError: another ending, no such file, or no keyframes in it.
+        ShapeError: another ending, no such file, no regular or a damaged one, one that would take far more
+            memory than keyframes do, or no keyframes in it.
     """
-    readers = {".csv": _csv, ".json": _json, ".npz": _npz}
-    reader = readers.get(path.suffix.lower())
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise ShapeError(f"{path}: expected a file of keyframes that ends in {', '.join(readers)}")
+        raise ShapeError(f"{path}: expected a file of keyframes that ends in {', '.join(READERS)}")
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ShapeError(f"{path}: larger than {LARGEST_FILE // 2**20} MiB; no file of keyframes is")
         return reader(path)
-    except OSError as error:
-        raise ShapeError(f"{path}: {error.strerror or error}") from None
+    except _Wrong as error:
+        raise ShapeError(f"{path}{error}") from None
     except UnicodeDecodeError:
         raise ShapeError(f"{path}: expected text in UTF-8") from None
+    except OSError as error:
+        raise ShapeError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ShapeError(f"{path}: {one_line(str(error), 300)}") from None
 
 
 def _csv(path: Path) -> Table:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, skipinitialspace=True)
-        try:
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-        except csv.Error as error:
-            raise ShapeError(f"{path}, line {reader.line_num}: {error}") from None
-    rows = [(line, row) for line, row in rows if any(row) and not row[0].startswith("#")]
-    if not rows:
-        raise ShapeError(f"{path}: expected a header 'time, joint, ...', found nothing")
-    line, header = rows[0]
+    with open_regular(path) as raw:
+        check_size(path.stat().st_size, LARGEST_FILE)
+        rows = _rows(raw)
+        line, header = next(rows, (0, []))
+        if not header:
+            raise _Wrong(": expected a header 'time, joint, ...', found nothing")
+        at, columns, named = _columns(line, header)
+        time, values, names = array("d"), array("d"), []
+        for line, row in rows:
+            if len(row) != len(header):
+                raise _Wrong(f", line {line}: expected {len(header)} columns, got {len(row)}")
+            try:
+                numbers = [float(row[k]) for k in (at, *columns)]
+            except ValueError:
+                numbers = [math.nan]
+            if not all(map(math.isfinite, numbers)):
+                bad = next(k for k in (at, *columns) if not _is_finite(row[k]))
+                where = f", line {line}, column {bad + 1} ({shown(header[bad])})"
+                raise _Wrong(f"{where}: expected a finite number, got {shown(row[bad])}")
+            time.append(numbers[0])
+            values.extend(numbers[1:])
+            names.append("" if named is None else row[named])
+    if not time:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    joints = tuple(header[k] for k in columns)
+    return np.array(time), joints, np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _rows(raw: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are neither empty nor remarks, with the line at which each ends."""
+    text, left = io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""), LONGEST_ROW
+
+    def lines() -> Iterator[str]:
+        nonlocal left
+        while piece := text.readline(left + 1):
+            left -= len(piece)
+            if left < 0:
+                raise _Wrong(f", line {reader.line_num + 1}: a row of more than {LONGEST_ROW:,} characters")
+            yield piece
+
+    reader = csv.reader(lines(), skipinitialspace=True)
+    try:
+        for row in reader:
+            left = LONGEST_ROW
+            cells = [cell.strip() for cell in row]
+            if any(cells) and not cells[0].startswith("#"):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise _Wrong(f", line {reader.line_num}: {error}") from None
+
+
+def _columns(line: int, header: list[str]) -> tuple[int, list[int], int | None]:
+    """Where the times, the joints' values and the names, if any, stand in a row."""
     if "time" not in header:
-        raise ShapeError(f"{path}, line {line}: expected a column 'time' in the header, got {shown(header)}")
+        raise _Wrong(f", line {line}: expected a column 'time' in the header, got {shown(header[:20])}")
     for name in ("time", "name"):
         if header.count(name) > 1:
-            raise ShapeError(f"{path}, line {line}: expected one column {name!r}, got {header.count(name)}")
+            raise _Wrong(f", line {line}: expected one column {name!r}, got {header.count(name)}")
     columns = [k for k, name in enumerate(header) if name not in ("time", "name")]
-    if any(not header[k] for k in columns):
-        k = next(k for k in columns if not header[k])
-        raise ShapeError(f"{path}, line {line}, column {k + 1}: expected the name of a joint")
-    if not columns or len(rows) < 2:
-        raise ShapeError(f"{path}: expected at least one joint and one keyframe")
-    time, values, names = [], [], []
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise ShapeError(f"{path}, line {line}: expected {len(header)} columns, got {len(row)}")
-        where = {k: f"{path}, line {line}, column {k + 1} ({header[k]!r})" for k in range(len(row))}
-        at = header.index("time")
-        time.append(_number(where[at], row[at]))
-        values.append([_number(where[k], row[k]) for k in columns])
-        names.append(row[header.index("name")] if "name" in header else "")
-    return np.array(time), tuple(header[k] for k in columns), np.array(values), tuple(names)
+    _check_joints(f", line {line}", len(columns))
+    for k in columns:
+        if not header[k]:
+            raise _Wrong(f", line {line}, column {k + 1}: expected the name of a joint")
+    if not columns:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    return header.index("time"), columns, header.index("name") if "name" in header else None
+
+
+def _check_joints(where: str, count: int) -> None:
+    if count > MOST_JOINTS:
+        raise _Wrong(f"{where}: {count:,} joints; at most {MOST_JOINTS:,} are read")
 
 
 def _json(path: Path) -> Table:
+    content = read_regular(path, LARGEST_JSON)
+    entries = sum(map(content.count, (b",", b"[", b"{")))
+    if entries > MOST_ENTRIES:
+        raise _Wrong(f": {entries:,} entries; at most {MOST_ENTRIES:,} are read; write it as .npz")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(content.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise ShapeError(f"{path}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise _Wrong(f", line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise ShapeError(f"{path}: nested too deeply for keyframes") from None
+        raise _Wrong(": nested too deeply for keyframes") from None
     frames = data.get("keyframes") if isinstance(data, dict) else None
     if not isinstance(frames, list) or not frames or not all(isinstance(x, dict) for x in frames):
-        raise ShapeError(f"{path}: expected an object with a list 'keyframes' of objects")
+        raise _Wrong(": expected an object with a list 'keyframes' of objects")
     joints = data.get("joints")
     if joints is None:
         first = frames[0].get("values")
         joints = list(first) if isinstance(first, dict) else None
     if not isinstance(joints, list) or not joints or not all(isinstance(x, str) for x in joints):
-        raise ShapeError(f"{path}: expected 'joints', a list of joint names, or values that name them")
-    time, values, names = [], [], []
+        raise _Wrong(": expected 'joints', a list of joint names, or values that name them")
+    _check_joints("", len(joints))
+    time, values, names = array("d"), array("d"), []
     for k, frame in enumerate(frames):
-        where = f"{path}, keyframe {k}"
+        where = f", keyframe {k}"
         time.append(_number(f"{where}, 'time'", frame.get("time")))
-        row = frame.get("values")
-        if isinstance(row, list) and len(row) == len(joints):
-            row = dict(zip(joints, row, strict=True))
-        if not isinstance(row, dict):
-            raise ShapeError(f"{where}: expected {len(joints)} 'values', got {shown(row)}")
-        for joint in (*row, *joints):
-            if joint not in joints or joint not in row:
-                raise ShapeError(f"{where}: expected a value for each of 'joints'; look at {shown(joint)}")
-        values.append([_number(f"{where}, joint {joint!r}", row[joint]) for joint in joints])
-        names.append(str(frame.get("name", "")))
-    return np.array(time), tuple(joints), np.array(values), tuple(names)
+        values.extend(_frame_values(where, joints, frame.get("values")))
+        name = frame.get("name")
+        if isinstance(name, list | dict):
+            raise _Wrong(f"{where}, 'name': expected text, got {shown(name)}")
+        names.append("" if name is None else str(name))
+    return np.array(time), tuple(joints), np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _frame_values(where: str, joints: list[str], row: Any) -> list[float]:
+    """The values of a keyframe in the order of the joints."""
+    if isinstance(row, dict):
+        for joint in (*(row.keys() - set(joints)), *(x for x in joints if x not in row)):
+            raise _Wrong(f"{where}: expected a value for each of 'joints'; look at {shown(joint)}")
+        row = [row[joint] for joint in joints]
+    if not isinstance(row, list) or len(row) != len(joints):
+        raise _Wrong(f"{where}: expected {len(joints)} 'values', got {shown(row)}")
+    if all(isinstance(x, float) and math.isfinite(x) for x in row):
+        return row
+    return [_number(f"{where}, joint {shown(joint)}", x) for joint, x in zip(joints, row, strict=True)]
 
 
 def _npz(path: Path) -> Table:
-    if not zipfile.is_zipfile(path):
-        raise ShapeError(f"{path}: not an .npz file, as numpy.savez writes it")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files if name in ("time", "joints", "values", "name")}
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ShapeError(f"{path}: not an .npz file of plain arrays ({error})") from None
+        arrays = read_arrays(path, ("time", "joints", "values", "name"))
+    except ValueError as error:
+        raise _Wrong(f": not an .npz file, as numpy.savez writes it ({one_line(str(error), 300)})") from None
     for name in ("time", "joints", "values"):
         if name not in arrays:
-            raise ShapeError(f"{path}: expected an array {name!r}; it has {', '.join(arrays) or 'none'}")
+            raise _Wrong(f": expected an array {name!r}; it has {', '.join(arrays) or 'none'}")
     time, values, joints = arrays["time"], arrays["values"], arrays["joints"]
     names = arrays.get("name", np.zeros(0, str))
     if joints.dtype.kind != "U" or joints.ndim != 1 or names.dtype.kind != "U" or names.ndim > 1:
-        raise ShapeError(f"{path}: expected names as an array of text (n,) in 'joints' and 'name'")
+        raise _Wrong(": expected names as an array of text (n,) in 'joints' and 'name'")
     if values.ndim != 2 or values.dtype.kind not in "fiu" or time.dtype.kind not in "fiu":
-        raise ShapeError(f"{path}: expected numbers (K,) in 'time' and (K, n) in 'values'")
-    bad = np.argwhere(~np.isfinite(values.astype(float)))
-    if len(bad):
-        k, j = bad[0]
-        joint = str(joints[j]) if j < len(joints) else "?"
-        raise ShapeError(f"{path}: values[{k}, {j}] (joint {joint!r}) is not finite")
-    return time.astype(float), tuple(joints.tolist()), values.astype(float), tuple(names.ravel().tolist())
+        raise _Wrong(": expected numbers (K,) in 'time' and (K, n) in 'values'")
+    _check_joints("", len(joints))
+    K, n = values.shape
+    if time.shape != (K,) or joints.shape != (n,) or names.size not in (0, K):
+        raise _Wrong(
+            f": expected times (K,), values (K, n), n joints and K names or none, got {time.shape}, "
+            f"{values.shape}, {joints.shape} and {names.shape}"
+        )
+    check_size(8 * values.size, LARGEST_FILE)  # as float64, whatever it is in the file
+    with np.errstate(over="ignore"):
+        time, values = time.astype(float), values.astype(float)
+    if not np.isfinite(values).all():
+        k, j = divmod(int(np.isfinite(values).ravel().argmin()), n)
+        raise _Wrong(f": values[{k}, {j}] (joint {shown(str(joints[j]))}) is not finite")
+    return time, tuple(joints.tolist()), values, tuple(names.ravel().tolist())
 
 
-def _number(where: str, text: Any) -> float:
+def _number(where: str, given: Any) -> float:
     """A finite number of a file."""
+    if isinstance(given, bool) or given is None or not _is_finite(given):
+        raise _Wrong(f"{where}: expected a finite number, got {shown(given)}")
+    return float(given)
+
+
+def _is_finite(given: Any) -> bool:
     try:
-        number = math.nan if isinstance(text, bool) or text is None else float(text)
+        return math.isfinite(float(given))
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ShapeError(f"{where}: expected a finite number, got {shown(text)}")
-    return number
+        return False
+
+
+READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}
+"""By the ending of the file."""

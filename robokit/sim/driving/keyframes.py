@@ -13,6 +13,7 @@ The readers are in robokit.sim.driving.keyframe_files.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from robokit.arguments import one_of, path_argument, real_array
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.short_reprs import short_repr
 from robokit.sim.driving import keyframe_files
 
 CURVES = ("linear", "cubic")
@@ -54,6 +56,8 @@ class Keyframes:
     name: tuple[str, ...] = ()
     curve: str = "cubic"
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         one_of("curve", self.curve, CURVES)
         time = real_array("Keyframes(time=...)", self.time, "(K,)")
@@ -74,9 +78,9 @@ class Keyframes:
             raise ShapeError(
                 f"Keyframes(time=...): expected ascending times, got {time[k]:g} s and then {time[k + 1]:g} s"
             )
-        twice = sorted({joint for joint in joints if joints.count(joint) > 1})
-        if twice:
-            raise ShapeError(f"Keyframes(joints=...): {twice[0]!r} occurs twice")
+        if len(set(joints)) < len(joints):
+            twice = min(joint for joint, count in Counter(joints).items() if count > 1)
+            raise ShapeError(f"Keyframes(joints=...): {shown(twice)} occurs twice")
         name = tuple(map(str, self.name)) or ("",) * len(time)
         if len(name) != len(time):
             raise ShapeError(f"Keyframes(name=...): expected {len(time)} names, got {len(name)}")
@@ -102,8 +106,9 @@ class Keyframes:
         if robot is not None:
             if not isinstance(robot, Robot):
                 raise not_a_robot(robot)
+            known = set(robot.joint_names)
             for column, joint in enumerate(joints, 1):
-                if joint not in robot.joint_names:
+                if joint not in known:
                     where = f"({os.fspath(path)}, joint {column} of {len(joints)})"
                     raise UnknownName("joint", joint, robot.joint_names, where)
         try:

@@ -12,6 +12,7 @@ import numpy as np
 from robokit.arguments import path_argument, real_array, real_number
 from robokit.errors import ShapeError, shown
 from robokit.meshes.pictures import open_picture
+from robokit.short_reprs import short_repr
 
 MOST_HEIGHTS = 1 << 22
 """Heights of a field: 2048 x 2048."""
@@ -43,6 +44,8 @@ class HeightField:
     cell: Any = 0.1
     origin: Any = (0.0, 0.0, 0.0)
     friction: float | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         heights = np.array(real_array("HeightField(heights)", self.heights, "(nx, ny)"), dtype=float)

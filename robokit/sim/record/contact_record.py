@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.short_reprs import short_repr
+
 
 @dataclass(frozen=True)
 class Contacts:
@@ -23,6 +25,8 @@ class Contacts:
     forces: np.ndarray
     links: tuple[str, ...]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class StepForces:
@@ -37,6 +41,8 @@ class StepForces:
     t: np.ndarray
     links: tuple[str, ...]
     force: np.ndarray
+
+    __repr__ = short_repr
 
     @property
     def total(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
+from robokit.short_reprs import short_repr
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record.recorded import in_blocks
@@ -38,6 +39,8 @@ class Imu:
     angular_velocity: np.ndarray
     specific_force: np.ndarray
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class JointForce:
@@ -52,6 +55,8 @@ class JointForce:
     actuator: np.ndarray
     friction: np.ndarray
     stop: np.ndarray
+
+    __repr__ = short_repr
 
     @property
     def total(self) -> np.ndarray:

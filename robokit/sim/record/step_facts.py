@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.short_reprs import short_repr
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
@@ -69,6 +70,8 @@ class StepFacts:
     v: np.ndarray
     q: np.ndarray
     tau: np.ndarray
+
+    __repr__ = short_repr
 
     @property
     def nbytes(self) -> int:

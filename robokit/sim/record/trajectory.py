@@ -13,11 +13,12 @@ import numpy as np
 from robokit import hooks
 from robokit.arguments import path_argument
 from robokit.derived import cached_attribute
-from robokit.errors import RobokitError, ShapeError
+from robokit.dynamics import center_of_mass, forward_kinematics
+from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground, saved_ground
-from robokit.sim.record import saved_robot, trajectory_file
+from robokit.sim.record import motion_table, saved_robot, trajectory_file
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
@@ -27,7 +28,7 @@ from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
-from robokit.written_files import output_path, writing
+from robokit.written_files import output_path, replacing
 
 FORMAT = 2
 
@@ -36,6 +37,10 @@ SAVED_STEPS = 5_000
 
 KEPT_FACTS = 50_000_000
 """Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+
+
+POSES = 4096
+"""Records whose links' poses are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,10 @@ class Energy:
     potential: np.ndarray
     dissipated: np.ndarray
     work: np.ndarray
+
+    def __repr__(self) -> str:
+        parts = (f"{f.name} {_change(getattr(self, f.name))}" for f in fields(self))
+        return f"<Energy of {len(self.kinetic)} states [J]: {', '.join(parts)}>"
 
     @property
     def mechanical(self) -> np.ndarray:
@@ -236,6 +245,50 @@ class Trajectory:
             self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
         )
 
+    @cached_attribute
+    def center_of_mass(self) -> np.ndarray:
+        """Centre of mass of the moving bodies in the world at each record, (T, 3) [m].
+
+        Raises:
+            RobokitError: the trajectory has no robot.
+        """
+        return center_of_mass(self._own_robot("center_of_mass"), self.q)
+
+    def link_poses(self, link: str) -> np.ndarray:
+        """Pose of a link in the world at each record.
+
+        Those of all links at once are ``rk.forward_kinematics(run.robot, run.q)``.
+
+        Args:
+            link: its name.
+
+        Returns:
+            (T, 4, 4) homogeneous matrices [[R, p], [0, 1]], x_world = R x_link + p [m].
+
+        Raises:
+            UnknownName: no such link; says the nearest names.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
+            >>> run.link_poses("lower")[-1, :3, 3].round(3)
+            array([-0.415,  0.   , -0.279])
+        """
+        robot = self._own_robot("link_poses")
+        robot.link(link)
+        made = np.zeros((len(self.t), 4, 4))
+        made[:, 3, 3] = 1.0
+        for first in range(0, len(made), POSES):  # all links of a long run would be gigabytes
+            R, p = forward_kinematics(robot, self.q[first : first + POSES])[link]
+            made[first : first + POSES, :3, :3], made[first : first + POSES, :3, 3] = R, p
+        return made
+
+    def _own_robot(self, what: str) -> Robot:
+        if self.robot is None:
+            raise RobokitError(f"{what}: needs the robot: Trajectory.load(path, robot=...)")
+        return self.robot
+
     def report(self) -> list[str]:
         """The run in a few lines of text; with the ``answers`` once ``events`` are computed."""
         return report(self)
@@ -291,8 +344,55 @@ class Trajectory:
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
-        with writing(path):
-            trajectory_file.write(path, about, arrays)
+        with replacing(path) as beside:
+            trajectory_file.write(beside, about, arrays)
+        return path
+
+    def to_dataframe(self) -> Any:
+        """The motion as a ``pandas.DataFrame``, a row for each record.
+
+        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
+        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
+        coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
+        ``v/floating_base/wx``, ..., ``v/floating_base/vz``.
+
+        Raises:
+            MissingDependency: pandas is not installed.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> table = rk.simulate(robot, [1.0, 0.0], duration=0.05).to_dataframe()
+            >>> list(table.columns[:5])
+            ['time', 'q/upper_joint', 'q/lower_joint', 'v/upper_joint', 'v/lower_joint']
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependency("to_dataframe needs pandas: pip install pandas") from error
+        return pandas.DataFrame(dict(motion_table.columns(self, self._own_robot("to_dataframe"))))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write the motion as comma-separated values: a header, and a row for each record.
+
+        Args:
+            path: where to; ".csv" is appended to a name that has no ending. Numbers have all their digits.
+
+        Returns:
+            the path of the file. Its columns are those of :meth:`to_dataframe`.
+
+        Raises:
+            WriteError: the file cannot be written.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.simulate(robot, [1.0, 0.0], duration=0.05).to_csv("swing").name
+            'swing.csv'
+        """
+        path = output_path("path", path, ".csv")
+        motion_table.write_csv(self, self._own_robot("to_csv"), path)
         return path
 
     @staticmethod
@@ -357,6 +457,11 @@ class Trajectory:
         if self.robot is None:
             raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
         return hooks.call("write_page", self, path_argument("path", path), **options)
+
+
+def _change(x: np.ndarray) -> str:
+    """First and last of some numbers, in words."""
+    return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
 
 
 def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:

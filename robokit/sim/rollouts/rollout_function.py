@@ -41,6 +41,7 @@ from robokit.sim.run.run_arguments import (
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, limited_times, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
+from robokit.sim.run.start_warnings import warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import IteratedSteps
@@ -272,8 +273,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, a start past a joint's limit, deep
-            penetration, unsettled contacts.
+        SimulationWarning: as :func:`robokit.simulate`, of the worst row; rows that failed.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -320,6 +320,7 @@ def rollout(
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground)
     warn_of_limits(robot, q)
+    buried = warn_of_start(program, q, v, setup.dt, setup.left)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
@@ -362,7 +363,7 @@ def rollout(
     )
     if isinstance(batch.stepper, IteratedSteps):
         found.summary |= batch.stepper.tally.summary(batch.stepper.accuracy, setup.dt)
-    warn_of_rows(found.summary, found.failed, found.failed_time)
+    warn_of_rows(found.summary, found.failed, found.failed_time, buried)
     return found
 
 

@@ -8,6 +8,7 @@ standing         configurations that stand on the ground
 run_loop         the loop over the steps of one simulation, and its reasons to stop
 run_results      what a run recorded, as a trajectory with its summary
 run_warnings     warnings about a run's result
+start_warnings   warnings about its start: overlap, ground, spin, pairs that do not act
 energy_growth    when a simulation has made energy out of nothing
 half_step        how far a run can be trusted: the same with half the step
 linearised_step  how the next state changes with this one

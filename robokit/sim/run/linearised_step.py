@@ -24,6 +24,7 @@ from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
+from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.run_arguments import check_angles, check_quaternions, check_starts, set_up, states
@@ -57,6 +58,9 @@ class StepDerivatives(NamedTuple):
     v: np.ndarray
     A: np.ndarray
     B: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def step_derivatives(

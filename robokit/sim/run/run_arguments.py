@@ -14,7 +14,7 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, shown
+from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.robot import Robot
 from robokit.sim.collide import acting_pairs
 from robokit.sim.ground import Ground
@@ -145,6 +145,7 @@ class Setup:
         steps: number of steps.
         every: steps between two records.
         summary: entries for the summary.
+        left: pairs of bodies that do not act, because nobody asked for so many.
     """
 
     program: Program
@@ -152,6 +153,7 @@ class Setup:
     steps: int
     every: int
     summary: dict[str, Any]
+    left: int = 0
 
 
 def set_up(
@@ -198,7 +200,9 @@ def set_up(
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
-        warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
+        warnings.warn(
+            f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=3
+        )
     check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
@@ -219,7 +223,7 @@ def set_up(
             "default_damping": "inertia" if damping is None else damping,
             "default_damping_joints": len(defaulted),
         }
-    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary, left)
 
 
 def _steps(duration: float, dt: float) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.errors import SimulationWarning
 from robokit.model.robot import Robot
 
 PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
@@ -28,6 +29,7 @@ def warn_of_length(refused: str | None, name: str) -> None:
         warnings.warn(
             f"robot {name!r}: the step runs in plain Python, thousands of times slower ({refused}); "
             "self_collision=False, Ground(sweeps=2) or a larger Ground(shape_error=...) make it shorter",
+            SimulationWarning,
             stacklevel=4,
         )
 
@@ -52,24 +54,33 @@ def warn_of_limits(robot: Robot, q: np.ndarray) -> None:
                 warnings.warn(
                     f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} past its {side} limit, "
                     f"{limit:.4g} {unit}; the stop throws it back: start inside the limits",
+                    SimulationWarning,
                     stacklevel=3,
                 )
                 return
 
 
-def warn_of(s: dict[str, Any]) -> None:
-    """Warn of a run whose contacts are not to be trusted, by its summary."""
-    if s.get("deepest_penetration", 0.0) > DEEP:
+def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
+    """Warn of a run whose contacts are not to be trusted.
+
+    Args:
+        s: its summary.
+        start: depth of the start in the ground that was warned of [m]; 0 where none was.
+        level: of the stack.
+    """
+    if s.get("deepest_penetration", 0.0) > start + DEEP:
         warnings.warn(
             f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
             "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
-            stacklevel=3,
+            SimulationWarning,
+            stacklevel=level,
         )
     if s.get("contact_residual_mean", 0.0) > UNSETTLED:
         warnings.warn(
             f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last sweep, "
             "on average; take more Ground(sweeps=...) or a shorter dt",
-            stacklevel=3,
+            SimulationWarning,
+            stacklevel=level,
         )
 
     if s.get("steps_not_settled"):
@@ -77,7 +88,8 @@ def warn_of(s: dict[str, Any]) -> None:
             f"{s['steps_not_settled']} steps did not settle to the accuracy {s['accuracy']:g} m/s, the first "
             f"at t = {s['first_not_settled']:.6g} s; the largest residual is "
             f"{s['residual_largest']:.2g} m/s: take a shorter dt",
-            stacklevel=3,
+            SimulationWarning,
+            stacklevel=level,
         )
 
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
@@ -85,11 +97,12 @@ def warn_of(s: dict[str, Any]) -> None:
         warnings.warn(
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
             "take a shorter dt",
-            stacklevel=3,
+            SimulationWarning,
+            stacklevel=level,
         )
 
 
-def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> None:
+def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start: float = 0.0) -> None:
     """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
     if len(failed):
         first = int(times.argmin())
@@ -98,6 +111,7 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> No
             f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
             f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
             f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
+            SimulationWarning,
             stacklevel=3,
         )
-    warn_of(s)
+    warn_of(s, start, 4)
