@@ -47,6 +47,7 @@ SCRIPTS = (
     "scene/ground.js",
     "scene/stage.js",
     "scene/force_scale.js",
+    "scene/labels.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/outline.js",
