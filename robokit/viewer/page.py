@@ -90,6 +90,7 @@ SCRIPTS = (
     "walk/drawing.js",
     "walk/walk.js",
     "base/address.js",
+    "base/opening.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""

@@ -97,16 +97,18 @@ class Labels extends THREE.Group {
   // Which names are shown and where: [{ k, x, y, right }]. Where there is no room beside the robot, above it.
   columns(spots, robot, view) {
     const middle = 0.5 * (robot.left + robot.right), { wide, top } = view;
-    const both = [false, true].map((right) => {
-      const rows = spots.map((_, k) => k).filter((k) => {
-        // A link changes its side only when it is clearly on the other one.
-        if (!this.sides.has(k) || Math.abs(spots[k].x - middle) > LABEL_GAP) this.sides.set(k, spots[k].x > middle);
-        return this.sides.get(k) === right;
-      });
-      const longest = Math.max(0, ...rows.slice(0, 200).map((k) => this.length(k)));
+    const all = spots.map((_, k) => k);
+    for (const k of all) {
+      // A link changes its side only when it is clearly on the other one.
+      if (!this.sides.has(k) || Math.abs(spots[k].x - middle) > LABEL_GAP) this.sides.set(k, spots[k].x > middle);
+    }
+    let both = [false, true].map((right) => {
+      const rows = all.filter((k) => this.sides.get(k) === right), longest = Math.max(0, ...rows.slice(0, 200).map((k) => this.length(k)));
       const edge = right ? Math.min(robot.right + LABEL_GAP, wide - longest - 6) : Math.max(robot.left - LABEL_GAP, longest + 6);
       return { right, rows, edge, beside: right ? edge > robot.right : edge < robot.left };
     });
+    // Where only one of them has room beside the robot, all names stand there.
+    if (both[0].beside !== both[1].beside) both = both.filter(({ beside }) => beside).map((one) => ({ ...one, rows: all }));
     return both.flatMap(({ right, rows, edge, beside }) => {
       const low = beside ? view.low : Math.max(robot.top - LABEL_GAP, top + 6 * LABEL_PITCH);
       const from = right ? top : Math.max(top, this.below()), room = Math.max(1, Math.floor((low - from) / LABEL_PITCH)), every = Math.ceil(rows.length / room);
