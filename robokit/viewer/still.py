@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image, ImageFilter
 
 from robokit.errors import RobokitError
 from robokit.model.geometry import Box, Capsule, Sphere
@@ -22,6 +22,9 @@ from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_robot
 from robokit.viewer.poses import body_poses, bounds, rotate, sane_frames
 from robokit.viewer.scene import drawn_size, scene
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SIZE = (480, 300)
 """Width and height [px]."""
@@ -79,8 +82,10 @@ def still_png(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> bytes
     return content.getvalue()
 
 
-def still(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> Image.Image:
+def still(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> Image:
     """The same as an image of Pillow."""
+    from PIL import Image
+
     robot, poses, floor, around = _shown(source)
     nodes = [node for node in scene(robot) if node.role == "visual"]
     own = [(node.body, _in_body(node)) for node in nodes]
@@ -167,6 +172,8 @@ class _Camera:
 
     def shade(self, picture: np.ndarray, places: np.ndarray, floor: float | None, solid: float) -> None:
         """Darken the floor where triangles keep the light from it."""
+        from PIL import Image, ImageFilter
+
         if floor is None:
             return
         down = places - LIGHT * ((places[..., 2:] - floor) / LIGHT[2])

@@ -119,7 +119,7 @@ BOXES = """() => { const { stage } = robokit, { labels, viewer, host } = stage;
   const onScreen = (p) => { const v = p.clone().project(viewer.camera);
     return [0.5 * (1 + v.x) * host.clientWidth, 0.5 * (1 - v.y) * host.clientHeight]; };
   const names = labels.children.filter((c) => c.isSprite && c.visible).map((c) => {
-    const [x, y] = onScreen(c.getWorldPosition(c.position.clone())), { wide, high } = c.userData;
+    const [x, y] = onScreen(c.getWorldPosition(c.position.clone())), { wide, high } = c.extent;
     return [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2]; });
   const anchors = labels.anchors.map((p, k) =>
     onScreen(p.clone().applyMatrix4(stage.bodies[labels.bodies[k]].matrixWorld)));

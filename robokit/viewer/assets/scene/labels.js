@@ -58,9 +58,9 @@ class Labels extends THREE.Group {
       return { x: 0.5 * (1 + at.x) * wide, y: 0.5 * (1 - at.y) * high };
     };
     const moved = (point, body) => point.clone().applyQuaternion(this.stage.bodies[body].quaternion).add(this.stage.bodies[body].position);
-    const robot = this.outline((point, body) => onScreen(moved(point, body)));
+    const covered = this.outline((point, body) => onScreen(moved(point, body)));
     const spots = this.anchors.map((point, k) => onScreen(moved(point, this.bodies[k])));
-    const columns = this.columns(spots, robot, { wide, low: high - foot, top });
+    const columns = this.columns(spots, covered, { wide, low: high - foot, top });
     // On the screen everything is in one plane, through what the camera looks at.
     const depth = controls.target.clone().project(camera).z;
     const inPlane = (x, y) => zUp(new THREE.Vector3((2 * x) / wide - 1, 1 - (2 * y) / high, depth).unproject(camera));
@@ -68,10 +68,10 @@ class Labels extends THREE.Group {
     for (const sprite of this.made.values()) sprite.visible = false;
     let used = 0;
     for (const { k, x, y, right } of columns) {
-      const sprite = this.label(k), length = sprite.userData.wide;
+      const sprite = this.label(k), length = sprite.extent.wide;
       sprite.visible = true;
       sprite.position.copy(inPlane(right ? x + 0.5 * length : x - 0.5 * length, y));
-      sprite.scale.set(length * perPixel, sprite.userData.high * perPixel, 1);
+      sprite.scale.set(length * perPixel, sprite.extent.high * perPixel, 1);
       for (const end of [inPlane(right ? x - 3 : x + 3, y), inPlane(spots[k].x, spots[k].y)]) this.ends.setXYZ(used++, end.x, end.y, end.z);
     }
     this.lines.geometry.setDrawRange(0, used);
@@ -95,8 +95,8 @@ class Labels extends THREE.Group {
   }
 
   // Which names are shown and where: [{ k, x, y, right }]. Where there is no room beside the robot, above it.
-  columns(spots, robot, view) {
-    const middle = 0.5 * (robot.left + robot.right), { wide, top } = view;
+  columns(spots, covered, view) {
+    const middle = 0.5 * (covered.left + covered.right), { wide, top } = view;
     const all = spots.map((_, k) => k);
     for (const k of all) {
       // A link changes its side only when it is clearly on the other one.
@@ -104,13 +104,13 @@ class Labels extends THREE.Group {
     }
     let both = [false, true].map((right) => {
       const rows = all.filter((k) => this.sides.get(k) === right), longest = Math.max(0, ...rows.slice(0, 200).map((k) => this.length(k)));
-      const edge = right ? Math.min(robot.right + LABEL_GAP, wide - longest - 6) : Math.max(robot.left - LABEL_GAP, longest + 6);
-      return { right, rows, edge, beside: right ? edge > robot.right : edge < robot.left };
+      const edge = right ? Math.min(covered.right + LABEL_GAP, wide - longest - 6) : Math.max(covered.left - LABEL_GAP, longest + 6);
+      return { right, rows, edge, beside: right ? edge > covered.right : edge < covered.left };
     });
     // Where only one of them has room beside the robot, all names stand there.
     if (both[0].beside !== both[1].beside) both = both.filter(({ beside }) => beside).map((one) => ({ ...one, rows: all }));
     return both.flatMap(({ right, rows, edge, beside }) => {
-      const low = beside ? view.low : Math.max(robot.top - LABEL_GAP, top + 6 * LABEL_PITCH);
+      const low = beside ? view.low : Math.max(covered.top - LABEL_GAP, top + 6 * LABEL_PITCH);
       const from = right ? top : Math.max(top, this.below()), room = Math.max(1, Math.floor((low - from) / LABEL_PITCH)), every = Math.ceil(rows.length / room);
       const shown = rows.filter((_, n) => n % every === 0).sort((a, b) => spots[a].y - spots[b].y);
       // From the top each as low as its link, with room between them; then those that went too far come back.
@@ -146,7 +146,7 @@ class Labels extends THREE.Group {
     map.minFilter = THREE.LinearFilter;
     map.generateMipmaps = false;
     const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, color: ink(colour("text")), depthTest: false, transparent: true, sizeAttenuation: false }));
-    sprite.userData = { wide, high };
+    sprite.extent = { wide, high };
     sprite.renderOrder = 11;
     this.made.set(k, sprite);
     this.add(sprite);
