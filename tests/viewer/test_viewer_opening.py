@@ -179,7 +179,7 @@ UNDER = """() => { const { stage } = robokit, { renderer } = stage.viewer, gl = 
     if (px > box.left && px < box.right && py > box.top && py < box.bottom) under++;
   }
   const sides = (one) => [one.left, one.top, one.right, one.bottom];
-  return { robot, under, box: sides(box), view: sides(view) }; }"""
+  return { robot, under, box: sides(box), view: sides(view), free: stage.framing.insets(view.height) }; }"""
 
 
 @pytest.mark.parametrize("size", [(390, 844), (844, 390), (1024, 768)], ids=lambda s: f"{s[0]}x{s[1]}")
@@ -191,6 +191,9 @@ def test_the_scale_of_forces_is_not_over_the_robot(chromium, humanoid_page, size
         seen = page.evaluate(UNDER)
         assert seen["robot"] > 200 and seen["under"] == 0, at
         box, view = seen["box"], seen["view"]
+        # It stands in the strips that the camera leaves free over and under the motion.
+        free = seen["free"]
+        assert box[3] - view[1] < free["top"] + 5 or view[3] - box[1] < free["foot"] + 5
         assert box[0] > view[0] and box[1] > view[1] and box[2] < view[2] and box[3] < view[3]
         covered = page.evaluate(
             """([l, t, r, b]) => [...document.querySelectorAll('#view button')].filter((e) => e.offsetParent)
@@ -233,7 +236,7 @@ def test_the_ghost_has_one_colour_where_its_parts_lie_over_one_another(chromium,
     builder = ModelBuilder("plates")
     plates = tuple(
         Shape(Box((0.02, 1.0, high)), Placement(position=np.array([x, 0, 0.5 * high])))
-        for x, high in ((0.0, 1.0), (-0.2, 0.7), (-0.4, 0.4))
+        for x, high in ((-0.4, 0.4), (-0.2, 0.7), (0.0, 1.0))  # in this order they are drawn
     )
     builder.link("plates", mass=1.0, inertia=np.eye(3), visuals=plates)
     robot = builder.build("floating")
