@@ -11,7 +11,7 @@ from robokit.sim.collide.moved_apart import moved_apart, overlaps
 
 SEEDS = range(12)
 
-EXAMPLES = ("g1", "talos_full_v2", "talos_reduced", "icub_reduced", "human", "alex", "pr2")
+EXAMPLES = ("g1", "talos_reduced", "icub_reduced", "human")
 
 
 @pytest.fixture(scope="module")
