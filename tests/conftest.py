@@ -100,7 +100,7 @@ def chromium():
     assert Path(path).exists(), f"no browser at {path}; set ROBOKIT_CHROMIUM"
     with sync_playwright() as pw:
         browser = pw.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        browser.new_context()
+        browser.new_context(reduced_motion="reduce")  # pages do not play by themselves
         yield browser
         browser.close()
 

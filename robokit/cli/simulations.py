@@ -53,7 +53,12 @@ def fall(arguments: argparse.Namespace) -> int:
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
     q0 = rk.standing_configuration(
-        robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed, ground=ground
+        robot,
+        height=arguments.height,
+        tilt=math.radians(arguments.tilt),
+        seed=arguments.seed,
+        ground=ground,
+        self_collision=arguments.self_collision,
     )
     return _simulate_and_show(arguments, robot, q0, ground)
 
@@ -89,7 +94,11 @@ def simulate(arguments: argparse.Namespace) -> int:
         ground = rk.Ground(height=arguments.ground_height)
         if robot.base == "floating":
             q0 = rk.standing_configuration(
-                robot, seed=arguments.seed, q=q0, ground_height=arguments.ground_height
+                robot,
+                seed=arguments.seed,
+                q=q0,
+                ground_height=arguments.ground_height,
+                self_collision=arguments.self_collision,
             )
     return _simulate_and_show(arguments, robot, q0, ground)
 

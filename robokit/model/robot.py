@@ -66,7 +66,7 @@ class Robot(Configurations):
         )
 
     def _repr_html_(self) -> str:
-        """The robot's page as a notebook cell."""
+        """A still of the robot and a button that opens its page, as a notebook cell."""
         return str(hooks.call("notebook_html", self))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,7 +14,9 @@
     check_page           the page of a check: findings and inertia boxes
     comparison           two runs in one page
     film                 films and pictures of a page
-    notebook             a robot or a motion in a notebook cell
+    still                a picture without a browser, in NumPy
+    cell_pages           the pages behind the stills of a notebook, served by this process
+    notebook             a robot or a motion in a notebook cell: a still and a button
     looks                from where a camera looks
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
@@ -35,6 +37,7 @@ from robokit.viewer.film import write_film, write_picture
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
 from robokit.viewer.nodes import Node
+from robokit.viewer.notebook import embed
 from robokit.viewer.page import page_html, write_page, write_pose_page
 from robokit.viewer.scene import scene
 from robokit.viewer.sparsity_page import write_sparsity_page
@@ -44,6 +47,7 @@ __all__ = [
     "Viewer",
     "compare",
     "draw_sparsity",
+    "embed",
     "page_html",
     "scene",
     "sparsity_figure",

@@ -72,7 +72,9 @@ def opened_page(path: Path, size: tuple[int, int]) -> Iterator[Any]:
     with sync_playwright() as playwright:
         browser = _launched(playwright)
         try:
-            page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+            # A page does not play by itself for readers who want less motion.
+            viewport = {"width": size[0], "height": size[1]}
+            page = browser.new_page(viewport=viewport, reduced_motion="reduce")
             problems: list[str] = []
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.goto(path.resolve().as_uri())

@@ -1,44 +1,121 @@
-"""A robot or a motion in a notebook: its page inside the cell.
+"""A robot or a motion in a notebook: a small still, and a button that opens its page.
 
-The page is part of the cell's output: it needs no server and no port, so it works on a Jupyter elsewhere and
-in a notebook that was saved.
+The cell holds the still alone, some tens of kilobytes, and so does the notebook that is saved. The page is
+made when the button is pressed, and comes from this Python process: the button works while that runs, in a
+browser on the same machine or where its ports are forwarded. :func:`embed` puts the whole page into the cell
+instead.
 """
 
 from __future__ import annotations
 
+import base64
 import html
+from dataclasses import dataclass
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.arguments import whole_number
+from robokit.errors import MissingDependency, RobokitError, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.viewer.cell_pages import PAGES
+from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import page_html
+from robokit.viewer.still import SIZE, still_png
 
 HEIGHT = 620
-"""Of a cell [px]."""
+"""Of a cell with a whole page in it [px]."""
+
+BUTTON = (
+    "display:inline-block;padding:5px 14px;border-radius:8px;background:#1d5ae0;color:#fff;font-weight:600;"
+    "text-decoration:none;white-space:nowrap"
+)
 
 
-def notebook_html(source: Robot | Trajectory, height: int = HEIGHT) -> str:
-    """The page of a robot or a motion as the HTML of a notebook's cell.
+def notebook_html(source: Robot | Trajectory) -> str:
+    """A still of a robot or a motion and the button that opens its page, as the HTML of a notebook's cell.
+
+    Args:
+        source: a Robot or a Trajectory.
+
+    Returns:
+        A figure with nothing but a picture and a link. What cannot be shown (a robot with samples of masses,
+        a trajectory without its robot), or needs a package that is not there, is its text and the reason.
+    """
+    try:
+        picture = still_png(source)
+    except RobokitError as error:
+        return _text(source, f"not drawn: {error}")
+    name = html.escape(repr(source), quote=True)
+    width, height = SIZE
+    data = base64.b64encode(picture).decode("ascii")
+    image = (
+        f'<img src="data:image/png;base64,{data}" alt="{name}" width="{width}" height="{height}" '
+        'style="display:block;max-width:100%;height:auto;border-radius:8px">'
+    )
+    try:
+        meshcat_page()
+        address = html.escape(PAGES.add(lambda: page_html(source)), quote=True)
+    except (MissingDependency, OSError) as error:
+        button, note = "", html.escape(str(error))
+    else:
+        link = f'<a href="{address}" target="_blank" rel="noopener"'
+        image = f"{link}>{image}</a>"
+        button = f'{link} role="button" style="{BUTTON}">Open</a>'
+        note = "opens its page while this Python runs; to keep it: " + (
+            'trajectory.to_html("page.html")'
+            if isinstance(source, Trajectory)
+            else 'robokit.viewer.write_page(robot, "page.html")'
+        )
+    return (
+        f'<figure style="margin:0;width:{width}px;max-width:100%">{image}'
+        f'<figcaption style="display:flex;gap:12px;align-items:center;margin-top:8px">{button}'
+        f"<span>{name}<br><small>{note}</small></span></figcaption></figure>"
+    )
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A page inside a notebook's cell; see :func:`embed`."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"<Embedded: a page of {len(self.html) / 1e6:.1f} MB>"
+
+
+def embed(source: Robot | Trajectory, height: int = HEIGHT) -> Embedded:
+    """The whole page of a robot or a motion inside a notebook's cell.
+
+    It is part of the cell's output, one to three megabytes: it works on a Jupyter elsewhere, and in a
+    notebook that was saved.
 
     Args:
         source: a Robot or a Trajectory.
         height: of the cell [px].
 
     Returns:
-        An iframe that holds the whole page. What cannot be shown (a robot with samples of masses, a
-        trajectory without its robot), or needs a package that is not there, is its text and the reason.
+        What a notebook shows as the page, as the last line of a cell or with ``display``.
+
+    Raises:
+        WrongType: neither of them, or height is no whole number.
+        RobokitError: what has no page, such as a trajectory without its robot.
+
+    Example:
+        >>> from robokit.viewer import embed
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> embed(robot)._repr_html_()[:15]
+        '<iframe srcdoc='
     """
-    try:
-        page = page_html(source)
-    except MissingDependency as error:
-        return _text(source, str(error))
-    except RobokitError as error:
-        return _text(source, f"not drawn: {error}")
+    if not isinstance(source, (Robot, Trajectory)):
+        raise WrongType("source", source, "a Trajectory or a Robot")
+    height = whole_number("height", height, 1)
     # Without allow-same-origin the page cannot reach the notebook around it.
-    return (
-        f'<iframe srcdoc="{html.escape(page, quote=True)}" title="{html.escape(repr(source), quote=True)}" '
-        f'sandbox="allow-scripts allow-downloads" '
-        f'style="width:100%;height:{int(height)}px;border:1px solid #d8dde5;border-radius:8px"></iframe>'
+    return Embedded(
+        f'<iframe srcdoc="{html.escape(page_html(source), quote=True)}" '
+        f'title="{html.escape(repr(source), quote=True)}" sandbox="allow-scripts allow-downloads" '
+        f'style="width:100%;height:{height}px;border:1px solid #d8dde5;border-radius:8px"></iframe>'
     )
 
 

@@ -47,6 +47,7 @@ SCRIPTS = (
     "scene/ground.js",
     "scene/stage.js",
     "scene/force_scale.js",
+    "scene/labels.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/outline.js",
@@ -89,6 +90,7 @@ SCRIPTS = (
     "walk/drawing.js",
     "walk/walk.js",
     "base/address.js",
+    "base/opening.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""

@@ -85,11 +85,10 @@ def test_the_theme_is_the_systems_until_one_is_chosen_which_is_remembered(page):
 
 @pytest.mark.browser
 def test_nothing_moves_by_itself_for_readers_who_want_less_motion(page):
-    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate("matchMedia('(prefers-reduced-motion: reduce)').matches")
     moving = """() => [...document.querySelectorAll('*')].filter((e) => {
       const style = getComputedStyle(e);
       return parseFloat(style.transitionDuration) > 0 || style.animationName !== 'none';
     }).length"""
     assert page.evaluate(moving) == 0
     assert not page.evaluate("robokit.timeline.playing")
-    page.emulate_media(reduced_motion="no-preference")

@@ -90,7 +90,7 @@ def test_the_command_compares_two_runs(tmp_path, capsys):
 @pytest.mark.browser
 def test_the_ghost_moves_in_step_and_the_tab_reads_both(chromium, runs, tmp_path):
     first, second = runs
-    page = chromium.new_page(viewport={"width": 1280, "height": 700})
+    page = chromium.new_page(viewport={"width": 1280, "height": 700}, reduced_motion="reduce")
     errors = []
     page.on("pageerror", lambda e: errors.append(str(e)))
     page.goto(compare(first, second, tmp_path / "both.html", ("one <b>", "other")).as_uri())

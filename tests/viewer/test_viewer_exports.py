@@ -26,7 +26,8 @@ def motion():
 @pytest.fixture(scope="module")
 def page(chromium, motion, tmp_path_factory):
     """One page for all of these tests, in a small window: drawing in software is slow."""
-    opened = chromium.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
+    viewport = {"width": SIZE[0], "height": SIZE[1]}
+    opened = chromium.new_page(viewport=viewport, reduced_motion="reduce")
     errors = []
     opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     opened.on("pageerror", lambda e: errors.append(str(e)))

@@ -13,6 +13,7 @@ gaps                distances of bodies in many configurations at once
 pair_list           CollisionPairs: the pairs that are kept apart, printed and edited
 collision_pairs     collision_pairs(robot) -> CollisionPairs: the pairs that can meet, found by sampling
 acting_pairs        those that act in a run, asked for or by default
+moved_apart         a configuration near a given one in which none of them overlap
 """
 
 from robokit.sim.collide.acting_pairs import acting_pairs

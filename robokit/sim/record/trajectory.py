@@ -124,7 +124,7 @@ class Trajectory:
         return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
 
     def _repr_html_(self) -> str:
-        """The page of the motion as a notebook cell."""
+        """A still of the motion and a button that opens its page, as a notebook cell."""
         return str(hooks.call("notebook_html", self))
 
     def __len__(self) -> int:

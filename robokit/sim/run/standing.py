@@ -13,6 +13,8 @@ from robokit.errors import ShapeError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.closing import closed
+from robokit.sim.collide import CollisionPairs, acting_pairs
+from robokit.sim.collide.moved_apart import moved_apart
 from robokit.sim.ground import Ground
 from robokit.sim.record.recorded import heights
 from robokit.sim.run.ground_gaps import lowering
@@ -78,8 +80,13 @@ def standing_configuration(
     q: Any = None,
     ground_height: float = 0.0,
     ground: Ground | None = None,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> np.ndarray:
     """A configuration above the ground, to be let go, with its loops closed.
+
+    Its bodies do not overlap: where the random change of ``seed``, or limits that leave out the neutral
+    configuration, bring some together, the joints between them are moved until they are apart. A ``q`` that
+    is given without a seed keeps its joints.
 
     Args:
         robot: a robot with a floating base.
@@ -91,6 +98,7 @@ def standing_configuration(
         q: configuration to start from, (nq,); neutral by default.
         ground_height: of a horizontal ground in the world [m].
         ground: instead of a height: the ground, as in :func:`standing_height`.
+        self_collision: which pairs of bodies, as in :func:`robokit.simulate`.
 
     Returns:
         q, (nq,).
@@ -106,6 +114,7 @@ def standing_configuration(
         >>> q.shape
         (38,)
     """
+    own = q is None or seed is not None
     q = _start(robot, q)
     height = real_number("height", height)
     turn = _quaternion(tilt)
@@ -119,6 +128,10 @@ def standing_configuration(
             k = joint.q_slice.start
             q[k] = min(max(q[k], joint.lower), joint.upper)
     q = closed(robot, q, "q")
+    # In the neutral configuration the pairs are apart by their slack.
+    if own and not np.array_equal(q, robot.neutral()):
+        pairs, _ = acting_pairs(robot, self_collision, ground or Ground())
+        q = q if pairs is None else moved_apart(robot, pairs, q)
     w, x, y, z = turn
     a, b, c, d = q[:4]
     q[:4] = (

@@ -146,6 +146,7 @@ if (timeline) {
 }
 
 page.address = new Address(page);
+page.opening = new Opening(page);
 
 let before = performance.now();
 let interval = 16;
@@ -153,6 +154,7 @@ function loop(now) {
   requestAnimationFrame(loop);
   const playing = Boolean(timeline?.playing || page.run?.running), seconds = Math.min((now - before) / 1000, 0.5);
   if (playing) interval += 0.1 * (Math.min(now - before, 500) - interval);
+  page.opening.tick();
   if (timeline) timeline.tick(seconds);
   if (page.run) page.run.tick(seconds);
   // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.

@@ -9,9 +9,21 @@ class Address {
     this.first = this.state();
     this.written = "";
     this.restore();
-    addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.written) this.restore(); });
+    addEventListener("hashchange", () => {
+      if (location.hash.slice(1) === this.written) return;
+      this.page.opening.stop();
+      this.restore();
+    });
     this.writing = setInterval(() => this.write(), WRITE_EVERY);
   }
+
+  // Whether the address that the page was opened with says this.
+  named(key) { return this.given.has(key); }
+
+  // The time at which the page comes to rest where its address names none.
+  opensAt(time) { this.first.t = this.time(time); }
+
+  time(seconds) { return String(Number(seconds.toFixed(4))); }
 
   state() {
     const { timeline, stage, panels, selection } = this.page;
@@ -20,7 +32,7 @@ class Address {
     const moved = framing.touched || framing.last.join() !== framing.angles.join();
     const shown = [...$("switches").querySelectorAll("button[data-key]")].filter((button) => button.getAttribute("aria-pressed") === "true");
     return {
-      t: timeline ? String(Number(timeline.time.toFixed(4))) : "0",
+      t: timeline ? this.time(timeline.time) : "0",
       show: shown.map((button) => button.dataset.key).join(),
       tab: panels.current || "",
       link: selection.link || "",
@@ -31,7 +43,7 @@ class Address {
 
   // While a motion plays its time would change at every look: it is written when it stops.
   write() {
-    if (this.page.timeline?.playing || this.page.run?.running) return;
+    if (this.page.opening?.waits || this.page.timeline?.playing || this.page.run?.running) return;
     const now = this.state();
     const parts = Object.keys(now).filter((key) => now[key] !== this.first[key]).map((key) => `${key}=${encodeURIComponent(now[key]).replace(/%2C/g, ",")}`);
     const text = parts.join("&");
@@ -46,6 +58,7 @@ class Address {
 
   restore() {
     const given = new URLSearchParams(location.hash.slice(1).replace(/\+/g, "%2B"));
+    this.given = given;
     if (![...given.keys()].length) return;
     const { timeline, stage, panels, selection, data, cameras } = this.page;
     const read = (key) => given.get(key) ?? this.first[key];

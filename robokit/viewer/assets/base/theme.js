@@ -37,3 +37,8 @@ class Theme {
     try { localStorage.setItem(THEME_KEY, theme); } catch { /* it holds for this page only */ }
   }
 }
+
+// What follows the theme by itself, after it has changed.
+function whenThemeChanges(listener) {
+  new MutationObserver(listener).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+}

@@ -35,7 +35,7 @@ class LiveBar {
       element("div", { class: "track" }, this.scrub, this.message),
       element("label", { class: "speed" }, "speed ", speed),
       this.rate,
-      element("button", { id: "live-back", type: "button", class: "small", title: "Back to what the page was made with (B)", onclick: () => run.leave() }, page.timeline ? "Recording" : "Pose"));
+      element("button", { id: "live-back", type: "button", title: "Leave the live run: the page is as it was before (B)", onclick: () => run.leave() }, page.timeline ? "Back to recording" : "Back to pose"));
     this.bar.hidden = true;
     $("timeline").after(this.bar);
     this.door = element("button", { id: "live", type: "button", title: "Live: the robot goes on from what is shown, by physics in this page (D)", onclick: () => run.enter() }, "Live");

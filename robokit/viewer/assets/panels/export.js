@@ -101,6 +101,7 @@ class ExportMenu {
 
   // Only the view remains, and the page shows the first frame.
   onlyView() {
+    this.page.opening.stop();
     document.documentElement.dataset.film = "";
     this.page.stage.viewer.set_3d_pane_size();
     this.page.stage.frameMotion();

@@ -139,7 +139,6 @@ class Fall {
     const page = this.inside;
     if (!page?.timeline) return;
     this.paint();
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) page.timeline.play();
   }
 
   // The frame has the theme of the report.

@@ -1,8 +1,3 @@
-// What follows the theme by itself, after it has changed.
-function whenThemeChanges(listener) {
-  new MutationObserver(listener).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-}
-
 // A second run of the robot: the same shapes in one translucent tint, in step with the first.
 
 class Ghost {
@@ -16,10 +11,15 @@ class Ghost {
     this.skin = new Skin(nodes, stage.geometries, this.bodies, null);
     this.group = new THREE.Group();
     for (const part of this.skin.parts) {
-      // Its own faces hide one another, and where both runs agree the first one is seen.
-      Object.assign(part.material, { depthWrite: true, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
-      part.renderOrder = 1;
-      this.group.add(part);
+      // Where both runs agree the first one is seen.
+      Object.assign(part.material, { depthWrite: false, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
+      // Its depth comes first, then its colour once: shapes behind others of its own would darken these.
+      const depth = new THREE.Mesh(part.geometry, this.skin.posed(part.material.clone()));
+      Object.assign(depth.material, { colorWrite: false, depthWrite: true });
+      depth.frustumCulled = false;
+      depth.renderOrder = 1;
+      part.renderOrder = 2;
+      this.group.add(depth, part);
     }
     stage.world.add(this.group);
     const { framing } = stage;

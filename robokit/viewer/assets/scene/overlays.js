@@ -86,14 +86,8 @@ class Overlays {
   }
 
   names() {
-    const group = new THREE.Group();
-    const labels = this.data.links.map((link) => {
-      const label = textSprite(link.name, 0.085 * this.size);
-      label.position.fromArray(link.pose);
-      this.stage.bodies[link.body].add(label);
-      return label;
-    });
-    return this.many(group, labels);
+    this.stage.labels = new Labels(this.stage, this.data);
+    return this.stage.labels;
   }
 
   // A group whose members hang on bodies: switching it switches them.
@@ -200,28 +194,4 @@ function checker() {
   texture.encoding = THREE.sRGBEncoding;
   texture.magFilter = texture.minFilter = THREE.NearestFilter;
   return texture;
-}
-
-function textSprite(text, height) {
-  const pen = element("canvas").getContext("2d");
-  const font = "500 30px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
-  pen.font = font;
-  const shown = text.length > 32 ? `${text.slice(0, 31)}…` : text;
-  pen.canvas.width = Math.ceil(pen.measureText(shown).width) + 24;
-  pen.canvas.height = 44;
-  pen.font = font;
-  pen.fillStyle = "rgba(255,255,255,0.86)";
-  pen.beginPath();
-  pen.moveTo(10, 0); pen.arcTo(pen.canvas.width, 0, pen.canvas.width, 44, 10); pen.arcTo(pen.canvas.width, 44, 0, 44, 10);
-  pen.arcTo(0, 44, 0, 0, 10); pen.arcTo(0, 0, 10, 0, 10); pen.fill();
-  pen.fillStyle = "#1b2333";
-  pen.textBaseline = "middle";
-  pen.fillText(shown, 12, 23);
-  const map = new THREE.CanvasTexture(pen.canvas);
-  map.anisotropy = 4;
-  map.encoding = THREE.sRGBEncoding;
-  const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, depthTest: false, transparent: true }));
-  sprite.scale.set((height * pen.canvas.width) / pen.canvas.height, height, 1);
-  sprite.renderOrder = 10;
-  return sprite;
 }

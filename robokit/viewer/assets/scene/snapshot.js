@@ -6,7 +6,7 @@ function snapshot(stage, canvas, ratio, caption = "") {
   const before = renderer.getPixelRatio();
   const resize = (to) => { renderer.setPixelRatio(to); stage.viewer.set_3d_pane_size(); };
   if (ratio !== before) resize(ratio);
-  stage.viewer.render();
+  stage.draw();
   const drawn = renderer.domElement;
   if (canvas.width !== drawn.width || canvas.height !== drawn.height) {
     canvas.width = drawn.width;

@@ -58,7 +58,12 @@ class Stage {
     this.viewer.set_3d_pane_size();
   }
 
-  render() { if (this.viewer.needs_render) this.viewer.render(); }
+  render() { if (this.viewer.needs_render) this.draw(); }
+
+  draw() {
+    if (this.labels?.visible) this.labels.place();
+    this.viewer.render();
+  }
 
   addBodies() {
     this.bodies = this.data.bodies.name.map(() => new THREE.Group());

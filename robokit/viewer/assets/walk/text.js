@@ -29,8 +29,11 @@ class SourceText {
 
   open(listings) {
     this.pages = listings.map((listing) => {
-      const lines = paintedLines(listing.text).map((pieces, k) =>
-        element("div", { class: "line" }, element("span", { class: "at" }, String(k + 1)), ...pieces.map(([kind, piece]) => element("span", { class: kind }, piece))));
+      const lines = paintedLines(listing.text).map((pieces, k) => {
+        const row = element("div", { class: "line" }, element("span", { class: "at" }, String(k + 1)), ...pieces.map(([kind, piece]) => element("span", { class: kind }, piece)));
+        row.style.setProperty("--begins", pieces.map(([, piece]) => piece).join("").search(/\S|$/));
+        return row;
+      });
       return { lines, page: element("div", { class: "listing" }, ...lines), name: element("span", {}, `robokit/algorithms/${listing.file}`) };
     });
     this.files.replaceChildren(...this.pages.map(({ name }) => name));
