@@ -9,7 +9,6 @@ from typing import Any
 from robokit.arguments import check_call
 from robokit.dynamics.function_objects import Function
 from robokit.dynamics.own_text import SPACES, input_of, kind_of, shape_of, watched
-from robokit.dynamics.source_key import source_key
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.errors import UnknownName, WrongType
 
@@ -113,19 +112,13 @@ def function(
         kind_of(named, text, out),
         " ".join(out),
         own={each: input_of(what) for each, what in into.items()},
-        source=own_key(text, into, out),
+        users=True,
         name=named,
     )
     made = Function(row, into)
     made.__doc__, made.__module__ = text.__doc__, text.__module__
     made.__qualname__ = getattr(text, "__qualname__", named)
     return made
-
-
-def own_key(text: Callable[..., Any], *declared: Any) -> bytes | None:
-    """The source key of a text and of what is declared of it."""
-    found = source_key(text)
-    return None if found is None else found + repr(declared).encode()
 
 
 def _of_table(name: str) -> Function:

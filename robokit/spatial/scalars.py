@@ -121,6 +121,17 @@ def register(scalar_type: type, functions: Any) -> None:
 _listener = threading.local()
 
 
+def recording() -> bool:
+    """Whether this thread records a text."""
+    return getattr(_listener, "tell", None) is not None
+
+
+def iteration_begins() -> None:
+    """Tell whoever records that an iteration begins or the last one is over, as :func:`iterations` does."""
+    if recording():
+        _listener.tell()
+
+
 def iterations(items: range) -> Iterable[int]:
     """The items of a loop over the tree; whoever records the loop is told where iterations begin."""
     tell = getattr(_listener, "tell", None)
