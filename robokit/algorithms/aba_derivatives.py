@@ -2,13 +2,15 @@
 
     dqdd/dtau = H^-1        dqdd/dq = -H^-1 dID/dq        dqdd/dqd = -H^-1 dID/dqd
 
-with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as M D^-1 L^-T,
-M = L^-1 (inverse_mass_matrix.py), in the sparsity of both sides. L^-T is a solution and no product with M^T: where
-H is badly conditioned the columns of dID may be a million times their projection on the joints' motions, which is
-what is left, and a product would leave M's errors of them too. So dqdd/dq and dqdd/dqd are exact to about
-cond(H) rounding errors. Columns of a floating base that are known are written
-down. Turning it turns gravity alone, so that only the acceleration of the base itself changes. A uniform
-velocity more changes no force, and of the spatial accelerations, in body axes, that of the base alone.
+with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as
+M D^-1 L^-T, M = L^-1 (inverse_mass_matrix.py), in the sparsity of both sides. L^-T is solved for: where H is
+badly conditioned, the columns of dID may be a million times larger than what the joints feel of them in the
+end, and a product with M^T would leave the errors of M on that scale. So dqdd/dq and dqdd/dqd are exact to
+about cond(H) roundings, in machine code and in Python, which differ from each other by as much.
+
+Columns of a floating base that are known are written down. Turning it turns gravity alone, so that only the
+acceleration of the base itself changes. A uniform velocity more changes no force, and of the spatial
+accelerations, in body axes, that of the base alone.
 
 Source: J. Carpentier, N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018, section
 III; S. Singh, R. P. Russell, P. M. Wensing 2022.
