@@ -227,9 +227,10 @@ def _functions(scalar_type: type) -> Any:
     found = _TABLE.get(scalar_type)
     if found is None:
         library = scalar_type.__module__.partition(".")[0]
-        if scalar_type in (list, tuple):
+        if issubclass(scalar_type, list | tuple):
+            kind = list if issubclass(scalar_type, list) else tuple
             raise TypeError(
-                f"expected a scalar, got a {scalar_type.__name__} of them: take one, as q[i][0], the first "
+                f"expected a scalar, got a {kind.__name__} of them: take one, as q[i][0], the first "
                 "coordinate of joint i"
             )
         if library not in _LIBRARIES:

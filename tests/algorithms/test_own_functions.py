@@ -489,6 +489,41 @@ def test_played_back_a_text_is_as_quick_as_it_was_recorded(name, columns):
     assert [b.lanes for b in played.blocks] == [b.lanes for b in straight.blocks]
 
 
+# -- joints by name, and places that do not exist ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+def test_joints_go_by_name_too(engine):
+    robot = random_tree(0, "floating", kinds=("spherical", "revolute", "prismatic"), n=4)
+    joints, s = robot.joints, State(robot)
+
+    def text(tree, q, goal, v, a, tau):
+        return [x for j in joints for row in (q, goal, v, a, tau) for x in row[j.name]]
+
+    inputs = {"q": "q", "goal": "q", "v": "v", "a": "a", "tau": "tau"}
+    f = rk.function(text, inputs=inputs, outputs={"y": (2 * robot.nq + 3 * robot.nv,)})
+    by_q, by_v = (s.q, s.q), (s.v, s.a, s.tau)
+    wanted = [[*(x[j.q_slice] for x in by_q), *(x[j.v_slice] for x in by_v)] for j in joints]
+    found = f(robot, *by_q, *by_v, engine=engine)
+    assert (found == np.concatenate([x for row in wanted for x in row])).all()
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (lambda tree, q, p: q[4][0], r"q\[4\]: q has the length 4, for the joints 1 to 3 of robot 'chain'"),
+        (lambda tree, q, p: q[1][1], r"q\[1\]\[1\]: q\[1\] has 1 number, counted from 0"),
+        (lambda tree, q, p: p[2], r"p\[2\]: p has 2 numbers, counted from 0"),
+        (lambda tree, q, p: q["joint"][0], r"no joint of q named 'joint'"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_named(text, words, engine):
+    f = rk.function(text, inputs={"q": "q", "p": (2,)}, outputs={"y": ()}, name="own")
+    with pytest.raises(rk.FunctionError, match=f"own: .*{words}"):
+        f(chain(3), [0.1, 0.2, 0.3], [0.0, 0.0], engine=engine)
+
+
 # -- every function of the table ------------------------------------------------------------------------
 
 UNSUITED = {"operational_space_inertia", "constrained_dynamics", "impact"}
