@@ -119,7 +119,7 @@ class ByJoint(list[Any]):
             last, what = len(self) - 1, self._what
             raise IndexError(
                 f"{what}[{place}]: {what} has the length {last + 1}, for the joints 1 to {last} of robot "
-                f"{self._robot.name!r}; {what}[i] are the numbers of joint i, as {what}[name] by name"
+                f"{self._robot.name!r}"
             ) from None
 
 
@@ -319,7 +319,7 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
 def _of_lists(error: Exception) -> bool:
     """Whether a list was not long enough, or no number."""
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
-    return str(error) == "list index out of range" or (isinstance(error, TypeError) and of_lists)
+    return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
