@@ -2,30 +2,37 @@
 
     dqdd/dtau = H^-1        dqdd/dq = -H^-1 dID/dq        dqdd/dqd = -H^-1 dID/dqd
 
-with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as M D^-1 M^T
-(inverse_mass_matrix.py), in the sparsity of both sides. Columns of a floating base that are known are written
-down. Turning it turns gravity alone, so that only the acceleration of the base itself changes. A uniform
-velocity more changes no force, and of the spatial accelerations, in body axes, that of the base alone.
+with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as
+M D^-1 L^-T, M = L^-1 (inverse_mass_matrix.py), in the sparsity of both sides. L^-T is solved for: where H is
+badly conditioned, the columns of dID may be a million times larger than what the joints feel of them in the
+end, and a product with M^T would leave the errors of M on that scale. So dqdd/dq and dqdd/dqd are exact to
+about cond(H) roundings, in machine code and in Python, which differ from each other by as much.
+
+Columns of a floating base that are known are written down. Turning it turns gravity alone, so that only the
+acceleration of the base itself changes. A uniform velocity more changes no force, and of the spatial
+accelerations, in body axes, that of the base alone.
 
 Source: J. Carpentier, N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018, section
 III; S. Singh, R. P. Russell, P. M. Wensing 2022.
-Differs: the product goes through the sparse factor of H.
+Differs: the product with H^-1 is a solution with the sparse factors of H.
 Cost: O(n^2 d).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from robokit.algorithms.bias import bias_forces
 from robokit.algorithms.coupling import reduced_force, reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.inverse_mass_matrix import (
+    TALL,
     branches,
     factors,
     inverse_factor,
     inverse_of_factor,
+    parts,
     products,
 )
 from robokit.algorithms.ltdl import paths, solve_transposed, solve_unit
@@ -72,7 +79,7 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
             for k in columns:
                 row[k] = 0.0
     M = inverse_factor(parent, L)
-    dq, dv = _minus_products(parent, M, Dinv, (dq, dv))
+    dq, dv = _minus_solutions(parent, L, M, Dinv, (dq, dv))
     for matrix, columns in zip((dq, dv), known, strict=True):
         for k, column in columns.items():
             for i, x in column:
@@ -106,14 +113,13 @@ def _moved_bases(tree: Tree, qd) -> dict[int, list]:
     return columns
 
 
-def _minus_products(parent: Sequence[int], M, Dinv, both: Sequence[list[list]]) -> list[list[list]]:
-    """-M D^-1 M^T B of each of the matrices, column by column, where they are not zero.
+def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list]]) -> list[list[list]]:
+    """-M D^-1 L^-T B of each of the matrices, column by column, where they are not zero.
 
     Columns of one branch have the same pattern and take the same operations.
     """
     n = len(parent)
     path = paths(parent)
-    transposed = [list(column) for column in zip(*M, strict=True)]
     results = [[[0.0] * n for _ in range(n)] for _ in both]
     once = object()
     for group in branches(parent):
@@ -122,10 +128,8 @@ def _minus_products(parent: Sequence[int], M, Dinv, both: Sequence[list[list]]) 
         places, columns = _not_zero(places, columns)
 
         def text(*column):
-            b = {i: x for i, x in enumerate(column) if not is_zero(x)}
-            beyond = [[i for i in b if j in path[i]] for j in range(n)]
-            z = products(transposed, b, beyond)
-            y = {j: -x * Dinv[j] for j, x in enumerate(z) if beyond[j]}
+            z = _solved_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
+            y = {j: -x * Dinv[j] for j, x in z.items()}
             return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
 
         rows = [i for i in range(n) if not all(is_zero(column[i]) for column in columns)]
@@ -135,6 +139,18 @@ def _minus_products(parent: Sequence[int], M, Dinv, both: Sequence[list[list]]) 
             for i, x in enumerate(column):
                 results[m][i][k] = x
     return results
+
+
+def _solved_transposed(L, path: Sequence[Sequence[int]], b: Mapping) -> dict:
+    """L^-T b where it is not zero, TALL entries at a time: each that is known serves all of them."""
+    places = sorted({j for i in b for j in path[i]}, reverse=True)
+    x = {j: b.get(j, 0.0) for j in places}
+    for some in parts(places, TALL):
+        for i in places:
+            for j in some:
+                if j < i and j in path[i]:
+                    x[j] = x[j] - L[i][j] * x[i]
+    return x
 
 
 def _not_zero(places: list, columns: list[list]) -> tuple[list, list[list]]:

@@ -43,9 +43,9 @@ def factors(parent: Sequence[int], H) -> tuple[list[list], list]:
     U, L, Dinv = [list(row) for row in H], [[0.0] * n for _ in parent], [0.0] * n
     carried = [[k for k in range(i + 1, n) if i in path[k]] for i in range(n)]
     for group in reversed(branches(parent)):
-        for rows in reversed(list(_parts(group, WIDE))):
+        for rows in reversed(list(parts(group, WIDE))):
             beyond = list(reversed(carried[rows[-1]]))
-            for columns in _parts(path[rows[-1]], TALL):
+            for columns in parts(path[rows[-1]], TALL):
                 for k, j in product(beyond, columns):
                     for i in rows:
                         if j <= i:
@@ -84,7 +84,7 @@ def inverse_factor(parent: Sequence[int], L) -> list[list]:
 
         def text(*row, carry=carry):
             x = dict(zip(carry, [-r for r in row], strict=True))
-            for some in reversed(list(_parts(carry, TALL))):
+            for some in reversed(list(parts(carry, TALL))):
                 for i, j in product(reversed(carry[:-1]), some):
                     if j < i:
                         x[j] = x[j] - L[i][j] * x[i]
@@ -121,7 +121,7 @@ def inverse_of_factor(parent: Sequence[int], M, Dinv) -> list[list]:
 def products(rows: Sequence[Sequence], y: Mapping, places: Sequence[Sequence[int]]) -> list:
     """The sums of row[j] y[j] over each row's places, TALL rows at a time: each y[j] serves all of them."""
     found: list = []
-    for some in _parts(range(len(places)), TALL):
+    for some in parts(range(len(places)), TALL):
         totals = dict.fromkeys(some, 0.0)
         for j in sorted({j for i in some for j in places[i]}):
             for i in some:
@@ -131,6 +131,6 @@ def products(rows: Sequence[Sequence], y: Mapping, places: Sequence[Sequence[int
     return found
 
 
-def _parts(some: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def parts(some: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     """Pieces of so many numbers."""
     return (some[k : k + size] for k in range(0, len(some), size))

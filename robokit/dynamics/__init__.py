@@ -34,7 +34,6 @@ function_objects functions as objects, and their derivatives
 named_results    classes of results with several outputs
 own_functions    those of the user's own, and robokit's by name
 own_text         what a user's text returns, and its errors
-source_key       what a user's text depends on, for the cache
 differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular

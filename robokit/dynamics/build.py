@@ -21,6 +21,8 @@ from robokit.dynamics.several_links import count, link_by_link
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
+from robokit.engine.maker import Identity
+from robokit.engine.passes.recorded_once import RecordedOnce
 from robokit.engine.reproducible import wanted
 from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
@@ -102,6 +104,14 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
             f"{row.name}: robot {robot.name!r} has a fixed base, which nothing accelerates; load it with "
             "base='floating', or take rnea for its joint forces"
         )
+    made = _written(row, robot, key, parameters)
+    for derivation in row.derived:
+        made = derivation(robot, row.name, made)
+    return made
+
+
+def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
+    """As :func:`flat`, before anything is derived from it."""
     text = _text(row, robot, key)
     links = count(row.about, key)
     inputs = []
@@ -119,11 +129,32 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
     about = chosen(row, robot, key) if row.result.of_choices else []
     alone = row.result.shapes(robot, *about)
     shapes = zip(row.symbols.split(), [(links, *s) for s in alone] if links else alone, strict=True)
-    # A text of the user's own is a function of numbers.
-    made = Flat(one_by_one(text) if row.own else text, tuple(inputs), tuple(shapes), int(parameters))
-    for derivation in row.derived:
-        made = derivation(robot, row.name, made)
-    return made
+    made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
+    return replace(made, text=_recorded_once(row, robot, made)) if row.users else made
+
+
+def _recorded_once(row: Algorithm, robot: Robot, made: Flat) -> RecordedOnce:
+    """The text of a user for a robot, always the same; it is a function of numbers."""
+    shared = made.constants > 0  # by all robots that differ in their inertias
+    kept = robot.kernels_of_all_inertias() if shared else robot.kernels
+    place = "recorded once", row.text, shared
+    if place not in kept:
+        kept.setdefault(place, RecordedOnce(one_by_one(made.text), made.sizes, made.outputs))
+    found: RecordedOnce = kept[place]
+    return found
+
+
+def recorded_key(row: Algorithm, robot: Robot, parameters: bool = False) -> bytes:
+    """What a user's text is on a robot, b"" for one of robokit's own.
+
+    Args:
+        row, robot, parameters: as of :func:`flat`.
+
+    Raises:
+        TraceTooLarge: the text is longer than the budget.
+    """
+    text = _written(row, robot, "", parameters).text
+    return text.digest if isinstance(text, RecordedOnce) else b""
 
 
 def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
@@ -238,12 +269,16 @@ def _build(
     dtype: str = "float64",
     reproducible: bool | None = None,
 ) -> Kernel:
-    if code_key is not None and row.source is not None:
+    identity: Identity = None
+    if code_key is not None:
         given = key[1:] if isinstance(key, tuple) else ()
         about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
         derived = repr(row.derived) if row.derived else ""
-        names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
-        code_key = code_key + (about + derived + names).encode() + row.source
+        known = code_key + (about + derived).encode()
+        identity = known
+        if row.users:
+            constants = made.constants > 0
+            identity = lambda: known + recorded_key(row, robot, constants)  # noqa: E731
     manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     kinds = [True if each.manifold else False if each.size == robot.nv else None for each in made.inputs]
     return Kernel.build(
@@ -251,7 +286,7 @@ def _build(
         inputs=made.sizes,
         outputs=made.outputs,
         text=made.text,
-        key=None if row.source is None else code_key,
+        key=identity,
         quaternions=[(i, k) for i in manifolds for k in quaternion_offsets(robot)],
         finite=row.result.finite,
         dtype=dtype,

@@ -246,7 +246,7 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[
 
 def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
     """What is computed, after the first line of the book's page, and for which robot."""
-    page = sys.modules[row.text.__module__].__doc__ if row.source == b"" else row.text.__doc__
+    page = sys.modules[row.text.__module__].__doc__ if not row.users else row.text.__doc__
     page = (page or "a function of the user's own").strip()
     choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
     yield f"{row.name}{choices}: {page.splitlines()[0]}"

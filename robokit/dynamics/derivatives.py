@@ -85,6 +85,8 @@ def aba_derivatives(
     Column k of da/dq is the change along ``robot.integrate(q, eps e_k)``.
 
     Source: J. Carpentier, N. Mansard 2018, through the sparse factor of H.  Cost: O(n^2 d).
+    Error: about cond(H) roundings of the largest entry, 1e-16 cond(H), whatever the engine. Robots of
+    hundreds of joints take the inverse of H, whose own error counts more where cond(H) is large.
 
     Args:
         robot: the robot.

@@ -100,6 +100,7 @@ class Exports(ABC):
         Raises:
             MissingDependency: JAX is not installed.
             ShapeError: at a call: another shape, or JAX's double precision is off.
+            TypeError: in ``jax.jvp``, ``jax.jacfwd`` or ``jax.hessian``, of a function of the mode "reverse".
 
         Example:
             >>> import jax

@@ -108,8 +108,11 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
     """
     jax = library("jax", "jax")
     one_of("mode", mode, MODES)
-    reverse = _jax_reverse if mode == "reverse" else _jax_forward
-    call, answer = reverse(jax, host), results(name, [n for n, _ in host.outputs])
+    reverse = mode == "reverse"
+    call, answer = (
+        (_jax_reverse if reverse else _jax_forward)(jax, host),
+        results(name, [n for n, _ in host.outputs]),
+    )
 
     def function(*given: Any, **named: Any) -> Any:
         if not jax.config.jax_enable_x64:
@@ -121,7 +124,15 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
         for (each, shape), array in zip(host.inputs, arrays, strict=True):
             if array.shape != shape:
                 raise ShapeError(f"{each}: expected shape {shape}, got {array.shape}; jax.vmap makes batches")
-        return answer(call(*arrays))
+        try:
+            return answer(call(*arrays))
+        except TypeError as error:
+            if not reverse or "forward-mode" not in str(error):
+                raise
+            raise TypeError(
+                f"{name}: to_jax(mode='reverse') is for jax.grad, jax.vjp and jax.jacrev; for jax.jvp and "
+                "jax.jacfwd make it by to_jax(mode='forward')"
+            ) from error
 
     function.__name__ = function.__qualname__ = name
     return function

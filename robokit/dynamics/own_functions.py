@@ -9,7 +9,6 @@ from typing import Any
 from robokit.arguments import check_call
 from robokit.dynamics.function_objects import Function
 from robokit.dynamics.own_text import SPACES, input_of, kind_of, shape_of, watched
-from robokit.dynamics.source_key import source_key
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.errors import UnknownName, WrongType
 
@@ -42,12 +41,14 @@ def function(
         p, speed = hand(robot, q, v)
 
     The text is called with the robot's tree and the inputs: q, v, a and tau by joint, as the algorithms take
-    them (``q[i]`` are the coordinates of joint i), others as flat lists of scalars. It computes with
-    ``+ - * / **``, with the functions of ``robokit.spatial.scalars`` (sin, cos, sqrt, where, ...) and
-    ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these names, with the vectors and
+    them (``q[i]`` or ``q["left_knee"]`` are the coordinates of a joint, one or several), others as flat lists
+    of scalars. It computes with ``+ - * / **``, with the functions of ``robokit.spatial.scalars`` (sin, cos,
+    sqrt, where, ...) and ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these names,
+    with the vectors and
     transforms of ``robokit.spatial``, with the algorithms of ``robokit.algorithms`` and with other functions
     of this kind, ``f(tree, q, v)``. It must not branch on the value of a scalar. It runs once for each robot,
-    when its machine code is made: what it reads beside its arguments (globals, closures) is read then.
+    at the first call: what it reads beside its arguments (globals, closures, files) is read then, and all
+    later calls and derivatives for this robot keep it. With ``engine="python"`` it runs in every call.
 
     Args:
         text: the text.
@@ -112,20 +113,14 @@ def function(
         " ".join(into),
         kind_of(named, text, out),
         " ".join(out),
-        own={each: input_of(what) for each, what in into.items()},
-        source=own_key(text, into, out),
+        own={each: input_of(each, what) for each, what in into.items()},
+        users=True,
         name=named,
     )
     made = Function(row, into)
     made.__doc__, made.__module__ = text.__doc__, text.__module__
     made.__qualname__ = getattr(text, "__qualname__", named)
     return made
-
-
-def own_key(text: Callable[..., Any], *declared: Any) -> bytes | None:
-    """The source key of a text and of what is declared of it."""
-    found = source_key(text)
-    return None if found is None else found + repr(declared).encode()
 
 
 def _of_table(name: str) -> Function:

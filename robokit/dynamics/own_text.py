@@ -7,11 +7,13 @@ import linecache
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
+from robokit.arguments import one_of
 from robokit.dynamics.layout import INPUTS, Input, Kind
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
@@ -87,13 +89,76 @@ def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
     return tuple(n if isinstance(n, str) else int(n) for n in given)
 
 
-def input_of(shape: Shape | str) -> Input:
-    """The input of a shape or space: by joint in a space, a number for (), else a flat list."""
+class ByJoint(list[Any]):
+    """Coordinates of each joint, ``q[i]`` or ``q["left_knee"]``; entry 0 belongs to the reference."""
+
+    def __init__(self, rows: Sequence[Any], what: str, robot: Robot) -> None:
+        """Of the rows, for a robot.
+
+        Args:
+            rows: of the joints, from 1 on, after that of the reference.
+            what: name of the input, for messages.
+            robot: whose joints they are.
+        """
+        super().__init__(Numbers(row, f"{what}[{i}]") for i, row in enumerate(rows))
+        self._what, self._robot = what, robot
+
+    def __getitem__(self, place: Any) -> Any:
+        """Coordinates of the joint of a number or name.
+
+        Raises:
+            UnknownName: no joint of that name.
+            IndexError: no joint of that number.
+        """
+        if isinstance(place, str):
+            names = {joint.name: joint.body for joint in self._robot.body_joints}
+            place = names[one_of(f"joint of {self._what}", place, names)]
+        try:
+            return super().__getitem__(place)
+        except IndexError:
+            last, what = len(self) - 1, self._what
+            raise IndexError(
+                f"{what}[{place}]: {what} has the length {last + 1}, for the joints 1 to {last} of robot "
+                f"{self._robot.name!r}"
+            ) from None
+
+
+class Numbers(list[Any]):
+    """Scalars of an input, which say how many they are where one more is asked for."""
+
+    def __init__(self, values: Sequence[Any], what: str) -> None:
+        """Of some values; ``what`` is the input's name, for messages."""
+        super().__init__(values)
+        self._what = what
+
+    def __getitem__(self, place: Any) -> Any:
+        """One of them, or a part.
+
+        Raises:
+            IndexError: there are not so many.
+        """
+        try:
+            return super().__getitem__(place)
+        except IndexError:
+            count = f"{len(self)} number{'s' * (len(self) != 1)}"
+            raise IndexError(f"{self._what}[{place}]: {self._what} has {count}, counted from 0") from None
+
+
+def input_of(name: str, shape: Shape | str) -> Input:
+    """The input of a shape or space: by joint in a space, a number for (), else a flat list.
+
+    Args:
+        name: of the input, for messages.
+        shape: of it.
+    """
     if isinstance(shape, str):
-        return INPUTS[shape]
+        space = INPUTS[shape]
+        if shape == "f_ext":
+            return space
+        return replace(space, split=lambda robot, flat: ByJoint(space.split(robot, flat), name, robot))
     if shape == ():
         return Input(lambda robot: 1, lambda robot, flat: flat[0])
-    return Input(lambda robot: math.prod(sized(shape, robot)), lambda robot, flat: flat)
+    return Input(lambda robot: math.prod(sized(shape, robot)), lambda robot, flat: Numbers(flat, name))
 
 
 def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
@@ -243,7 +308,9 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     file, line, function = place
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
-    hint = OF_NUMBERS if isinstance(error, RobokitError) else BY_JOINT if _of_lists(error) else ""
+    hint = BY_JOINT if _of_lists(error) else ""
+    if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
+        hint = OF_NUMBERS
     if "Cannot cast ufunc" in str(error):  # the functions of np.linalg that LAPACK computes
         hint = OF_LAPACK
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
@@ -251,7 +318,8 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
 
 def _of_lists(error: Exception) -> bool:
     """Whether a list was not long enough, or no number."""
-    return isinstance(error, IndexError) or (isinstance(error, TypeError) and "'list'" in str(error))
+    of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
+    return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:

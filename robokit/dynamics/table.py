@@ -110,7 +110,7 @@ class Algorithm:
         of_dofs: see text.
         name: of the public function; the text's by default.
         own: inputs that are no rows of INPUTS, by name.
-        source: identifies a text that is not robokit's own; None where nothing does.
+        users: whether the text is a user's: what it records is part of its kernels' key.
         derived: what is made of the text: derivatives, one after the other.
     """
 
@@ -131,7 +131,7 @@ class Algorithm:
     of_dofs: bool = False
     name: str = ""
     own: Mapping[str, Input] = field(default_factory=dict)
-    source: bytes | None = b""
+    users: bool = False
     derived: tuple[Derivation, ...] = ()
 
     def __post_init__(self) -> None:

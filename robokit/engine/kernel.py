@@ -19,7 +19,7 @@ import numpy as np
 
 from robokit import arguments as check
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
-from robokit.engine.maker import MAKING, Code, Maker
+from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
@@ -61,7 +61,7 @@ class Kernel:
         few: the same for batches that are too small for threads, (B, n).
     """
 
-    def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
+    def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature = signature
         self._arity = len(signature.arguments)
@@ -81,7 +81,7 @@ class Kernel:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         text: Text,
-        key: bytes | None = None,
+        key: Identity = None,
         quaternions: Sequence[tuple[int, int]] = (),
         feedback: Mapping[str, str] | None = None,
         finite: bool = False,
@@ -100,7 +100,8 @@ class Kernel:
             text: called with one list of scalars per input; returns one flat, row-major sequence of
                 scalars per output.
             key: identifies what the text depends on besides robokit's own source: with it, a warm start
-                needs no tracing. None: the cache is looked up by the code the text gives.
+                needs no tracing. A function tells it when code is asked for. None: the cache is looked up by
+                the code the text gives.
             quaternions: (input, offset) of each quaternion that must be of unit length.
             feedback: output name -> input name, for :meth:`iterate` and :meth:`rollout_runner`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few

@@ -74,6 +74,10 @@ def engine() -> str:
     return wanted
 
 
+Identity = bytes | Callable[[], bytes] | None
+"""What a text depends on besides robokit's own source; or a function that tells when code is asked for."""
+
+
 class Code:
     """Machine code in memory, and the workspace that its single calls share.
 
@@ -106,8 +110,8 @@ class Maker:
             long as there may be.
     """
 
-    def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
-        self._signature, self._text, self._key = signature, text, key
+    def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
+        self._signature, self._text, self._identity = signature, text, key
         self._symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
@@ -115,6 +119,17 @@ class Maker:
         self._plans: dict[int, tuple[Program, Stepped | None]] = {}
         self._counts: dict[str, int] | None = None
         self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
+
+    @property
+    def _key(self) -> bytes | None:
+        """What the text depends on besides robokit's own source.
+
+        Raises:
+            TraceTooLarge: it takes a recording to tell, and the text is longer than the budget.
+        """
+        if callable(self._identity):
+            self._identity = self._identity()
+        return self._identity
 
     def program(self) -> Program:
         """The recorded graph.

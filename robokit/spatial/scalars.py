@@ -121,6 +121,17 @@ def register(scalar_type: type, functions: Any) -> None:
 _listener = threading.local()
 
 
+def recording() -> bool:
+    """Whether this thread records a text."""
+    return getattr(_listener, "tell", None) is not None
+
+
+def iteration_begins() -> None:
+    """Tell whoever records that an iteration begins or the last one is over, as :func:`iterations` does."""
+    if recording():
+        _listener.tell()
+
+
 def iterations(items: range) -> Iterable[int]:
     """The items of a loop over the tree; whoever records the loop is told where iterations begin."""
     tell = getattr(_listener, "tell", None)
@@ -216,9 +227,10 @@ def _functions(scalar_type: type) -> Any:
     found = _TABLE.get(scalar_type)
     if found is None:
         library = scalar_type.__module__.partition(".")[0]
-        if scalar_type in (list, tuple):
+        if issubclass(scalar_type, list | tuple):
+            kind = list if issubclass(scalar_type, list) else tuple
             raise TypeError(
-                f"expected a scalar, got a {scalar_type.__name__} of them: take one, as q[i][0], the first "
+                f"expected a scalar, got a {kind.__name__} of them: take one, as q[i][0], the first "
                 "coordinate of joint i"
             )
         if library not in _LIBRARIES:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
-from ladder import Plain, State, along, relative
+import pytest
+from ladder import Plain, State, along, inertia, relative
+
+import robokit as rk
+from robokit.model import ModelBuilder, Placement
+from robokit.spatial.scalars import register
 
 STEP, H = 1e-30, 1e-5
 
@@ -92,3 +99,39 @@ def test_sympy_finds_the_pendulum_equation():
     tau = sp.simplify(sp.nsimplify(Plain(pendulum()).rnea([q], [v], [a])[0], rational=True))
     expected = sp.Rational(2, 3) * a + sp.Rational(981, 100) * sp.sin(q)
     assert sp.simplify(tau - expected) == 0
+
+
+def screws(seed: int) -> rk.Robot:
+    """A floating chain of helical and revolute joints: at large angles H is conditioned badly."""
+    rng = np.random.default_rng(seed)
+    builder = ModelBuilder("screws").link("l0", 1.0, (0.0, 0.0, 0.0), np.eye(3) * 0.1)
+    for i in range(1, 5):
+        builder.link(f"l{i}", float(rng.integers(1, 4)), (0.0, 0.0, 0.1), inertia(rng))
+        place, kind = Placement(np.eye(3), (0.1, 0.0, 0.1)), ("helical", "revolute")[rng.integers(2)]
+        builder.joint(f"j{i}", kind, f"l{i - 1}", f"l{i}", place, np.eye(3)[rng.integers(3)], pitch=0.1)
+    return builder.build("floating")
+
+
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+def test_derivatives_of_accelerations_are_exact_to_the_condition_of_the_mass_matrix(engine):
+    """Against fifty digits, where columns of dID/dq are a million times what the joints feel of them."""
+    mp = pytest.importorskip("mpmath")
+    register(mp.mpf, SimpleNamespace(sin=mp.sin, cos=mp.cos, sqrt=mp.sqrt))
+    errors = []
+    for seed in range(6):
+        robot = screws(seed)
+        for k in range(3):
+            rng = np.random.default_rng([seed, k])
+            q, (v, tau) = robot.random_configuration(rng), rng.standard_normal((2, robot.nv))
+            for joint in robot.joints:
+                if joint.kind == "helical":
+                    q[joint.q_slice] = rng.uniform(-1e5, 1e5)
+            with mp.workdps(50):
+                given = ([mp.mpf(x) for x in values.tolist()] for values in (q, v, tau))
+                text = rk.functions["aba_derivatives"].flat(robot).text
+                exact = [np.array(A, float).reshape(robot.nv, -1) for A in text(*given)]
+            rounding = 1.1e-16 * np.linalg.cond(rk.crba(robot, q, engine="python"))
+            got = rk.aba_derivatives(robot, q, v, tau, engine=engine)
+            for x, y in zip(got, exact, strict=True):
+                errors.append(np.abs(x - y).max() / (np.abs(y).max() * rounding))
+    assert max(errors) < 2.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
+import types
 from pydoc import render_doc
 
 import cloudpickle
@@ -15,7 +17,8 @@ import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.rnea import rnea
 from robokit.dynamics.choices import CHOICES
-from robokit.dynamics.source_key import source_key
+from robokit.engine.passes.recorded_once import RecordedOnce
+from robokit.engine.trace.record import trace
 from robokit.model import couple
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import sqrt, where
@@ -314,44 +317,211 @@ def test_external_forces_are_an_input():
     assert relative(f(robot, s.q, s.v, s.a, push), rk.rnea(robot, s.q, s.v, s.a, f_ext=push)) < 1e-14
 
 
-# -- the key for the cache -----------------------------------------------------------------------------
+# -- what a text reads ------------------------------------------------------------------------------------
 
-SCALE = 2.0
+MODULE = """
+import functools, os, types
+import numpy as np
+import robokit as rk
+
+ABOVE, LIST, ARRAY, TABLE = 1.0, [1.0], np.ones(2), {"gain": 1.0}
+CONFIG = types.SimpleNamespace(gain=1.0)
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapped(*given):
+        return function(*given)
+    return wrapped
+
+def closed(gain):
+    def text(tree, q):
+        return gain[0] * q[1][0]
+    return text, gain
+
+class Spring:
+    gain = 1.0
+    def text(self, tree, q):
+        return self.gain * q[1][0]
+    def __call__(self, tree, q):
+        return self.gain * q[1][0]
+
+def partly(gain, tree, q):
+    return gain[0] * q[1][0]
+
+def gained(tree, q, gain=LIST):
+    return gain[0] * q[1][0]
+
+def nested(tree, q):
+    def inner(x):
+        return gain() * x
+    return inner(q[1][0])
+
+def imports(tree, q):
+    import stale_module
+    return stale_module.gain() * q[1][0]
+
+def reads(tree, q):
+    with open(os.environ["STALE_FILE"]) as file:
+        return float(file.read()) * q[1][0]
+
+function = rk.function(inputs=("q",), outputs={"y": ()})
+closure, cell = closed([1.0])
+spring = Spring()
+texts = {
+    "function below": function(decorated(lambda tree, q: gain() * q[1][0])),
+    "function inside": function(nested),
+    "global": function(lambda tree, q: ABOVE * q[1][0]),
+    "list": function(lambda tree, q: LIST[0] * q[1][0]),
+    "array": function(lambda tree, q: ARRAY[1] * q[1][0]),
+    "dict": function(lambda tree, q: TABLE["gain"] * q[1][0]),
+    "attribute": function(lambda tree, q: CONFIG.gain * q[1][0]),
+    "closure": function(closure),
+    "default": function(gained),
+    "method": function(spring.text),
+    "callable": function(spring),
+    "partial": function(functools.partial(partly, LIST)),
+    "environment": function(lambda tree, q: float(os.environ["STALE_GAIN"]) * q[1][0]),
+    "file": function(reads),
+    "import": function(imports),
+    "another": function(lambda tree, q: inner(tree, q)),
+}
+inner = function(lambda tree, q: LIST[0] * q[1][0])
+
+def gain():
+    return GAIN
+
+ABOVE = LIST[0] = ARRAY[1] = TABLE["gain"] = CONFIG.gain = cell[0] = spring.gain = GAIN
+"""
+
+READ = [
+    "function below", "function inside", "global", "list", "array", "dict", "attribute", "closure", "default",
+    "method", "callable", "partial", "environment", "file", "import", "another",
+]  # fmt: skip
 
 
-def scaled(k, text="x"):
-    def f(tree, q):
-        return [SCALE * k * x for x in q[1]]
+@pytest.fixture
+def read_again(monkeypatch, tmp_path):
+    """The texts of a module as a process finds them that reads this gain; processes share the cache."""
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("STALE_FILE", str(tmp_path / "gain.txt"))
 
-    return f
+    def process(gain):
+        monkeypatch.setenv("STALE_GAIN", str(gain))
+        (tmp_path / "gain.txt").write_text(str(gain))
+        module = types.ModuleType("stale_module")
+        module.gain = lambda: gain
+        monkeypatch.setitem(sys.modules, "stale_module", module)
+        space = {"__name__": "somebody's", "GAIN": gain}
+        exec(MODULE, space)
+        return space["texts"]
 
-
-def test_the_key_of_a_text_is_what_it_depends_on(monkeypatch):
-    assert source_key(scaled(2.0)) == source_key(scaled(2.0)) is not None
-    assert source_key(scaled(2.0)) != source_key(scaled(3.0))
-    before = source_key(scaled(2.0))
-    monkeypatch.setitem(globals(), "SCALE", 3.0)
-    assert source_key(scaled(2.0)) != before
-    assert source_key(lambda x: x + 1.0) != source_key(lambda x: x + 2.0)
-    assert source_key(lambda x, k=1.0: x) != source_key(lambda x, k=2.0: x)
-    assert source_key(scaled(np.array([1.0, 2.0]))) != source_key(scaled(np.array([1.0, 3.0])))
-    assert source_key(lambda q: rnea(None, q, q, q)) is not None
-    assert source_key(lambda q: where(q, 1.0, 2.0)) != source_key(lambda q: sqrt(q))
-    assert source_key(scaled(np.sin)) != source_key(scaled(np.cos))
-    assert source_key(scaled(reach)) != source_key(scaled(twice_the_energy)) is not None
-    assert source_key(scaled(np.frompyfunc(abs, 1, 1))) is None
+    return process
 
 
-@pytest.mark.parametrize("unknown", [object(), pickle.Pickler, pytest])
-def test_what_has_no_value_to_compare_has_no_key(unknown):
-    assert source_key(scaled(unknown)) is None
+@pytest.mark.parametrize("read", READ)
+def test_machine_code_is_of_what_the_text_read_when_it_was_recorded(read_again, read):
+    """Whatever an earlier process found, and compiled and kept on disk."""
+    for gain in (2.0, 3.0, 2.0):
+        text = read_again(gain)[read]
+        assert text(pendulum(), [0.5]) == text(pendulum(), [0.5], engine="python") == 0.5 * gain
+        assert text.gradient("q")(pendulum(), [0.5]) == [gain]
 
 
-def test_a_text_that_calls_itself_has_a_key():
-    def power(x, n):
-        return 1.0 if n == 0 else x * power(x, n - 1)
+def test_what_was_recorded_is_found_on_disk(read_again, caplog):
+    caplog.set_level("INFO", "robokit")
+    for compiled in (1, 0):
+        caplog.clear()
+        read_again(2.0)["file"](pendulum(), [0.5])
+        assert sum("compiled" in record.message for record in caplog.records) == compiled
 
-    assert source_key(power) is not None
+
+def test_measures_are_of_what_their_text_read(read_again):
+    robot, states = pendulum(), ([[0.5]], [[0.0]])
+    for gain in (2.0, 3.0):
+        measure = rk.Measure(read_again(gain)["list"], "final", name="y")
+        found = rk.rollout(pendulum(), *states, steps=1, dt=1e-9, measures=[measure]).measures["y"]
+        assert found == pytest.approx([0.5 * gain], abs=1e-9)
+    assert robot.nq == 1
+
+
+def test_a_text_runs_once_for_a_robot():
+    """Single states, batches, single precision, derivatives and measures agree, whatever has changed."""
+    runs = []
+
+    @rk.function(inputs=("q",), outputs={"y": ()})
+    def text(tree, q):
+        runs.append(tree)
+        return len(runs) * q[1][0]
+
+    robot = pendulum()
+    assert text(robot, [0.5]) == 0.5
+    assert (text(robot, [[0.5], [1.0]]) == [0.5, 1.0]).all()
+    assert (text(robot, [[0.5]] * 20, dtype="float32") == 0.5).all()
+    assert text.gradient("q")(robot, [0.5]) == 1.0 and text(robot, [0.5], reproducible=True) == 0.5
+    varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 2.0])[:, None, None])
+    assert (text(varied, [0.5]) == 1.0).all() and (text(varied, [0.5], dtype="float32") == 1.0).all()
+    assert len(runs) == 2
+    assert text(robot, [0.5], engine="python") == 1.5  # as it stands, for a debugger
+    assert text(pendulum(), [0.5]) == 2.0  # another robot
+
+
+def test_a_text_without_inputs_is_recorded_too():
+    gain = [2.0]
+    f = rk.function(lambda tree: gain[0], inputs=(), outputs={"y": ()}, name="constant")
+    robot = pendulum()
+    assert f(robot) == 2.0
+    gain[0] = 3.0
+    assert f(robot) == 2.0 and f(pendulum()) == 3.0
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+@pytest.mark.parametrize("name", ["rnea", "inverse_mass_matrix", "aba_derivatives"])
+def test_played_back_a_text_is_as_quick_as_it_was_recorded(name, columns):
+    """As many operations, iterations and columns side by side, for every target."""
+    robot = chain(12, "floating")
+    made = rk.functions[name].flat(robot)
+    once = RecordedOnce(made.text, made.sizes, made.outputs)
+    trace(made.text, made.sizes, made.outputs)  # what the tree derives at its first use
+    straight, played = (
+        trace(text, made.sizes, made.outputs, shares="large", columns=columns) for text in (made.text, once)
+    )
+    assert played.counts == straight.counts and len(played.marks) == len(straight.marks)
+    assert [b.lanes for b in played.blocks] == [b.lanes for b in straight.blocks]
+
+
+# -- joints by name, and places that do not exist ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+def test_joints_go_by_name_too(engine):
+    robot = random_tree(0, "floating", kinds=("spherical", "revolute", "prismatic"), n=4)
+    joints, s = robot.joints, State(robot)
+
+    def text(tree, q, goal, v, a, tau):
+        return [x for j in joints for row in (q, goal, v, a, tau) for x in row[j.name]]
+
+    inputs = {"q": "q", "goal": "q", "v": "v", "a": "a", "tau": "tau"}
+    f = rk.function(text, inputs=inputs, outputs={"y": (2 * robot.nq + 3 * robot.nv,)})
+    by_q, by_v = (s.q, s.q), (s.v, s.a, s.tau)
+    wanted = [[*(x[j.q_slice] for x in by_q), *(x[j.v_slice] for x in by_v)] for j in joints]
+    found = f(robot, *by_q, *by_v, engine=engine)
+    assert (found == np.concatenate([x for row in wanted for x in row])).all()
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (lambda tree, q, p: q[4][0], r"q\[4\]: q has the length 4, for the joints 1 to 3 of robot 'chain'"),
+        (lambda tree, q, p: q[1][1], r"q\[1\]\[1\]: q\[1\] has 1 number, counted from 0"),
+        (lambda tree, q, p: p[2], r"p\[2\]: p has 2 numbers, counted from 0"),
+        (lambda tree, q, p: q["joint"][0], r"no joint of q named 'joint'"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_named(text, words, engine):
+    f = rk.function(text, inputs={"q": "q", "p": (2,)}, outputs={"y": ()}, name="own")
+    with pytest.raises(rk.FunctionError, match=f"own: .*{words}"):
+        f(chain(3), [0.1, 0.2, 0.3], [0.0, 0.0], engine=engine)
 
 
 # -- every function of the table ------------------------------------------------------------------------

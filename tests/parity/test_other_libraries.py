@@ -132,6 +132,15 @@ def test_jax_has_batches_gradients_and_second_derivatives(robot, jax):
     assert by_K[1, 1] == pytest.approx((near(K + step, 0.5) - near(K - step, 0.5)) / (2 * h), rel=1e-7)
 
 
+@pytest.mark.parametrize("way", ["jacfwd", "hessian"])
+def test_jax_says_which_mode_a_forward_derivative_takes(robot, jax, way):
+    f = rk.functions["potential_energy"].to_jax(robot)
+    derivative = getattr(jax, way)(f)
+    for made in (derivative, jax.jit(derivative)):
+        with pytest.raises(TypeError, match=r"potential_energy: .* make it by to_jax\(mode='forward'\)"):
+            made(robot.neutral())
+
+
 def test_jax_says_what_is_wrong(robot, jax):
     s, f = State(robot), rk.functions["crba"].to_jax(robot)
     with pytest.raises(rk.ShapeError, match=r"q: expected shape .* got \(2, .*jax.vmap makes batches"):

@@ -209,7 +209,7 @@ def test_a_measure_of_ones_own_module_needs_no_module_elsewhere(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("measures_of_mine")
-    kept = OwnMeasure.of(rk.Measure(module.turning, "max"))
+    kept = OwnMeasure.of(rk.Measure(module.turning, "max"), [])
     monkeypatch.undo()
     for name in ("measures_of_mine", "factors_of_mine"):
         monkeypatch.delitem(sys.modules, name)

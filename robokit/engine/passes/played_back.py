@@ -6,10 +6,12 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from robokit.engine.trace.blocks import called, lane, position
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
     AND,
+    CALL,
     CONST,
     COS,
     DIV,
@@ -25,6 +27,7 @@ from robokit.engine.trace.ops import (
     NOT,
     OPERATIONS,
     OR,
+    RESULT,
     SELECT,
     SIN,
     SQRT,
@@ -42,6 +45,53 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     value = begun(program, arguments)
     play(program.nodes, value, program.order)
     return value
+
+
+def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The outputs on other scalars; who records them is asked and told what was asked and told at first.
+
+    Args:
+        program: recorded with ``shares="asked"``.
+        arguments: of the program.
+    """
+    nodes, value, answers = program.nodes, begun(program, arguments), dict[int, list[list[Any]]]()
+    own, bodies = program.lines()
+    keys = [object() for _ in bodies]
+
+    def call(number: int) -> list[list[Any]]:
+        k = called(program, number)
+        block, operands = program.blocks[k], [value[n] for n in nodes[number][2:]]
+        count = len(block.parameters)
+
+        def text(*column: Any) -> list[Any]:
+            for parameter, x in zip(block.parameters, column, strict=True):
+                value[parameter] = x
+            play(nodes, value, bodies[k])
+            return [value[r] if type(r) is int else r for r in block.results]
+
+        columns = [operands[lane * count : (lane + 1) * count] for lane in range(block.lanes)]
+        return generic.side_by_side(keys[k], text, columns, *block.asked)
+
+    marks, told, waiting = program.marks, 0, list[int]()
+    for number in own:
+        op = nodes[number][0]
+        begins = told < len(marks) and marks[told] <= number
+        if begins or op in (CALL, RESULT):
+            play(nodes, value, waiting)
+            waiting = []
+        while told < len(marks) and marks[told] <= number:
+            generic.iteration_begins()
+            told += 1
+        if op == CALL:
+            answers[number] = call(number)
+        elif op == RESULT:
+            value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
+        else:
+            waiting.append(number)
+    play(nodes, value, waiting)
+    for _ in marks[told:]:
+        generic.iteration_begins()
+    return [[value[r] if type(r) is int else r for r in row] for row in program.results]
 
 
 def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:

@@ -44,7 +44,7 @@ def shared(
 ) -> list[Any]:
     """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares texts."""
     graph = next(x.graph for x in arguments if type(x) is Scalar)
-    if graph.shared is None or graph.within or (graph.large and not large):
+    if graph.shared is None or graph.within or graph.asked or (graph.large and not large):
         return list(text(*arguments))
     if numbers:
         arguments = [x if type(x) is Scalar else Scalar(graph, graph.constant(float(x))) for x in arguments]
@@ -68,12 +68,15 @@ def side_by_side(
     """As :func:`robokit.spatial.scalars.side_by_side`: calls with as many lanes as the graph allows."""
     graph = next(x.graph for column in columns for x in column if type(x) is Scalar)
     lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
-    if lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
+    if graph.asked and not graph.within:
+        lanes = len(columns)
+    elif lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
         if large:
             return [_alone(key, text, column) for column in columns]
         return [column for panel in _panels(columns) for column in _in_turn(text, panel)]
     known = [_known(row) for row in zip(*columns, strict=True)]
     number = _block(graph, (key, lanes, *known), text, known, lanes)
+    graph.blocks[number].asked = products, large
     changing = [k for k, x in enumerate(known) if x is None]
     zero, found = graph.constant(0.0), list[list[Any]]()
     for start in range(0, len(columns), lanes):
@@ -189,7 +192,7 @@ def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) ->
 
 def sharing(x: Scalar, large: bool = False) -> bool:
     """Whether the graph of a scalar shares texts, or large ones."""
-    return x.graph.shared is not None and (large or not x.graph.large)
+    return x.graph.shared is not None and not x.graph.asked and (large or not x.graph.large)
 
 
 def called(program: Program, call: int) -> int:

@@ -22,8 +22,11 @@ Node = tuple
 """(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value)."""
 
 
-Shares = bool | Literal["large"]
-"""Which texts that are taken several times are recorded once: none, all, or the large ones."""
+Shares = bool | Literal["large", "asked"]
+"""Which texts that are taken several times are recorded once: none, all, or the large ones.
+
+"asked": those that a text asks to compute side by side, as it asks, for a program that is played back.
+"""
 
 
 class TraceTooLarge(Exception):
@@ -39,12 +42,14 @@ class Block:
         results: its values: nodes, or constants.
         lanes: columns of arguments that one call takes side by side, and of values that it returns.
         around: with lanes, results that do not depend on the arguments: no results of a call.
+        asked: products and large, as ``scalars.side_by_side`` was given them.
     """
 
     parameters: list[int]
     results: list[int | float]
     lanes: int = 1
     around: set[int] = field(default_factory=set)
+    asked: tuple[int, bool] = (0, False)
 
     def numbered(self, at: Sequence[int]) -> Block:
         """The same with the nodes' new numbers."""
@@ -61,19 +66,21 @@ class Graph:
         blocks: shared texts in the order of recording.
         shared: the same by key; None where all texts are written out.
         large: whether only large texts are shared.
+        asked: whether only texts side by side are, all columns in one call.
         within: whether a shared text is being recorded: what it shares in turn is written out.
         columns: most columns of a text that one call takes side by side.
     """
 
     __slots__ = (
-        "blocks", "budget", "columns", "cuts", "index", "large", "marks", "nodes", "shared", "signed",
-        "within",
+        "asked", "blocks", "budget", "columns", "cuts", "index", "large", "marks", "nodes", "shared",
+        "signed", "within",
     )  # fmt: skip
 
     def __init__(
         self, budget: int = 400_000, signed: bool = False, shares: Shares = False, columns: int = 1
     ) -> None:
         self.signed, self.large, self.columns = signed, shares == "large", columns
+        self.asked = shares == "asked"
         self.shared: dict[Hashable, Block] | None = {} if shares else None
         self.blocks: list[Block] = []
         self.within = False

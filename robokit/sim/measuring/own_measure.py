@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import uuid
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
-from robokit.dynamics.build import flat, row_of, without_inertias
+from robokit.dynamics.build import flat, recorded_key, row_of, without_inertias
 from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.function_objects import Function
-from robokit.dynamics.table import Algorithm
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.inertial_parameters import COUNT
-from robokit.model.robot import Robot
 from robokit.sim.measuring.state_kernels import of_states
 from robokit.sim.step.measured import NEVER, Happened
 from robokit.sim.step.step_kernel import Program
@@ -33,10 +29,6 @@ INPUTS = ("q", "v", "tau", "t", "contact_force")
 
 LARGEST = 1e30
 """Values from here on count as not finite."""
-
-
-_UNKEYED: weakref.WeakKeyDictionary[Function, bytes] = weakref.WeakKeyDictionary()
-"""Keys of functions that have none of their own, in this process."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +94,7 @@ class OwnTracker:
     count, its last value and whether that is finite, or the first state beyond the threshold and nothing.
 
     Attributes:
-        key: identifies the function.
-        keyed: whether the key holds in other processes too.
+        key: identifies the function on this robot.
         outputs: names of the function's.
         reduce, threshold: of the measure.
         points: numbers of the contact points of its link, in the step's order; None for all.
@@ -111,7 +102,6 @@ class OwnTracker:
     """
 
     key: bytes
-    keyed: bool
     outputs: tuple[str, ...]
     reduce: str
     threshold: float | None
@@ -129,7 +119,9 @@ class OwnTracker:
         robot = without_inertias(program.robot) if program.open else program.robot
         key = measure.function.key(robot)
         row = row_of(key)
-        text = flat(_bare(row), robot, key, parameters=program.open and row.inertial)
+        row = replace(row, sums="")  # with the bodies' own inertias, which are what a step knows
+        parameters = program.open and row.inertial
+        text = flat(row, robot, key, parameters)
         sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "t": 1, "contact_force": 3}
         what = f"measure {measure.name!r}"
         for each in text.inputs:
@@ -152,8 +144,9 @@ class OwnTracker:
             order = program.points.order(program.robot.nbodies)
             points = tuple(m for m, k in enumerate(order) if known[k] == measure.link)
         names = tuple(name for name, _ in text.outputs)
-        identity = _identity(measure.function, row, program.robot)
-        return OwnTracker(*identity, names, measure.reduce, measure.threshold, points, text)
+        about = repr((row.name, row.derived)).encode()
+        identity = hashlib.sha256(about + recorded_key(row, robot, parameters)).digest()
+        return OwnTracker(identity, names, measure.reduce, measure.threshold, points, text)
 
     @property
     def start(self) -> Sequence[float]:
@@ -266,18 +259,4 @@ def values_at_start(
         return values
 
     name = f"measure_{tracker.key.hex()[:16]}"
-    return of_states(program, name, text, len(tracker.outputs), q, v, tau, dt, tracker.keyed)
-
-
-def _bare(row: Algorithm) -> Algorithm:
-    """The row with the bodies' own inertias, which are what a step knows."""
-    return replace(row, sums="") if row.sums else row
-
-
-def _identity(function: Function, row: Algorithm, robot: Robot) -> tuple[bytes, bool]:
-    """(a key of the function for a robot, whether it holds in other processes too)."""
-    if row.source is None:
-        return _UNKEYED.setdefault(function, uuid.uuid4().bytes), False
-    names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
-    about = repr((row.name, row.derived, names))
-    return hashlib.sha256(about.encode() + row.source).digest(), True
+    return of_states(program, name, text, len(tracker.outputs), q, v, tau, dt)

@@ -21,7 +21,6 @@ def of_states(
     v: np.ndarray,
     tau: np.ndarray,
     dt: float,
-    keyed: bool = True,
 ) -> np.ndarray:
     """Numbers of states, one a row of the rollout: (B, size); NaN of those that are not finite.
 
@@ -33,11 +32,10 @@ def of_states(
         q, v: the states, (B, ...).
         tau: joint forces, (B or 1, nv).
         dt: time step [s].
-        keyed: whether the name says what the text is in other processes too.
     """
     plain, robot = copy(program), program.robot
     plain.measured = NOTHING
-    kernel = plain.built(name, text, inputs=[], outputs=[(name, (size,))], keyed=keyed)
+    kernel = plain.built(name, text, inputs=[], outputs=[(name, (size,))])
     good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
     if len(tau) > 1:

@@ -35,7 +35,8 @@ def memory_size(program: Program) -> int:
     """Numbers that the sweeps remember, at least 1: kernels have no empty inputs."""
     points = sum(len(program.by_body[i]) for i in program.touching)
     stops = sum(s is not None for s in program.joints.stop) * 2  # as many as there can be limits
-    return max(1, 3 * points + 3 * stops + 2 * len(program.given.drives))
+    each = 3 if program.ground is None or program.ground.restitution is None else 4
+    return max(1, each * points + 3 * stops + 2 * len(program.given.drives))
 
 
 def begin(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, list[Scalar]]:

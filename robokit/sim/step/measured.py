@@ -113,11 +113,6 @@ class MeasuredLayout:
     trackers: tuple[Tracker, ...] = ()
 
     @property
-    def keyed(self) -> bool:
-        """Whether its text says what is measured in other processes too."""
-        return all(getattr(each, "keyed", True) for each in self.trackers)
-
-    @property
     def size(self) -> int:
         """Numbers in all."""
         return len(self.start)

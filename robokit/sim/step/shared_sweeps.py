@@ -43,8 +43,8 @@ def shared_solve(sweeps: Kick, w: Rows, b: Rows, forces: Rows) -> tuple[Rows, li
         b, forces: slope and force at rest of the joint forces, by joint.
     """
     tree, dt = sweeps.p.tree, sweeps.dt
-    choices = [row for body in sweeps.contacts for row in _choice(body)]
-    near = [body.near for body in sweeps.contacts for row in _choice(body) for _ in row]
+    choices = [row for body in sweeps.contacts for row in body.choice()]
+    near = [body.near for body in sweeps.contacts for row in body.choice() for _ in row]
 
     def text(*given: Scalar) -> list[Scalar]:
         rest = iter(given)
@@ -79,7 +79,7 @@ def shared_forces(sweeps: Kick, V: Sequence[Motion]) -> list[Acting]:
     """What acts on each touching body at the velocities V."""
     out = []
     for body in likewise(sweeps.contacts):
-        choices = _choice(body)
+        choices = body.choice()
 
         def text(*given: Scalar, body: BodyContact = body, choices: list[Any] = choices) -> list[Scalar]:
             rest = iter(given)
@@ -127,11 +127,6 @@ def share_rules(body: BodyContact) -> None:
 
     # On this body alone: its rules call these by name, and the plain text stays as it is.
     body.velocities, body._slide = shared_velocities, shared_slide  # type: ignore[method-assign]
-
-
-def _choice(body: BodyContact) -> list[list[Scalar]]:
-    """What of the choice of a sweep the forces depend on."""
-    return [body.w, body.c, body.turning]
 
 
 @contextmanager

@@ -286,7 +286,6 @@ class Program:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         feedback: Mapping[str, str] | None = None,
-        keyed: bool = True,
     ) -> Kernel:
         """A kernel of the step, or of a part of it, built once.
 
@@ -296,7 +295,6 @@ class Program:
             inputs: that are given after q, v and tau, before carried numbers and parameters.
             outputs: of the text.
             feedback: as of :meth:`Kernel.build`.
-            keyed: whether the name and this program say what the text is in other processes too.
         """
         robot, kernels = self.robot, self.robot.kernels
         described: tuple[Any, ...]
@@ -335,7 +333,7 @@ class Program:
                 ],
                 outputs=outputs,
                 text=text(program),
-                key=key if keyed and self.measured.keyed else None,
+                key=key,
                 feedback=feedback,
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],

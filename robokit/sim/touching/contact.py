@@ -43,7 +43,11 @@ IMPACT = 0.02
 """Speed from which a point that arrives bounces, besides what gravity adds in two steps [m/s]."""
 
 RIGID = 1e3
-"""Damper of a bouncing point over the one that stops its body in a step."""
+"""Damper of a bouncing point over the one that stops its body in a step.
+
+It leaves N / damp of the speed at which it aims, so it aims beyond by as much: in the first sweep by what
+stops the body, then by its force at the last iterate. What is left after two sweeps is a millionth.
+"""
 
 LIGHT = 0.5
 """Mass that a point of a bouncing body moves sideways, over the body's: two sevenths of a ball's."""
@@ -85,15 +89,19 @@ class BodyContact(BodyPoints):
         self.load[m] = self.damp[m] * (self.rho * depth - free)
 
     def _bounce(self, m: int, vn: Scalar) -> None:
-        """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
+        """A point that arrives fast leaves at the speed ``back`` that its restitution says."""
         fast = self.on0[m] & (vn < -IMPACT - 2.0 * self.falling_at(m))
         back, damp = -(self.restitution * vn), RIGID * self.mass / self.dt
         self.fast[m] = fast
         self.unforeseen[m] = where(fast, 0.0, self.unforeseen[m])
         self.back[m] = where(fast, back, 0.0)
-        self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
         self.hardest[m] = where(fast, damp, self.hardest[m])
+
+    def _aim(self, m: int, N: Scalar) -> None:
+        """The damper of a point that bounces gives N at the speed at which the point is to leave."""
+        if self.restitution is not None:
+            self.load[m] = where(self.fast[m], self.damp[m] * self.back[m] + maximum(N, 0.0), self.load[m])
 
     # ---- sweeps ------------------------------------------------------------------------------------
 
@@ -121,7 +129,12 @@ class BodyContact(BodyPoints):
         kept = self.mass / (self.mass + self.dt * braked)
         self.c, self.N = [], []
         for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
-            after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
+            after = kept * at.vn
+            if self.restitution is not None:
+                after = where(self.fast[m], back, after)
+                stopped = self.damp[m] * (back - at.vn) * (self.mass / maximum(self.dt * braked, self.mass))
+                self._aim(m, stopped)
+            after = maximum(after, at.vn)
             self.foreseen[m] = w * maximum(self.normal_at(m, after), 0.0)
             self.N.append(w * maximum(self.foreseen[m] + self.unforeseen[m], 0.0))
             self.c.append(self._damper(m, self.mu_at(m) * self.N[m], _speed(at)))
@@ -136,6 +149,7 @@ class BodyContact(BodyPoints):
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(N, 0.0), 0.0)
+            self._aim(m, N)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
@@ -160,6 +174,7 @@ class BodyContact(BodyPoints):
             on = where(self.on0[m], -N, at.vn + self.reach[m]) < 0.0
             self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(N, 0.0), 0.0)
+            self._aim(m, N)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
@@ -171,6 +186,7 @@ class BodyContact(BodyPoints):
             N = self.normal_at(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
+            self._aim(m, N)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
@@ -189,6 +205,7 @@ class BodyContact(BodyPoints):
             rate = step * change / (change * change + FAINT * FAINT)
             step = step / (1.0 - clamp(rate, SWINGING, CREEPING))
             self.N[m] = maximum(self.N[m] + step, 0.0)
+            self._aim(m, N)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
@@ -207,16 +224,18 @@ class BodyContact(BodyPoints):
             on = where(N > 0.0, 1.0, 0.0)
             self.w[m] = where(abs(on - self.on[m]) < 0.5, on, 0.5 * (self.w[m] + on))
             self.on[m], self.N[m] = on, N
+            self._aim(m, N)
             self.c[m] = self._damper(m, self.mu_at(m) * N, _speed(at))
         self._resist_turning(V)
 
     def memory(self) -> list[Scalar]:
-        """What a sweep knows of those before, three numbers a point."""
-        return [
+        """What a sweep knows of those before: three numbers a point, four where it may bounce."""
+        known = [
             x
             for on0, on, w in zip(self.on0, self.on, self.w, strict=True)
             for x in (where(on0, 1.0, 0.0), on, w)
         ]
+        return known if self.restitution is None else [*known, *self.load]
 
     def recall(self, V: Motion, rest: Iterator[Scalar]) -> None:
         """The points as :meth:`memory` has them, of a step that began with the velocity V."""
@@ -224,6 +243,8 @@ class BodyContact(BodyPoints):
         for m in range(len(self.p)):
             self.on0[m] = next(rest) > 0.5
             self.on[m], self.w[m] = next(rest), next(rest)
+        if self.restitution is not None:
+            self.load = [next(rest) for _ in self.p]
 
     def normal_at(self, m: int, vn: Scalar) -> Scalar:
         """The normal force of a point that is on, at the speed vn."""
@@ -243,6 +264,11 @@ class BodyContact(BodyPoints):
             off = abs(on * maximum(self.normal_at(m, vn), 0.0) - given)
             total = total + where(vn * vn + slip * slip < CREEPS * CREEPS, off, 0.0)
         return total
+
+    def choice(self) -> list[list[Scalar]]:
+        """What of the choice of a sweep the forces depend on."""
+        rows = [self.w, self.c, self.turning]
+        return rows if self.restitution is None else [*rows, self.load]
 
     def _resist_turning(self, V: Motion, again: bool = False) -> None:
         """Dampers against turning that give torsional and rolling friction at the iterate V.

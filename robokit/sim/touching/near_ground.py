@@ -108,7 +108,7 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
 
 def choose(near: Any, body: BodyContact) -> None:
     """What the last sweep has chosen; 0 for a body that is not near."""
-    rows = [body.w, body.N, body.N_before, body.c, body.turning]
+    rows = [*body.choice(), body.N, body.N_before]
     values = iter(_if(near, [x for row in rows for x in row]))
     for row in rows:
         row[:] = [next(values) for _ in row]

@@ -112,7 +112,7 @@ def make_recipe(
         steps,
         surface,
         tuple(
-            OwnMeasure.of(each) if isinstance(each, Measure) else each
+            OwnMeasure.of(each, named.values()) if isinstance(each, Measure) else each
             for each in wanted_measures(DEFAULT if measures is None else measures)
         ),
         {name: standing for name, (_, _, standing) in begun.items()},

@@ -11,15 +11,18 @@ import io
 import pickle
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from robokit.arguments import real_number
+from robokit.dynamics.build import recorded_key
 from robokit.dynamics.function_objects import Function
-from robokit.errors import MissingDependency, ModelError, UnknownName, one_line, shown
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import MissingDependency, ModelError, RobokitError, UnknownName, one_line, shown
+from robokit.model.robot import Robot
 from robokit.sim.measuring import Measure, measures
 
 WORDS = ("name", "reduce", "threshold", "unit", "link")
@@ -31,7 +34,8 @@ class OwnMeasure:
 
     Attributes:
         about: its name, reduction, threshold, unit and link.
-        source: hash of the function's text and of what it reads; "" where that cannot be told.
+        source: hash of what the function computes for the robots of the sweep; "" where it cannot be
+            recorded.
         code: the function, pickled.
     """
 
@@ -40,8 +44,12 @@ class OwnMeasure:
     code: bytes
 
     @classmethod
-    def of(cls, given: Measure) -> OwnMeasure:
+    def of(cls, given: Measure, robots: Iterable[Robot]) -> OwnMeasure:
         """The record of a measure.
+
+        Args:
+            given: the measure.
+            robots: of the sweep.
 
         Raises:
             MissingDependency: cloudpickle, which comes with Dask, is not installed.
@@ -56,9 +64,7 @@ class OwnMeasure:
                 f"measure {given.name!r}: its function cannot be sent to other processes: "
                 f"{one_line(str(error), 120)}"
             ) from error
-        key = given.function.row.source
-        source = "" if key is None else hashlib.sha256(key).hexdigest()
-        return cls({name: getattr(given, name) for name in WORDS}, source, code)
+        return cls({name: getattr(given, name) for name in WORDS}, _source(given.function, robots), code)
 
     @cached_property
     def measure(self) -> Measure:
@@ -123,6 +129,17 @@ def _is_own(module: Any) -> bool:
     if installed.intersection(place.parts) or place.is_relative_to(sysconfig.get_path("stdlib")):
         return False
     return any(place.is_relative_to(root) for root in roots)
+
+
+def _source(function: Function, robots: Iterable[Robot]) -> str:
+    """What a function computes for robots, as a hash; "" where it cannot be recorded."""
+    found = hashlib.sha256(repr((function.name, function.row.derived)).encode())
+    try:
+        for robot in robots:
+            found.update(recorded_key(function.row, robot))
+    except (RobokitError, TraceTooLarge):  # of its text, which says so when rows are computed
+        return ""
+    return found.hexdigest()
 
 
 def measure_record(given: str | OwnMeasure) -> Any:
