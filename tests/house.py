@@ -25,6 +25,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "hooks",
         ),
         ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
+        ("keywords",),
         ("model", "engine", "written_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.

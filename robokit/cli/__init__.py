@@ -46,6 +46,8 @@ from robokit.cli.compiling import Compiling
 from robokit.cli.parser import make_parser
 from robokit.cli.plumbing import (
     INTERRUPTED,
+    WRONG_USAGE,
+    WrongUsage,
     drop_output,
     fail,
     flush_output,
@@ -83,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         flush_output()
         return status
     except RobokitError as error:
-        return fail(str(error))
+        fail(str(error))
+        return WRONG_USAGE if isinstance(error, WrongUsage) else 1
     except BrokenPipeError:
         drop_output()
         return 1  # the reader (head, less) has gone: there is nobody to tell

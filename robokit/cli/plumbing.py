@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from robokit.errors import RobokitError, one_line
+from robokit.errors import MissingDependency, RobokitError, one_line
 
 MOST_WARNINGS = 3
 """Warnings of the importer that a command shows before it starts its work."""
+
+WRONG_USAGE = 2
+"""Exit status where the arguments mean nothing, as argparse has it."""
 
 BROKE_DOWN = 3
 """Exit status of a simulation that broke down."""
@@ -26,6 +29,10 @@ LONGEST_STEM = 100
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + the number of the signal."""
+
+
+class WrongUsage(RobokitError):
+    """Arguments that mean nothing, such as the name of a robot that does not exist: exit status 2."""
 
 
 def fail(message: str) -> int:
@@ -106,13 +113,29 @@ def load(name: str, base: str, mimic: str | None = None) -> Any:
     """The robot of that name; the first of the importer's warnings go to standard error."""
     import robokit as rk
 
-    robot = rk.load_urdf(rk.find_robot(name), base=base, mimic=mimic)
+    robot = rk.load_urdf(named_robot(name), base=base, mimic=mimic)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         print(diagnostic, file=sys.stderr)
     if len(found) > MOST_WARNINGS:
         print(f"... and {len(found) - MOST_WARNINGS} more: robokit check {name}", file=sys.stderr)
     return robot
+
+
+def named_robot(name: str) -> Path:
+    """The file of the robot of that name.
+
+    Raises:
+        WrongUsage: there is none.
+    """
+    from robokit.robot_names import find_robot
+
+    try:
+        return find_robot(name)
+    except MissingDependency:
+        raise
+    except RobokitError as error:
+        raise WrongUsage(str(error)) from error
 
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -16,8 +16,17 @@ from robokit.cli.comparisons import Second
 from robokit.cli.compiling import Compiling
 from robokit.cli.films import wanted_films, write_films
 from robokit.cli.output_files import refuse_input, replacing, writable
-from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say, tell
-from robokit.errors import RobokitError
+from robokit.cli.plumbing import (
+    BROKE_DOWN,
+    INTERRUPTED,
+    WrongUsage,
+    counted,
+    file_stem,
+    load,
+    open_page,
+    say,
+    tell,
+)
 
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
@@ -37,7 +46,7 @@ def fall(arguments: argparse.Namespace) -> int:
     import robokit as rk
 
     if arguments.base == "fixed":
-        raise RobokitError(
+        raise WrongUsage(
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
     ground = _ground(arguments)
@@ -54,17 +63,17 @@ def _ground(arguments: argparse.Namespace) -> Any:
 
     if arguments.terrain is None:
         if not abs(arguments.ground_tilt) <= STEEPEST:
-            raise RobokitError(
+            raise WrongUsage(
                 f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST:g} to {STEEPEST:g}"
             )
         return rk.Ground(tilt=math.radians(arguments.ground_tilt) or None)
     if arguments.ground_tilt:
-        raise RobokitError("--ground-tilt and --terrain: take one of them")
+        raise WrongUsage("--ground-tilt and --terrain: take one of them")
     longer, high = arguments.terrain_size, arguments.terrain_height
     try:
         return rk.Ground(terrain=rk.HeightField.from_picture(arguments.terrain, longer, high=high))
     except rk.ShapeError as error:
-        raise RobokitError(str(error).replace("path: ", "--terrain ", 1)) from error
+        raise WrongUsage(str(error).replace("path: ", "--terrain ", 1)) from error
 
 
 def simulate(arguments: argparse.Namespace) -> int:
@@ -99,7 +108,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
-    page = writable(arguments.output, ".html")
+    name = arguments.command.__name__  # falls of two robots are two pages
+    page = writable(arguments.output or f"{file_stem(robot)}_{name}.html", ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     films = wanted_films(arguments)
     for file in (page, data, *films):
@@ -182,14 +192,14 @@ def _can_be_live(trajectory: Any) -> bool:
 def _check_times(arguments: argparse.Namespace) -> None:
     if arguments.dt is None:
         if arguments.duration > LONGEST:
-            raise RobokitError(
+            raise WrongUsage(
                 f"--duration {arguments.duration:g}: take at most {LONGEST:,.0f} s, or choose the time step "
                 "with --dt"
             )
         return
     steps = arguments.duration / arguments.dt
     if not 0.5 < steps <= MOST_STEPS:
-        raise RobokitError(
+        raise WrongUsage(
             f"--duration {arguments.duration:g} and --dt {arguments.dt:g} make {steps:.3g} steps; "
             f"take between 1 and {MOST_STEPS:,}"
         )

@@ -224,7 +224,7 @@ def test_cache_without_a_home(capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["~no-such-user/a.urdf", ""])
 def test_names_that_mean_no_file(here, capsys, command, name):
     status, out, err = run(capsys, command, name)
-    assert status == (2 if command == "check" else 1) and not out
+    assert status == 2 and not out
     assert len(err.splitlines()) == 1 and ("home folder" in err or "is empty" in err)
 
 

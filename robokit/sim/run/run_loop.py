@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, ShapeError
+from robokit.errors import InvalidValue, MissingDependency
 from robokit.sim.motion import ledger
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
@@ -128,7 +128,7 @@ class Run:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
         if isinstance(self.kernel, IteratedSteps) or self.alone:
-            with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
+            with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
                 self.kernel(*self._arguments())
         if isinstance(self.kernel, IteratedSteps):
             self.kernel.restart()
@@ -191,7 +191,7 @@ class Run:
                 q, v, entries, carried = self.kernel(
                     q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
                 )
-            except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
+            except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
 
