@@ -23,6 +23,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "ownership",
             "file_locks",
             "hooks",
+            "stages",
         ),
         ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
         ("keywords",),

@@ -28,7 +28,7 @@ The files of this folder:
     refereeing     two descriptions of one robot compared
     films          films and pictures of a motion
     robot_report   what the commands print about a robot
-    compiling      a status line while code is compiled
+    compiling      the time spent on compiling
     output_files   files that the commands write
     plumbing       what the commands share: loading robots, messages, standard output
 """
@@ -56,6 +56,7 @@ from robokit.cli.plumbing import (
     tolerant_output,
 )
 from robokit.errors import RobokitError
+from robokit.stages import stage
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,7 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             status = 0
         else:
-            with Compiling() as arguments.compiling:
+            # The outermost stage: what has no other is shown as the command itself.
+            with stage(arguments.command.__name__), Compiling() as arguments.compiling:
                 status = int(arguments.command(arguments) or 0)
         flush_output()
         return status

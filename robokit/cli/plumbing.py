@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from robokit import stages
 from robokit.errors import MissingDependency, RobokitError, one_line
 
 MOST_WARNINGS = 3
@@ -49,6 +50,7 @@ def say(message: str) -> None:
 def tell(text: Any, stream: Any = None, flush: bool = False) -> None:
     """Print lines; what would move the cursor or colour a terminal, as names may, is shown as escapes."""
     lines = (line if line.isprintable() else one_line(line, len(line)) for line in str(text).split("\n"))
+    stages.clear()
     print("\n".join(lines), file=stream, flush=flush)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from robokit.errors import RobokitError, UrdfError
 from robokit.parity.compare import Comparison, compare
+from robokit.stages import stage
 from robokit.urdf.load import load_urdf
 
 
@@ -60,8 +61,9 @@ def compare_files(
     for file in files:
         for base in bases:
             try:
-                robot = load_urdf(file, base=base, mimic=mimic)
-                row = FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
+                with stage(f"comparing {file.name}, {base} base"):
+                    robot = load_urdf(file, base=base, mimic=mimic)
+                    row = FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
             except RobokitError as error:
                 row = FileComparison(file, base, failure=_reason(error))
             yield row

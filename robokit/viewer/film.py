@@ -22,6 +22,7 @@ import numpy as np
 from robokit.errors import MissingDependency, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.stages import stage
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
@@ -88,7 +89,10 @@ def write_film(
         fps = 100 / max(1, round(100 / fps))  # frames of a GIF last whole hundredths of a second
 
     def work() -> None:
-        with drawn_page(source, size, panels, look) as (duration, picture):
+        with (
+            stage("opening the page in Chromium"),
+            drawn_page(source, size, panels, look) as (duration, picture),
+        ):
             last = duration * fps / speed
             count = max(2, math.floor(last + 1e-6) + 1)
             if count > MOST_FRAMES:
@@ -102,10 +106,11 @@ def write_film(
 
                 times = tqdm(times, desc=path.suffix[1:], unit="frame", leave=False)
             frames = (picture(time) for time in times)
-            if path.suffix.lower() == ".mp4":
-                _write_mp4(frames, path, fps)
-            else:
-                _write_gif(frames, path, fps, [picture(part * duration) for part in (0.0, 0.5, 1.0)])
+            with stage("" if progress else f"drawing {count} frames"):
+                if path.suffix.lower() == ".mp4":
+                    _write_mp4(frames, path, fps)
+                else:
+                    _write_gif(frames, path, fps, [picture(part * duration) for part in (0.0, 0.5, 1.0)])
 
     outside_loop(work)
     return path

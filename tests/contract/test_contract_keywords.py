@@ -48,7 +48,7 @@ def test_an_unknown_keyword_says_which_was_meant(pendulum, call, meant):
 def test_what_nothing_is_like_says_what_there_is(pendulum):
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzzz'; it takes robot, q0, v0"):
         rk.simulate(pendulum, zzzz=1)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'robot'$"):
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'robot'$"):
         rk.simulate()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.iterated_steps import IteratedSteps, stepper
+from robokit.stages import stage
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -110,19 +111,14 @@ class Run:
 
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
-        bar = progress_bar(steps) if progress else None
-        try:
-            started = time.perf_counter()
-            self._compile()
-            self.compile_seconds = time.perf_counter() - started
-            warn_of_length(self.kernel.refused, self.program.robot.name)
-            # A warning of NumPy says less than the error that follows a state that is not finite.
-            with np.errstate(all="ignore"):
-                self._take(steps, bar)
-                self._look()
-        finally:
-            if bar is not None:
-                bar.close()
+        started = time.perf_counter()
+        self._compile()
+        self.compile_seconds = time.perf_counter() - started
+        warn_of_length(self.kernel.refused, self.program.robot.name)
+        # A warning of NumPy says less than the error that follows a state that is not finite.
+        with stepping(steps, progress) as bar, np.errstate(all="ignore"):
+            self._take(steps, bar)
+            self._look()
 
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
@@ -293,14 +289,20 @@ class Run:
         return found
 
 
-def progress_bar(steps: int) -> Any:
-    """A bar for so many steps.
+@contextlib.contextmanager
+def stepping(steps: int, progress: bool) -> Iterator[Any]:
+    """A bar for so many steps if that is wanted, else None: then they are a stage like others.
 
     Raises:
         MissingDependency: tqdm is not installed.
     """
+    if not progress:
+        with stage("simulating"):
+            yield None
+        return
     try:
         from tqdm import tqdm
     except ImportError as error:
         raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
-    return tqdm(total=steps, unit="step", unit_scale=True, leave=False)
+    with stage(""), tqdm(total=steps, unit="step", unit_scale=True, leave=False) as bar:
+        yield bar
