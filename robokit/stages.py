@@ -1,9 +1,9 @@
 """What robokit is doing: a line on standard error while it takes more than a second.
 
 Long work is done in stages ("reading meshes", "compiling", "writing the page"), each of which is a
-``with stage(...)`` block. From one second on, a terminal or notebook shows the stage that is under way; the line
-goes away at the end. Nothing is shown where standard error is a file or a pipe, in processes of a pool, and with
-the environment variable ``ROBOKIT_PROGRESS=0``.
+``with stage(...)`` block. From one second on, a terminal or notebook shows the stage that is under way; the
+line goes away at the end. Nothing is shown where standard error is a file or a pipe, in processes of a pool,
+and with the environment variable ``ROBOKIT_PROGRESS=0``.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Line:
         self.watcher: threading.Thread | None = None
         self.busy = threading.Event()
 
-    def begin(self, text: str) -> tuple[str, float]:
-        entry = text, time.monotonic()
+    def begin(self, text: str, earlier: float) -> tuple[str, float]:
+        entry = text, time.monotonic() - earlier
         with self.lock:
             self.under_way.append(entry)
             self.busy.set()
@@ -92,16 +92,17 @@ _line = _Line()
 
 
 @contextlib.contextmanager
-def stage(text: str) -> Iterator[None]:
+def stage(text: str, earlier: float = 0.0) -> Iterator[None]:
     """Show what is done inside, if it takes long.
 
     Args:
         text: what is done, such as "reading meshes"; "" where something else shows it, as a bar does.
+        earlier: how long it has been going on already [s].
     """
     if os.environ.get("ROBOKIT_PROGRESS") == "0" or not is_live() or multiprocessing.parent_process():
         yield
         return
-    entry = _line.begin(text)
+    entry = _line.begin(text, earlier)
     try:
         yield
     finally:

@@ -39,6 +39,7 @@ import atexit
 import errno
 import gc
 import os
+import time
 import warnings
 from collections.abc import Sequence
 
@@ -81,8 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             status = 0
         else:
-            # The outermost stage: what has no other is shown as the command itself.
-            with stage(arguments.command.__name__), Compiling() as arguments.compiling:
+            # The outermost stage: what has no other is shown as the command itself. Importing counts.
+            imported = 0.0 if argv is not None else time.process_time()
+            with stage(arguments.command.__name__, imported), Compiling() as arguments.compiling:
                 status = int(arguments.command(arguments) or 0)
         flush_output()
         return status

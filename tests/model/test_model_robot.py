@@ -111,7 +111,7 @@ def test_configuration_by_names():
     ],
 )
 def test_configuration_refuses_nonsense(kwargs, message):
-    with pytest.raises(rk.InvalidValue, match=message):
+    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=message):
         ladder.random_tree(0, "floating").configuration(**kwargs)
 
 

@@ -25,7 +25,7 @@ NO_STATES = [
 
 
 def _refused(what, function, *arguments, **options):
-    with pytest.raises((rk.InvalidValue, rk.WrongType, rk.UnknownName)) as caught:
+    with pytest.raises((rk.ShapeError, rk.InvalidValue, rk.WrongType, rk.UnknownName)) as caught:
         function(*arguments, **options)
     message = str(caught.value)
     assert message.startswith(what) or f"{what}=" in message or what == "integrator", message
