@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -105,7 +104,7 @@ def test_the_path_is_walked_in_a_fresh_environment(tmp_path):
     for name in ("robokit", "robots"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "robokit_command.py", tmp_path)
-    packages = sysconfig.get_path("purelib")
+    packages = "\n".join(each for each in sys.path if Path(each).name in ("site-packages", "dist-packages"))
     site = "site=$(python -c \"import sysconfig; print(sysconfig.get_path('purelib'))\")"
     for name, text in (("wall.py", WALL), ("pip", PIP), ("robokit_shell", ROBOKIT)):
         (tmp_path / name).write_text(text)
