@@ -1,8 +1,8 @@
 """How long a new process takes to its first accelerations: python benchmarks/starts.py
 
-Imports the program, loads robokit's humanoid with a floating base and calls forward dynamics once, in a process
-of its own. Printed is the processor time (user and system), the least of five processes: it does not depend on
-what else the machine does. "first" is robokit before anything is compiled.
+Imports the program, loads robokit's humanoid with a floating base and calls forward dynamics once, in a
+process of its own. Printed is the processor time (user and system), the least of five processes: it depends
+little on what else the machine does. "first" is robokit before anything is compiled.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def seconds(text: str, cache: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     program = f"URDF = {str(rk.find_robot('humanoid'))!r}\n{text}"
     env = os.environ | {"ROBOKIT_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", program], env=env, check=True)
+    subprocess.run([sys.executable, "-c", program], env=env, check=True, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
