@@ -130,10 +130,10 @@ def named_robot(name: str) -> Path:
     Raises:
         WrongUsage: there is none.
     """
-    from robokit.robot_names import find_robot
+    import robokit as rk
 
     try:
-        return find_robot(name)
+        return rk.find_robot(name)
     except MissingDependency:
         raise
     except RobokitError as error:

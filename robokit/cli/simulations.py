@@ -108,8 +108,9 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
-    name = arguments.command.__name__  # falls of two robots are two pages
-    page = writable(arguments.output or f"{file_stem(robot)}_{name}.html", ".html")
+    # Falls of two robots are two pages.
+    own = f"{file_stem(robot)}_{arguments.command.__name__}.html"
+    page = writable(own if arguments.output is None else arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     films = wanted_films(arguments)
     for file in (page, data, *films):
