@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import robokit as rk
-from robokit.viewer import write_page
+from robokit.viewer import write_film, write_page
 from robokit.viewer.headless_browser import opened_page
 
 STATIC = Path(__file__).parent / "_static"
@@ -43,10 +43,8 @@ def main() -> None:
     peak = next(event for event in fall.events if event.kind == "peak load")
     with tempfile.TemporaryDirectory() as folder:
         path = write_page(fall, Path(folder) / "fall.html", live=True)
+        write_film(fall, STATIC / "fall.gif", size=(560, 350), fps=12)
         with opened_page(path, SIZE) as page:
-            page.evaluate("robokit.timeline.seek(0.55)")
-            page.evaluate("robokit.openTab('curves')")
-            take(page, "fall")
             page.evaluate(f"robokit.timeline.seek({peak.time})")
             page.evaluate("robokit.openTab('summary')")
             take(page, "page_summary")

@@ -7,9 +7,11 @@
 Angular first, quaternions wxyz, SI units; everything else in robokit.conventions.
 """
 
+import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from robokit import dynamics, hooks
+from robokit import dynamics, hooks, keywords
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
@@ -17,6 +19,7 @@ from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
     FunctionError,
+    InvalidValue,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -140,6 +143,7 @@ __all__ = [
     "Ground",
     "HeightField",
     "Identification",
+    "InvalidValue",
     "InverseKinematicsResult",
     "Joint",
     "Keyframes",
@@ -215,8 +219,25 @@ def __getattr__(name: str) -> Any:
         meant = "" if name.startswith("_") else advice(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
     names = next(names for names in (_SIM, _IDENTIFICATION, _SWEEPS) if name in names)
-    globals().update({public: getattr(source, public) for public in names})
+    _publish(source, names)
     return globals()[name]
+
+
+def _publish(source: Any, names: Iterable[str]) -> None:
+    """Make names of a part of robokit names of robokit, with advice for wrong keyword arguments."""
+    for name in names:
+        found = keywords.guard(getattr(source, name))
+        home = sys.modules.get(getattr(found, "__module__", ""))
+        for module in (source, home):
+            # Whoever asks a module for it gets the same one: pickle compares.
+            if module is not None and hasattr(module, name):
+                setattr(module, name, found)
+        globals()[name] = found
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are imported at their first use."""
+    return list(__all__)
 
 
 def _write_page(*arguments: Any, **options: Any) -> Any:
@@ -234,3 +255,5 @@ def _notebook_html(source: Any) -> Any:
 hooks.provide("cost", cost)
 hooks.provide("notebook_html", _notebook_html)
 hooks.provide("write_page", _write_page)
+
+_publish(sys.modules[__name__], set(__all__) & set(globals()) - set(dynamics.__all__))

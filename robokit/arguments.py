@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 
 _KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
 
@@ -140,14 +140,15 @@ def check_finite(name: str, array: np.ndarray) -> None:
     """Refuse an array with NaN or infinity, naming the first place of them.
 
     Raises:
-        ShapeError: it has some.
+        InvalidValue: it has some.
     """
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         where = tuple(int(k) for k in bad[0])
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         place = ", ".join(map(str, where))
-        raise ShapeError(f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}")
+        message = f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}"
+        raise InvalidValue(message, name, where)
 
 
 def check_values(
@@ -165,8 +166,8 @@ def check_values(
         bounds: (argument, offset, largest magnitude) of each angle [rad].
 
     Raises:
-        ShapeError: an argument holds NaN or infinity, a quaternion is not of unit length, or an angle is too
-            large.
+        InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or an angle is
+            too large.
     """
     for name, array in zip(names, arrays, strict=True):
         check_finite(name, array)
@@ -177,20 +178,24 @@ def check_values(
         if len(bad):
             row = tuple(int(i) for i in bad[0])
             place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
-            raise ShapeError(
+            raise InvalidValue(
                 f"{names[k]}: expected a unit quaternion (quat_wxyz) at {names[k]}[{place}], "
                 f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
-                "divide it by its norm"
+                "divide it by its norm",
+                names[k],
+                (*row, offset),
             )
     for k, offset, most in bounds:
         bad = np.argwhere(np.abs(arrays[k][..., offset]) > most)
         if len(bad):
             row = tuple(int(i) for i in bad[0])
             place = ", ".join(map(str, (*row, offset)))
-            raise ShapeError(
+            raise InvalidValue(
                 f"{names[k]}: expected an angle of at most {most:.10g} rad, beyond which too few digits are "
                 f"left for its sine, got {arrays[k][(*row, offset)]:.6g} at {names[k]}[{place}]; "
-                "take it modulo 2 pi"
+                "take it modulo 2 pi",
+                names[k],
+                (*row, offset),
             )
 
 

@@ -3,7 +3,9 @@
     RobokitError
     ├── UrdfError          a file that cannot become a robot; .diagnostics holds all its problems
     ├── ModelError         a model built in code that contradicts itself
-    ├── ShapeError         an array argument of the wrong shape, dtype or content (also a ValueError)
+    ├── ShapeError         an array of the wrong shape or dtype, a number out of range (also a ValueError)
+    ├── InvalidValue       an array with NaN or infinity, or a quaternion that is not of unit length (also a
+    │                      ValueError); .argument and .place say where
     ├── WrongType          an argument of a wrong type, such as a path for a robot (also a TypeError)
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── FunctionError      a function of your own (rk.function) that cannot be run; .file and .line say where
@@ -148,7 +150,23 @@ class ModelError(RobokitError, ValueError):
 
 
 class ShapeError(RobokitError, ValueError):
-    """An array argument of the wrong shape, dtype or content."""
+    """An array argument of the wrong shape or dtype, or a number that is out of range."""
+
+
+class InvalidValue(RobokitError, ValueError):
+    """An array of the right shape with numbers that no function takes.
+
+    These are NaN, infinity, a quaternion that is not of unit length, and an angle that is too large for its
+    sine.
+
+    Attributes:
+        argument: its name, e.g. "q".
+        place: index of the number, or of the first one of a quaternion.
+    """
+
+    def __init__(self, message: str, argument: str = "", place: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.argument, self.place = argument, tuple(place)
 
 
 class WrongType(RobokitError, TypeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from robokit.errors import nearest_names
 
@@ -69,3 +69,118 @@ def advice(name: str, known: Collection[str]) -> str:
     same = {each.lower().replace("_", ""): each for each in known} | ELSEWHERE
     near = [same[word]] if word in same else nearest_names(name, known, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+KEYWORDS = {
+    "acc": ("a",),
+    "acceleration": ("a",),
+    "accelerations": ("a",),
+    "basetype": ("base",),
+    "body": ("link",),
+    "collisions": ("self_collision",),
+    "control": ("controller", "tau"),
+    "d": ("kd",),
+    "damping": ("kd", "joint_damping"),
+    "ddq": ("a",),
+    "delta": ("dt",),
+    "deltat": ("dt",),
+    "deterministic": ("reproducible",),
+    "dofs": ("joints",),
+    "dq": ("v", "v0"),
+    "endeffector": ("link", "targets"),
+    "endtime": ("duration",),
+    "externalforces": ("f_ext", "pushes"),
+    "fext": ("f_ext", "pushes"),
+    "file": ("path", "folder", "out"),
+    "filename": ("path", "folder", "out"),
+    "fixedbase": ("base",),
+    "floatingbase": ("base",),
+    "floor": ("ground",),
+    "force": ("wrench", "tau"),
+    "forces": ("tau", "f_ext", "pushes"),
+    "frame": ("link",),
+    "framename": ("link",),
+    "freeflyer": ("base",),
+    "g": ("gravity",),
+    "gain": ("kp",),
+    "goal": ("targets", "target"),
+    "h": ("dt",),
+    "initialguess": ("q0",),
+    "jointpositions": ("q", "q0"),
+    "jobs": ("workers", "threads"),
+    "maxiter": ("iterations",),
+    "maxiterations": ("iterations",),
+    "meshdir": ("package_dirs",),
+    "mu": ("friction",),
+    "n": ("count", "samples", "steps"),
+    "njobs": ("workers", "threads"),
+    "number": ("count", "samples", "starts"),
+    "numsamples": ("samples", "count"),
+    "numsteps": ("steps", "duration"),
+    "numthreads": ("threads",),
+    "p": ("kp",),
+    "packagepath": ("package_dirs",),
+    "pose": ("q", "placement"),
+    "position": ("q", "q0", "target", "at"),
+    "positions": ("q", "q0", "target"),
+    "precision": ("dtype",),
+    "qacc": ("a",),
+    "qd": ("v", "v0"),
+    "qdd": ("a",),
+    "qddot": ("a",),
+    "qdot": ("v", "v0"),
+    "qinit": ("q0",),
+    "qpos": ("q", "q0"),
+    "qvel": ("v", "v0"),
+    "referenceframe": ("axes",),
+    "root": ("base",),
+    "rootjoint": ("base",),
+    "samplingtime": ("dt",),
+    "saveevery": ("record_every",),
+    "simtime": ("duration",),
+    "size": ("count", "rng"),
+    "solver": ("method", "integrator"),
+    "step": ("dt",),
+    "stepsize": ("dt",),
+    "stiffness": ("kp",),
+    "t": ("duration", "time"),
+    "tend": ("duration",),
+    "tf": ("duration",),
+    "tfinal": ("duration",),
+    "time": ("duration",),
+    "timestep": ("dt",),
+    "tol": ("tolerance",),
+    "torque": ("tau", "effort"),
+    "torques": ("tau",),
+    "totaltime": ("duration",),
+    "tspan": ("duration",),
+    "tmax": ("duration",),
+    "u": ("tau",),
+    "urdf": ("path", "text", "robot"),
+    "urdfpath": ("path",),
+    "usefixedbase": ("base",),
+    "vel": ("v", "v0", "velocity"),
+    "velocities": ("v", "v0", "velocity"),
+    "velocity": ("v", "v0"),
+    "verbose": ("progress",),
+    "x0": ("q0",),
+}
+"""A keyword of other programs, in small letters without underscores: ours, where a function has them."""
+
+
+def keyword_advice(name: str, known: Sequence[str]) -> str:
+    """What may have been meant by a keyword argument that a function does not have, or what it takes.
+
+    Args:
+        name: of the argument that was given.
+        known: the arguments that the function has.
+    """
+    word = name.lower().replace("_", "")
+    same = {each.lower().replace("_", ""): each for each in known}
+    near = [same[word]] if word in same else [each for each in KEYWORDS.get(word, ()) if each in known]
+    near = near or nearest_names(name, known, cutoff=0.6)
+    # "gravity_vector" is gravity, "friction_coefficient" friction.
+    near = near or [each for each in known if len(each) > 2 and each in name.lower()]
+    if near:
+        return f"; did you mean {' or '.join(repr(each) for each in near[:2])}?"
+    return f"; it takes {', '.join(known)}" if known else "; it takes no arguments"

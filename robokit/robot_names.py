@@ -1,15 +1,22 @@
-"""Robots by name: those of robokit, and those of the package example-robot-data if it is installed."""
+"""Robots by name: those of robokit, and of the packages example-robot-data and robot_descriptions."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType
+from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType, nearest_names
 
 EXAMPLES = "example-robot-data"
 """Name of the package of example robots."""
+
+DESCRIPTIONS = "robot_descriptions"
+"""Name of the package that knows where on the network the descriptions of some hundred robots are."""
 
 
 @lru_cache(maxsize=1)
@@ -72,16 +79,60 @@ def expanded(name: str | Path) -> Path:
         raise RobokitError(f"{name}: no home folder is known for '~'; give the whole path") from None
 
 
+def described_robots() -> dict[str, Path]:
+    """Name -> module, of the descriptions of the package robot_descriptions; empty if it is not installed."""
+    found = importlib.util.find_spec(DESCRIPTIONS)
+    folders = found.submodule_search_locations if found else None
+    modules = (path for folder in folders or () for path in Path(folder).glob("*_description.py"))
+    names = {path.stem.removesuffix("_description"): path for path in sorted(modules)}
+    return {name: path for name, path in names.items() if not name.endswith("_mj")}  # those are MJCF
+
+
+def _described(text: str, name: str) -> Path:
+    """The URDF, or xacro file, of a description of robot_descriptions.
+
+    Its modules clone a repository when they are imported, unless it is in their cache. robokit fetches
+    nothing: meanwhile git may use files only.
+    """
+    known = described_robots()
+    if not known:
+        raise MissingDependency(
+            f"{text}: the package {DESCRIPTIONS} is not installed; pip install {DESCRIPTIONS}"
+        )
+    name = name.removesuffix("_description")
+    if name not in known:
+        raise UnknownName(f"robot in {DESCRIPTIONS}", name, known)
+    before = os.environ.get("GIT_ALLOW_PROTOCOL")
+    os.environ["GIT_ALLOW_PROTOCOL"] = "file"
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it tells what it clones
+            module: Any = importlib.import_module(f"{DESCRIPTIONS}.{name}_description")
+    except Exception as error:  # of git, or of the package
+        fetch = f"python -c 'import {DESCRIPTIONS}.{name}_description'"
+        raise RobokitError(
+            f"{text}: its files are not on this disk, and robokit fetches nothing; this clones their "
+            f"repository: {fetch} ({type(error).__name__})"
+        ) from error
+    finally:
+        if before is None:
+            del os.environ["GIT_ALLOW_PROTOCOL"]
+        else:
+            os.environ["GIT_ALLOW_PROTOCOL"] = before
+    return Path(getattr(module, "URDF_PATH", None) or module.XACRO_PATH)
+
+
 def find_robot(name: str | Path) -> Path:
     """The URDF that a name stands for.
 
     Args:
-        name: a path, the name of one of robokit's robots, or "example-robot-data:NAME".
+        name: a path; the name of one of robokit's robots, or of one of the package example-robot-data;
+            "example-robot-data:NAME", or "robot_descriptions:NAME" for one of that package whose files are
+            in its cache (robokit fetches nothing).
 
     Raises:
         UnknownName: there is no such robot; the error names the nearest ones.
         RobokitError: there is no such file.
-        MissingDependency: a robot of example-robot-data, which is not installed.
+        MissingDependency: a robot of a package that is not installed.
 
     Example:
         >>> rk.find_robot("humanoid").name
@@ -96,9 +147,11 @@ def find_robot(name: str | Path) -> Path:
     text = str(name)
     if not text:
         raise RobokitError("the name of the robot is empty; give the path of a URDF or a robot's name")
-    if text.startswith(EXAMPLES + ":"):
+    package, colon, wanted = text.partition(":")
+    if colon and package.replace("-", "_") == DESCRIPTIONS:
+        return _described(text, wanted)
+    if colon and package.replace("_", "-") == EXAMPLES:
         known = example_robots()
-        wanted = text.partition(":")[2]
         if not known:
             raise MissingDependency(
                 f"{text}: the package {EXAMPLES} is not installed; pip install {EXAMPLES}"
@@ -116,4 +169,9 @@ def find_robot(name: str | Path) -> Path:
         raise RobokitError(
             f"no file {text!r}; give the path of a URDF, one of {', '.join(own)}, or {EXAMPLES}:NAME"
         )
-    raise UnknownName("robot", text, own, f"(or a path, or {EXAMPLES}:NAME)")
+    examples = example_robots()
+    if text in examples:
+        return examples[text]
+    more = f"{EXAMPLES}:NAME" if examples else f"pip install {EXAMPLES} for more, such as g1 and talos"
+    known = examples if nearest_names(text, examples) and not nearest_names(text, own, cutoff=0.5) else own
+    raise UnknownName("robot", text, known, f"(or a path, or {more})")

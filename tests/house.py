@@ -23,9 +23,10 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "ownership",
             "file_locks",
             "hooks",
+            "stages",
         ),
         ("arguments", "bounded_child", "disk_cache", "robot_names", "names_elsewhere", "short_reprs"),
-        ("bounded",),
+        ("bounded", "keywords"),
         ("model", "engine", "written_files", "read_files"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.

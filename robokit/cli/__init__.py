@@ -28,7 +28,7 @@ The files of this folder:
     refereeing     two descriptions of one robot compared
     films          films and pictures of a motion
     robot_report   what the commands print about a robot
-    compiling      a status line while code is compiled
+    compiling      the time spent on compiling
     output_files   files that the commands write
     plumbing       what the commands share: loading robots, messages, standard output
 """
@@ -40,6 +40,7 @@ import errno
 import gc
 import os
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 
@@ -47,6 +48,8 @@ from robokit.cli.compiling import Compiling
 from robokit.cli.parser import make_parser
 from robokit.cli.plumbing import (
     INTERRUPTED,
+    WRONG_USAGE,
+    WrongUsage,
     drop_output,
     fail,
     flush_output,
@@ -56,6 +59,7 @@ from robokit.cli.plumbing import (
     xacro_arguments,
 )
 from robokit.errors import RobokitError
+from robokit.stages import stage
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,12 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             status = 0
         else:
-            with Compiling() as arguments.compiling:
+            # The outermost stage: what has no other is shown as the command itself. Importing counts.
+            imported = 0.0 if argv is not None else time.process_time()
+            with stage(arguments.command.__name__, imported), Compiling() as arguments.compiling:
                 status = int(arguments.command(arguments) or 0)
         flush_output()
         return status
     except RobokitError as error:
-        return fail(str(error))
+        fail(str(error))
+        return WRONG_USAGE if isinstance(error, WrongUsage) else 1
     except BrokenPipeError:
         drop_output()
         return 1  # the reader (head, less) has gone: there is nobody to tell

@@ -11,6 +11,7 @@ from typing import Any
 
 from robokit.cli.output_files import refuse_input, writable
 from robokit.cli.plumbing import (
+    WrongUsage,
     cache_folder,
     counted,
     fail,
@@ -26,7 +27,6 @@ from robokit.cli.plumbing import (
     tell_up_axes,
 )
 from robokit.cli.refereeing import is_pair, referee_command
-from robokit.errors import RobokitError
 from robokit.written_files import write_text
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -125,7 +125,7 @@ def parity(arguments: argparse.Namespace) -> int:
 
     files, problems = named_files(arguments.robots)
     if problems:
-        raise RobokitError(problems[0])
+        raise WrongUsage(problems[0])
     if not installed():
         raise no_engine()
     base = arguments.base or "fixed"
@@ -247,16 +247,21 @@ def cache(arguments: argparse.Namespace) -> int:
 def robots(_: argparse.Namespace) -> int:
     """Names that ROBOT may take."""
     from robokit.cli.robot_report import wrapped
-    from robokit.robot_names import EXAMPLES, example_robots, own_robots
+    from robokit.robot_names import DESCRIPTIONS, EXAMPLES, described_robots, example_robots, own_robots
 
     print("Robots that come with robokit:")
     for line in wrapped(own_robots()):
         print(line)
     examples = example_robots()
     if examples:
-        print(f"\nRobots of the package {EXAMPLES}, as {EXAMPLES}:NAME:")
+        print(f"\nRobots of the package {EXAMPLES}, as NAME or {EXAMPLES}:NAME:")
         for line in wrapped(examples):
             print(line)
     else:
         print(f"\nMore after: pip install {EXAMPLES}")
+    described = described_robots()
+    if described:
+        print(f"\nRobots of the package {DESCRIPTIONS}, as {DESCRIPTIONS}:NAME, where it has fetched them:")
+        for line in wrapped(described):
+            print(line)
     return 0

@@ -14,6 +14,7 @@ from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
 from robokit.cli.plumbing import add_reading
 from robokit.cli.refereeing import add_referee
+from robokit.errors import nearest_names
 
 ROBOT_HELP = (
     "path of a URDF or .xacro file, name of a robot (robokit robots lists them), or example-robot-data:NAME"
@@ -62,9 +63,31 @@ def _code(text: str) -> str:
     return text
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says the nearest command, choice or option where there is none of that name."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = ", ".join(map(str, action.choices))
+            near = nearest_names(str(value), map(str, action.choices))
+            advice = f"did you mean {' or '.join(near)}?" if near else f"choose from {known}"
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {advice}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As of argparse; an option that a command does not have is an error of the command."""
+        found, rest = super().parse_known_args(args, namespace)
+        names = [text.partition("=")[0] for text in rest]
+        unknown = [name for name in names if name.startswith("--") and len(name) > 2]
+        if unknown:
+            near = nearest_names(unknown[0], (n for n in self._option_string_actions if n.startswith("--")))
+            advice = f"; did you mean {' or '.join(near)}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{advice}")
+        return found, rest
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="robokit",
         description="Load a URDF and understand how the robot moves.",
         epilog="example: robokit fall",
@@ -107,7 +130,7 @@ def make_parser() -> argparse.ArgumentParser:
             "without the warning",
         )
 
-    def add_run(sub: argparse.ArgumentParser, duration: float, output: str, live: bool) -> None:
+    def add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
         sub.add_argument(
             "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)g s"
         )
@@ -120,7 +143,8 @@ def make_parser() -> argparse.ArgumentParser:
             action=argparse.BooleanOptionalAction,
             help="keep the bodies of the robot apart from each other; default: with a ground",
         )
-        sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
+        name = sub.prog.rpartition(" ")[2]
+        sub.add_argument("-o", "--output", metavar="FILE", help=f"page; default: NAME_{name}.html")
         sub.add_argument(
             "--live",
             action=argparse.BooleanOptionalAction,
@@ -138,7 +162,7 @@ def make_parser() -> argparse.ArgumentParser:
         )
         add_films(sub, _positive)
 
-    sub = add("fall", simulations.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
+    sub = add("fall", simulations.fall, "robokit fall g1 --tilt 10 -o g1.html")
     add_robot(sub, nargs="?", default="humanoid")
     sub.add_argument(
         "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
@@ -166,7 +190,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_base(sub, "floating")
     add_mimic_and_reading(sub)
-    add_run(sub, 4.0, "fall.html", live=True)
+    add_run(sub, 4.0, live=True)
 
     sub = add("simulate", simulations.simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
@@ -183,7 +207,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )
-    add_run(sub, 5.0, "simulate.html", live=False)
+    add_run(sub, 5.0, live=False)
 
     sub = add("view", commands.view, "robokit view arm")
     add_robot(sub)

@@ -15,10 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from robokit.errors import RobokitError, one_line
+from robokit import stages
+from robokit.errors import MissingDependency, RobokitError, one_line
 
 MOST_WARNINGS = 3
 """Warnings of the importer that a command shows before it starts its work."""
+
+WRONG_USAGE = 2
+"""Exit status where the arguments mean nothing, as argparse has it."""
 
 BROKE_DOWN = 3
 """Exit status of a simulation that broke down."""
@@ -28,6 +32,10 @@ LONGEST_STEM = 100
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + the number of the signal."""
+
+
+class WrongUsage(RobokitError):
+    """Arguments that mean nothing, such as the name of a robot that does not exist: exit status 2."""
 
 
 def fail(message: str) -> int:
@@ -44,6 +52,7 @@ def say(message: str) -> None:
 def tell(text: Any, stream: Any = None, flush: bool = False) -> None:
     """Print lines; what would move the cursor or colour a terminal, as names may, is shown as escapes."""
     lines = (line if line.isprintable() else one_line(line, len(line)) for line in str(text).split("\n"))
+    stages.clear()
     print("\n".join(lines), file=stream, flush=flush)
 
 
@@ -114,7 +123,7 @@ def load(name: str, base: str, mimic: str | None = None, arguments: argparse.Nam
     """
     import robokit as rk
 
-    path = rk.find_robot(name)
+    path = named_robot(name)
     options = reading(arguments)
     several = len(getattr(arguments, "robots", ())) > 1
     if several and not path.name.lower().endswith(".xacro"):  # the arguments are those of the others
@@ -199,6 +208,22 @@ def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
         "mesh_up_axis": arguments.mesh_up_axis,
         "loops": arguments.loops,
     }
+
+
+def named_robot(name: str) -> Path:
+    """The file of the robot of that name.
+
+    Raises:
+        WrongUsage: there is none.
+    """
+    import robokit as rk
+
+    try:
+        return rk.find_robot(name)
+    except MissingDependency:
+        raise
+    except RobokitError as error:
+        raise WrongUsage(str(error)) from error
 
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -19,7 +19,9 @@ from robokit.cli.output_files import refuse_input, writable
 from robokit.cli.plumbing import (
     BROKE_DOWN,
     INTERRUPTED,
+    WrongUsage,
     counted,
+    file_stem,
     load,
     open_page,
     say,
@@ -46,7 +48,7 @@ def fall(arguments: argparse.Namespace) -> int:
     import robokit as rk
 
     if arguments.base == "fixed":
-        raise RobokitError(
+        raise WrongUsage(
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
     ground = _ground(arguments)
@@ -69,17 +71,17 @@ def _ground(arguments: argparse.Namespace) -> Any:
 
     if arguments.terrain is None:
         if not abs(arguments.ground_tilt) <= STEEPEST:
-            raise RobokitError(
+            raise WrongUsage(
                 f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST:g} to {STEEPEST:g}"
             )
         return rk.Ground(tilt=math.radians(arguments.ground_tilt) or None)
     if arguments.ground_tilt:
-        raise RobokitError("--ground-tilt and --terrain: take one of them")
+        raise WrongUsage("--ground-tilt and --terrain: take one of them")
     longer, high = arguments.terrain_size, arguments.terrain_height
     try:
         return rk.Ground(terrain=rk.HeightField.from_picture(arguments.terrain, longer, high=high))
     except rk.ShapeError as error:
-        raise RobokitError(str(error).replace("path: ", "--terrain ", 1)) from error
+        raise WrongUsage(str(error).replace("path: ", "--terrain ", 1)) from error
 
 
 def simulate(arguments: argparse.Namespace) -> int:
@@ -119,7 +121,9 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
-    page = writable(arguments.output, ".html")
+    # Falls of two robots are two pages.
+    own = f"{file_stem(robot)}_{arguments.command.__name__}.html"
+    page = writable(own if arguments.output is None else arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     films = wanted_films(arguments)
     for file in (page, data, *films):
@@ -184,7 +188,6 @@ def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None
 
 def _can_be_live(trajectory: Any) -> bool:
     """Whether the page can take the steps of a run; says why where it cannot."""
-    from robokit.errors import RobokitError
     from robokit.viewer.data.live_data import live_modules
 
     try:
@@ -200,14 +203,14 @@ def _can_be_live(trajectory: Any) -> bool:
 def _check_times(arguments: argparse.Namespace) -> None:
     if arguments.dt is None:
         if arguments.duration > LONGEST:
-            raise RobokitError(
+            raise WrongUsage(
                 f"--duration {arguments.duration:g}: take at most {LONGEST:,.0f} s, or choose the time step "
                 "with --dt"
             )
         return
     steps = arguments.duration / arguments.dt
     if not 0.5 < steps <= MOST_STEPS:
-        raise RobokitError(
+        raise WrongUsage(
             f"--duration {arguments.duration:g} and --dt {arguments.dt:g} make {steps:.3g} steps; "
             f"take between 1 and {MOST_STEPS:,}"
         )

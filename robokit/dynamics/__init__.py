@@ -8,8 +8,8 @@ the same numbers up to rounding.
 
 All functions raise
 
-- ShapeError for a wrong shape or dtype, NaN, infinity, or a quaternion of another length than 1; the
-  message names the argument;
+- ShapeError for a wrong shape or dtype, and InvalidValue for NaN, infinity, or a quaternion of another
+  length than 1; the message names the argument, and the joint;
 - WrongType for a first argument that is not a Robot;
 - UnknownName for the name of a link, engine, method or dtype that does not exist.
 

@@ -15,8 +15,9 @@ from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, SingularInertia
+from robokit.errors import InvalidValue, ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
+from robokit.model.configurations import of_joint
 from robokit.model.robot import Robot, check_robot
 
 FExt = Mapping[str, Any] | np.ndarray | None
@@ -66,11 +67,14 @@ def run(
                 return result
     check_robot(robot)
     dtype = dtype_name(dtype_of(dtype, out, *arguments))
-    if engine is not None and one_of("engine", engine, ENGINES) == "python":
-        return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)
-    way = None if wanted(reproducible) else long_way(robot, key, dtype)
-    slow = way or kernel(robot, key, dtype, reproducible)
-    return slow(*arguments, out=out)
+    try:
+        if engine is not None and one_of("engine", engine, ENGINES) == "python":
+            return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)
+        way = None if wanted(reproducible) else long_way(robot, key, dtype)
+        slow = way or kernel(robot, key, dtype, reproducible)
+        return slow(*arguments, out=out)
+    except InvalidValue as error:
+        raise of_joint(robot, error) from None
 
 
 def _few(found: Kernel | Bound, arguments: tuple[Any, ...], out: Any) -> Any:

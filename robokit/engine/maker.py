@@ -36,6 +36,7 @@ from robokit.engine.trace.graph import Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
+from robokit.stages import stage
 
 if TYPE_CHECKING:
     from robokit.engine.passes.listed import Listed
@@ -364,7 +365,8 @@ def _logged(kernel: str, part: str) -> Iterator[None]:
     _log.info("compiling %s (%s)", kernel, part)
     started = time.perf_counter()
     try:
-        yield
+        with stage(f"compiling {kernel} ({part})"):
+            yield
     finally:
         seconds = time.perf_counter() - started
         _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})

@@ -116,8 +116,8 @@ class Signature:
         """Explain what machine code only refuses.
 
         Raises:
-            ShapeError: an argument holds NaN or infinity, a quaternion is not of unit length, or a scalar is
-                beyond its bound.
+            InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or a
+                scalar is beyond its bound.
         """
         given = arrays[: len(self.inputs)]
         arguments.check_values(self.input_names, given, self.quaternions, self.bounds)

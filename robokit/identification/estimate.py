@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import one_of, real_array, real_number
+from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
 from robokit.identification.blas_threads import one_blas_thread
@@ -198,8 +198,7 @@ def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
             f"prior: expected the {rows} bodies of robot {robot.name!r}, ({rows}, {COUNT}) like "
             f"robot.inertial_parameters, got shape {array.shape}"
         )
-    if not np.isfinite(array).all():
-        raise ShapeError("prior: expected finite numbers")
+    check_finite("prior", array)
     if (array[1:, 0] < 0.0).any():
         i = int(array[1:, 0].argmin()) + 1
         raise ShapeError(f"prior: expected masses >= 0, got {array[i, 0]:.6g} kg for {robot.body_name(i)!r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, real_array
+from robokit.arguments import batch_size, check_finite, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
@@ -128,7 +128,8 @@ def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not (np.abs(array) <= FARTHEST).all():  # NaN is not either
-        raise ShapeError(f"{name}: expected finite numbers, none above {FARTHEST:g}")
+        check_finite(name, array)
+        raise ShapeError(f"{name}: expected numbers of at most {FARTHEST:g}, got {np.abs(array).max():g}")
     return array
 
 

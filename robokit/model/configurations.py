@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_values, is_single_precision, random_generator, real_array, whole_number
+from robokit.arguments import (
+    check_finite,
+    check_values,
+    is_single_precision,
+    random_generator,
+    real_array,
+    whole_number,
+)
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
-from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType
 from robokit.model.joints import JointModel
 from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint
@@ -276,7 +283,7 @@ class Configurations:
         single = is_single_precision((q, dv))
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)
-        check_values(("q",), (q,), [(0, k) for k in self._quaternions])
+        self._check_values(q=q, dv=dv)
         result = self._manifold("integrate", q, dv)
         return result.astype(np.float32) if single else result
 
@@ -295,9 +302,17 @@ class Configurations:
         single = is_single_precision((q0, q1))
         q0 = _array("q0", q0, self.nq)
         q1 = _array("q1", q1, self.nq)
-        check_values(("q0", "q1"), (q0, q1), [(i, k) for k in self._quaternions for i in (0, 1)])
+        self._check_values(q0=q0, q1=q1)
         result = self._manifold("difference", q0, q1)
         return result.astype(np.float32) if single else result
+
+    def _check_values(self, **arrays: np.ndarray) -> None:
+        turns = [k for k, name in enumerate(arrays) if name.startswith("q")]
+        try:
+            quaternions = [(k, offset) for offset in self._quaternions for k in turns]
+            check_values(list(arrays), list(arrays.values()), quaternions)
+        except InvalidValue as error:
+            raise of_joint(self, error) from None
 
     def _manifold(self, what: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         single = a.ndim == 1 and b.ndim == 1
@@ -328,15 +343,27 @@ def finite_values(what: str, value: Any, n: int) -> np.ndarray:
     array = np.atleast_1d(real_array(what, value, f"({n},)"))
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ShapeError(f"{what}: expected finite numbers, got {shown(value)}")
+    check_finite(what, array)
     return array
+
+
+def of_joint(robot: Configurations, error: InvalidValue) -> InvalidValue:
+    """The error with the name of the joint whose number it is about, where the argument is by joint."""
+    sizes = {
+        "q_slice": ("q", "q0", "q1"),
+        "v_slice": ("v", "v0", "dv", "a", "tau"),
+    }
+    for place, names in sizes.items():
+        if error.argument in names and error.place:
+            for joint in robot.joints:
+                at = getattr(joint, place)
+                if at.start <= error.place[-1] < at.stop:
+                    return InvalidValue(f"{error} (joint {joint.name!r})", error.argument, error.place)
+    return error
 
 
 def _array(what: str, value: Any, n: int) -> np.ndarray:
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim not in (1, 2) or array.shape[-1] != n:
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}), got {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
     return array

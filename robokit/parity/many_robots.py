@@ -10,6 +10,7 @@ from typing import Any
 
 from robokit.errors import RobokitError, UrdfError
 from robokit.parity.compare import Comparison, compare
+from robokit.stages import stage
 from robokit.urdf.load import load_urdf
 from robokit.urdf.read.xacro import is_xacro
 
@@ -70,9 +71,10 @@ def compare_files(
                     "xacro_args": xacro_args if is_xacro(file) else None,
                     "package_dirs": package_dirs,
                 }
-                robot = load_urdf(file, base=base, mimic=mimic, **given)
-                found = compare(file, robot, states, run=run, **given)
-                row = FileComparison(file, base, robot.nv, "", found)
+                with stage(f"comparing {file.name}, {base} base"):
+                    robot = load_urdf(file, base=base, mimic=mimic, **given)
+                    found = compare(file, robot, states, run=run, **given)
+                    row = FileComparison(file, base, robot.nv, "", found)
             except RobokitError as error:
                 row = FileComparison(file, base, failure=_reason(error))
             yield row

@@ -19,7 +19,7 @@ import numpy as np
 
 from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.loop_dynamics import closed_loops
-from robokit.arguments import real_array
+from robokit.arguments import check_finite, real_array
 from robokit.errors import ShapeError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.loop_models import loop_models
@@ -76,8 +76,7 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
     given = real_array("q", robot.neutral() if q is None else q, f"({robot.nq},) or (B, {robot.nq})")
     if given.ndim not in (1, 2) or given.shape[-1] != robot.nq:
         raise ShapeError(f"q: expected shape ({robot.nq},) or (B, {robot.nq}), got {given.shape}")
-    if not np.isfinite(given).all():
-        raise ShapeError(f"q: expected finite numbers, found {given[~np.isfinite(given)][0]}")
+    check_finite("q", given)
     if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise WrongType("keep", keep, "a list of joint names")
     dofs = [dof for name in keep for dof in _dofs(robot, name)]

@@ -139,8 +139,8 @@ def simulate(
         raise ShapeError(
             f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
         )
-    q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
-    v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq, robot)
+    v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)

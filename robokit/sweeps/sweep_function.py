@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
+from robokit.stages import stage
 from robokit.sweeps.recipes.chunk_rows import FAILURE
 from robokit.sweeps.recipes.make_recipe import make_recipe
 from robokit.sweeps.recipes.recipe import Recipe
@@ -128,9 +130,10 @@ def sweep(
             raise ShapeError("trajectories: give out=FOLDER, too; .replay(row) gives any motion without it")
         return _in_memory(recipe, rows, progress)
     folder = path_argument("out", out)
-    summary = run_sweep(
-        recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
-    )
+    with stage("" if progress else "computing rows"):
+        summary = run_sweep(
+            recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
+        )
     found = Sweep(recipe, folder, summary=summary)
     save_trajectories(found)
     return found
@@ -146,10 +149,8 @@ def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
     """All rows, computed here."""
     tables = []
     seen = SweepProgress(recipe.count, 0, wanted=progress)
-    try:
+    with stage("" if progress else f"computing {recipe.count:,} rows"), contextlib.closing(seen):
         for first in range(0, recipe.count, rows):
             tables.append(recipe.compute(first, min(first + rows, recipe.count)))
             seen.add(tables[-1].num_rows, tables[-1].num_rows - tables[-1][FAILURE].null_count)
-    finally:
-        seen.close()
     return Sweep(recipe, None, tables)

@@ -12,6 +12,7 @@ from robokit.collector import without_collector
 from robokit.errors import Diagnostic, WrongType
 from robokit.model.mimics import couple
 from robokit.model.robot import Robot
+from robokit.stages import stage
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check
@@ -84,9 +85,10 @@ def load_urdf(
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
     report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
-    description = _description(path, report, folders(package_dirs), xacro_args)
-    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
-    return _robot(description, report, base, resolver, strict, mimic)
+    with stage(f"reading {os.path.basename(path)}"):
+        description = _description(path, report, folders(package_dirs), xacro_args)
+        description = _as_asked(description, report, resolver, mesh_up_axis, loops)
+        return _robot(description, report, base, resolver, strict, mimic)
 
 
 @without_collector()

@@ -23,6 +23,7 @@ import numpy as np
 from robokit.errors import MissingDependency, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.stages import stage
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
@@ -89,7 +90,10 @@ def write_film(
         fps = 100 / max(1, round(100 / fps))  # frames of a GIF last whole hundredths of a second
 
     def work() -> None:
-        with drawn_page(source, size, panels, look) as (duration, picture):
+        with (
+            stage("opening the page in Chromium"),
+            drawn_page(source, size, panels, look) as (duration, picture),
+        ):
             last = duration * fps / speed
             count = max(2, math.floor(last + 1e-6) + 1)
             if count > MOST_FRAMES:
@@ -103,7 +107,7 @@ def write_film(
 
                 times = tqdm(times, desc=path.suffix[1:], unit="frame", leave=False)
             frames = (picture(time) for time in times)
-            with replacing(path) as beside:
+            with stage("" if progress else f"drawing {count} frames"), replacing(path) as beside:
                 if path.suffix.lower() == ".mp4":
                     _write_mp4(frames, beside, fps)
                 else:

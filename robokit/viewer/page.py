@@ -18,6 +18,7 @@ import numpy as np
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.stages import stage
 from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
@@ -219,11 +220,12 @@ def page_html(
     """
     if not isinstance(walk, bool):
         raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")
-    if isinstance(source, Trajectory):
-        payload = trajectory_payload(source, max_triangles, max_fps, walk)
-        return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
-    if isinstance(source, Robot):
-        return render(pose_payload(source, q, max_triangles, walk))
+    with stage("writing the page"):
+        if isinstance(source, Trajectory):
+            payload = trajectory_payload(source, max_triangles, max_fps, walk)
+            return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
+        if isinstance(source, Robot):
+            return render(pose_payload(source, q, max_triangles, walk))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 

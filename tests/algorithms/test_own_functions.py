@@ -210,7 +210,7 @@ def test_outputs_by_joint_and_configurations_as_inputs():
     got = forces(robot, s.q, other.q, s.a)
     assert relative(got.tau, rk.rnea(robot, other.q, 0 * s.v, s.a)) < 1e-12
     assert (got.same == s.q).all() and (got.n == np.stack([s.a, 2 * s.a], axis=-1)).all()
-    with pytest.raises(rk.ShapeError, match="goal: expected a unit quaternion"):
+    with pytest.raises(rk.InvalidValue, match="goal: expected a unit quaternion"):
         forces(robot, s.q, 2.0 * other.q, s.a)
 
 

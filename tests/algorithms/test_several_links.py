@@ -123,7 +123,7 @@ def test_functions_as_objects_take_lists_and_their_derivatives_too(robot):
         (
             "two",
             [[0, 0, np.nan], [0, 0, 0]],
-            rk.ShapeError,
+            rk.InvalidValue,
             r"at: expected finite numbers, got nan at at\[2\]",
         ),
         ("two", "x", rk.ShapeError, "at: expected"),

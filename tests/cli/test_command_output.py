@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import os
 import re
 import resource
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import robokit as rk
+from robokit import stages
 from robokit.cli import compiling, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -286,7 +286,7 @@ def test_cache_without_a_home(capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["~no-such-user/a.urdf", ""])
 def test_names_that_mean_no_file(here, capsys, command, name):
     status, out, err = run(capsys, command, name)
-    assert status == (2 if command == "check" else 1) and not out
+    assert status == 2 and not out
     assert len(err.splitlines()) == 1 and ("home folder" in err or "is empty" in err)
 
 
@@ -325,22 +325,43 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_compiling_is_shown_on_a_terminal_only(monkeypatch, stream, shown):
+@pytest.mark.parametrize(
+    ("stream", "silent", "shown"),
+    [(Terminal(), "", True), (Terminal(), "0", False), (io.StringIO(), "", False)],
+)
+def test_what_takes_long_is_shown_on_a_terminal_only(monkeypatch, stream, silent, shown):
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
-    monkeypatch.setattr(compiling, "PERIOD", 0.01)
-    log = logging.getLogger("robokit.engine.maker")
-    with compiling.Compiling() as watched:
-        log.info("compiling %s (%s)", "step", "single")
+    monkeypatch.setattr(stages, "PATIENCE", 0.0)
+    monkeypatch.setattr(stages, "PERIOD", 0.01)
+    monkeypatch.setenv("ROBOKIT_PROGRESS", silent)
+    with stages.stage("fall"), stages.stage("compiling step (single)"):
         until = time.monotonic() + (5.0 if shown else 0.1)
         while time.monotonic() < until and "\r" not in stream.getvalue():
             time.sleep(0.01)
-        log.info("compiled", extra={"seconds": 1.5})
-    assert (watched.seconds, watched.kernels) == (1.5, 1)
+        with stages.stage(""):  # a bar shows something of its own
+            before = stream.getvalue()
+            time.sleep(0.05)
+            assert "robokit" not in stream.getvalue()[len(before) + 40 :]
     text = stream.getvalue()
-    assert not text if not shown else "\rcompiling step (single): 0 s" in text
+    assert not text if not shown else "\rrobokit: compiling step (single): 0 s" in text
     assert not text or re.search(r"\r +\r$", text)  # the line is cleared
+    assert not stages._line.under_way
+
+
+def test_what_takes_less_than_a_second_is_not_shown(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with stages.stage("reading a.urdf"):
+        time.sleep(0.5)
+    assert not stream.getvalue()
+
+
+def test_a_stage_that_fails_is_no_longer_shown(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with pytest.raises(ZeroDivisionError), stages.stage("reading a.urdf"):
+        assert stages._line.under_way[-1][0] == "reading a.urdf"
+        _ = 1 / 0
+    assert not stages._line.under_way
 
 
 def test_the_engine_says_what_it_compiles(tmp_path, monkeypatch):

@@ -116,9 +116,9 @@ def test_times_tell_compiling_from_stepping(capsys, tmp_path, monkeypatch):
 
 def test_a_fall_needs_a_floating_base(capsys):
     status, out, err = run(capsys, "fall", "arm", "--base", "fixed")
-    assert status == 1 and not out and "leave out --base fixed" in err
+    assert status == 2 and not out and "leave out --base fixed" in err
 
 
 def test_a_duration_without_end_is_refused(capsys):
     status, _, err = run(capsys, "simulate", "double_pendulum", "--duration", "1e12")
-    assert status == 1 and "at most 100,000 s" in err
+    assert status == 2 and "at most 100,000 s" in err

@@ -52,7 +52,7 @@ WRONG = {
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
 def test_wrong_arguments_are_named(robot, name, argument, wrong):
     given = with_one(robot, argument, WRONG[wrong])
-    with pytest.raises(rk.ShapeError, match=rf"^{argument}\b") as caught:
+    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=rf"^{argument}\b") as caught:
         table_calls.call(name, robot, given)
     assert isinstance(caught.value, rk.RobokitError) and isinstance(caught.value, ValueError)
 
@@ -61,7 +61,7 @@ def test_wrong_arguments_are_named(robot, name, argument, wrong):
 def test_quaternions_must_be_unit(robot, name):
     for batch in (False, True):
         given = with_one(robot, "q", lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7))
-        with pytest.raises(rk.ShapeError, match=r"^q\b.*wxyz"):
+        with pytest.raises(rk.InvalidValue, match=r"^q\b.*wxyz"):
             table_calls.call(name, robot, given)
 
 
@@ -74,7 +74,7 @@ def test_a_quaternion_off_by_rounding_is_taken(robot):
 def test_messages_say_what_was_given_and_what_is_accepted(robot):
     with pytest.raises(rk.ShapeError, match=rf"\({robot.nq},\).*\({robot.nq + 1},\)"):
         rk.crba(robot, np.zeros(robot.nq + 1))
-    with pytest.raises(rk.ShapeError, match="nan"):
+    with pytest.raises(rk.InvalidValue, match="nan"):
         rk.kinetic_energy(robot, robot.neutral(), np.full(robot.nv, np.nan))
 
 
@@ -137,7 +137,7 @@ def test_ltdl_refuses_what_is_no_mass_matrix(robot):
     n = robot.nv
     with pytest.raises(rk.ShapeError, match=r"^H\b"):
         rk.ltdl(robot, np.eye(n + 1))
-    with pytest.raises(rk.ShapeError, match=r"^H\b"):
+    with pytest.raises(rk.InvalidValue, match=r"^H\b"):
         rk.ltdl(robot, np.full((n, n), np.nan))
     with pytest.raises(rk.SingularInertia):
         rk.ltdl(robot, -np.eye(n))

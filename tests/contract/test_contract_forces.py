@@ -111,10 +111,10 @@ def test_an_upward_push_carries_the_weight():
         ({"lnk3": np.zeros(6)}, rk.UnknownName, "link3"),
         ({"link3": np.zeros(5)}, rk.ShapeError, "link3"),
         ({"link3": "push"}, rk.ShapeError, "link3"),
-        ({"link3": np.full(6, np.nan)}, rk.ShapeError, r"nan at f_ext\['link3'\]\[0\] and 5 more"),
+        ({"link3": np.full(6, np.nan)}, rk.InvalidValue, r"nan at f_ext\['link3'\]\[0\] and 5 more"),
         (np.zeros(6), rk.ShapeError, "f_ext"),
         (np.zeros((2, 6)), rk.ShapeError, "f_ext"),
-        (np.full((14, 6), np.inf), rk.ShapeError, r"inf at f_ext\[0, 0\] and 83 more"),
+        (np.full((14, 6), np.inf), rk.InvalidValue, r"inf at f_ext\[0, 0\] and 83 more"),
     ],
 )
 def test_refusals(case, f_ext, error, message):

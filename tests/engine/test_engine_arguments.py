@@ -10,7 +10,7 @@ import pytest
 
 import robokit as rk
 from robokit.engine.kernel import Kernel
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue, ShapeError
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_nan_and_infinity_are_named_with_their_place(kernel, rows, bad):
     v = V.copy() if rows is None else np.tile(V, (rows, 1))
     v[-1 if rows is None else (-1, 6)] = bad
     place = "6" if rows is None else f"{rows - 1}, 6"
-    with pytest.raises(ShapeError, match=rf"v: expected finite numbers, got {bad} at v\[{place}\]"):
+    with pytest.raises(InvalidValue, match=rf"v: expected finite numbers, got {bad} at v\[{place}\]"):
         kernel(q, v)
 
 
@@ -42,7 +42,7 @@ def test_a_quaternion_that_is_not_unit_is_named_with_its_norm(kernel, rows):
     q[..., 0] *= 1.0 + 4e-7  # |q|^2 off by 8e-7: still accepted
     kernel(q, V)
     q[0 if rows is None else (-1, 0)] = 2.0
-    with pytest.raises(ShapeError, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
+    with pytest.raises(InvalidValue, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
         kernel(q, V)
 
 

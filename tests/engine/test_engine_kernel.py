@@ -14,7 +14,7 @@ from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import numpy_layout, single_calls
 from robokit.engine.trace.record import trace
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue
 from robokit.spatial.scalars import sin, sqrt
 
 
@@ -231,7 +231,7 @@ def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
     plain = Kernel.build("plain", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
     assert_same(plain(*x), kernel(*x))
-    with pytest.raises(ShapeError, match="q: expected finite"):
+    with pytest.raises(InvalidValue, match="q: expected finite"):
         plain(np.full(9, np.nan), x[1])
 
 
@@ -257,7 +257,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
     slow = Kernel.build("slow", inputs, outputs, program)
     x = states(np.random.default_rng(14), [9, 9], None)
     assert_same(slow(*x), kernel(*x), 0)
-    with pytest.raises(ShapeError, match="finite"):
+    with pytest.raises(InvalidValue, match="finite"):
         slow(x[0] * np.inf, x[1])
 
 

@@ -15,7 +15,7 @@ from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots, robots_of
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine import NotFinite, kept_memory
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue
 
 EXAMPLES = 3
 ROWS = (0, 1, 3, 4, 5, 17, 33)
@@ -129,7 +129,7 @@ def test_a_lane_that_is_not_finite_leaves_the_others_alone(robot, name, bad):
             broken = [x.copy() for x in values]
             broken[which][k, -1] = bad
             room = [np.zeros_like(x) for x in clean]
-            with pytest.raises(ShapeError, match=rf"^{row.inputs.split()[which]}: .*{bad} at"):
+            with pytest.raises(InvalidValue, match=rf"^{row.inputs.split()[which]}: .*{bad} at"):
                 run(*broken, out=room if len(room) > 1 else room[0])
             for x, y in zip(room, clean, strict=True):
                 assert (np.delete(x, k, axis=0) == np.delete(y, k, axis=0)).all()
@@ -156,7 +156,7 @@ def test_an_angle_beyond_the_sines_range_is_refused(robot):
     for far in (1.2e9, 1e15, 1e300):
         q[4, angle] = far
         for states, where in ((q, f"4, {angle}"), (q[4], angle)):
-            with pytest.raises(ShapeError, match=rf"q: expected an angle.*at q\[{where}\]"):
+            with pytest.raises(InvalidValue, match=rf"q: expected an angle.*at q\[{where}\]"):
                 kernel(robot, "crba")(states)
 
 

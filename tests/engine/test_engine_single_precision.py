@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robokit.engine import Kernel
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue, ShapeError
 from robokit.spatial.scalars import sin, sqrt, where
 
 
@@ -64,5 +64,5 @@ def test_out_must_be_single_too(kernels, rng):
 
 
 def test_a_number_too_large_for_single_precision_is_refused(kernels):
-    with pytest.raises(ShapeError, match=r"y: expected finite numbers, got inf at y\[1\]"):
+    with pytest.raises(InvalidValue, match=r"y: expected finite numbers, got inf at y\[1\]"):
         kernels[1](np.zeros(2), np.array([1.0, 1e39, 0.0]))

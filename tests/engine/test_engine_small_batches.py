@@ -13,7 +13,7 @@ import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.emit.python_results import ALIGNED_FROM
 from robokit.engine.memory import LINE_BYTES, address
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue, ShapeError
 
 
 def text(x, y):
@@ -103,7 +103,7 @@ def test_other_numbers_of_states_and_nan_are_refused_in_words(kernel, given):
         kernel(x, y[:6])
     x = x.copy()
     x[4, 1] = np.nan
-    with pytest.raises(ShapeError, match=r"x: expected finite numbers, got nan at x\[4, 1\]"):
+    with pytest.raises(InvalidValue, match=r"x: expected finite numbers, got nan at x\[4, 1\]"):
         kernel(x, y)
 
 

@@ -111,7 +111,7 @@ def test_configuration_by_names():
     ],
 )
 def test_configuration_refuses_nonsense(kwargs, message):
-    with pytest.raises(ShapeError, match=message):
+    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=message):
         ladder.random_tree(0, "floating").configuration(**kwargs)
 
 
@@ -171,7 +171,6 @@ def test_unknown_names_come_with_the_nearest():
         (lambda r: r.integrate(r.neutral(), np.zeros(r.nv + 1)), "dv: expected"),
         (lambda r: r.difference(r.neutral(), np.zeros((2, 2, r.nq))), "q1: expected"),
         (lambda r: r.integrate(np.zeros((2, r.nq)), np.zeros((3, r.nv))), "batches of 2 and 3"),
-        (lambda r: r.integrate(r.neutral(), np.full(r.nv, np.nan)), "dv.*nan"),
         (lambda r: r.integrate("abc", np.zeros(r.nv)), "q: expected"),
         (lambda r: r.with_gravity((0, 0)), "gravity"),
     ],
@@ -225,7 +224,7 @@ def test_integrate_and_difference_refuse_quaternions_that_are_not_unit(length, r
         (lambda: robot.difference(bad, q), "q0"),
         (lambda: robot.difference(q, bad), "q1"),
     ):
-        with pytest.raises(ShapeError, match=f"{name}: expected a unit quaternion .* at {name}{place}"):
+        with pytest.raises(rk.InvalidValue, match=f"{name}: expected a unit quaternion .* at {name}{place}"):
             call()
 
 

@@ -281,7 +281,7 @@ def test_inputs_that_share_memory_with_the_records_are_read_first():
     ],
 )
 def test_wrong_arguments_are_named(arguments, said):
-    with pytest.raises(rk.ShapeError, match=said):
+    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=said):
         rk.rollout(m.double_pendulum(), **({"steps": 20} | arguments))
 
 
@@ -291,7 +291,7 @@ def test_starts_that_cannot_be_name_their_row():
     with pytest.raises(rk.ShapeError, match=r"q0\[2999\]: a point of link 'box' starts 0.5 m below"):
         rk.rollout(m.box(), q0, ground=rk.Ground())
     q0[7, 0] = 2.0
-    with pytest.raises(rk.ShapeError, match=r"q0\[7, 0:4\] is a quaternion"):
+    with pytest.raises(rk.InvalidValue, match=r"q0\[7, 0:4\] is a quaternion"):
         rk.rollout(m.box(), q0)
     with pytest.raises(rk.UnknownName, match="contact"):
         rk.rollout(m.box(), ground=rk.Ground(), integrator="rkmk4")

@@ -186,7 +186,7 @@ def test_what_has_no_derivative_is_refused():
         derivatives(robot, q, v, ground=rk.Ground(accuracy=1e-6))
     with pytest.raises(rk.ShapeError, match=r"^q\[0\]: a point .* below the ground"):
         derivatives(robot, q - [0, 0, 0, 0, 0, 0, 1.0], v, ground=True)
-    with pytest.raises(rk.ShapeError, match="unit quaternion"):
+    with pytest.raises(rk.InvalidValue, match="unit quaternion"):
         derivatives(robot, 2.0 * q, v)
 
 

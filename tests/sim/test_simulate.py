@@ -81,14 +81,14 @@ def test_machine_code_and_plain_floats_take_the_same_steps(name):
     ],
 )
 def test_wrong_arguments_are_named(arguments, named):
-    with pytest.raises(rk.ShapeError, match=named):
+    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=named):
         rk.simulate(m.double_pendulum(), **arguments)
 
 
 def test_quaternion_must_be_unit():
     q = m.box().neutral()
     q[0] = 2.0
-    with pytest.raises(rk.ShapeError, match="unit quaternion"):
+    with pytest.raises(rk.InvalidValue, match="unit quaternion"):
         rk.simulate(m.box(), q)
 
 
@@ -211,7 +211,9 @@ def test_a_controller_that_goes_wrong_on_the_way_is_named(bad):
     def controller(t, q, v):
         return bad if t > 0.0105 else np.zeros(2)
 
-    with pytest.raises(rk.SimulationError, match=r"t = 0\.011 s: ShapeError: controller's tau") as caught:
+    with pytest.raises(
+        rk.SimulationError, match=r"t = 0\.011 s: (ShapeError|InvalidValue): controller's tau"
+    ) as caught:
         rk.simulate(m.double_pendulum(), [1.0, 0.0], duration=1.0, controller=controller, record_every=1)
     assert caught.value.trajectory.t[-1] == pytest.approx(0.011)
     assert np.isfinite(caught.value.trajectory.energy.total).all()

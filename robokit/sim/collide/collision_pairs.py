@@ -28,6 +28,7 @@ from robokit.sim.collide.body_shapes import LinkBox, LinkShape, body_shapes, lin
 from robokit.sim.collide.gaps import Gaps, body_poses
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.pair_list import CollisionPairs
+from robokit.stages import stage
 
 SAMPLES = 1024
 SEED = 0
@@ -77,7 +78,8 @@ def collision_pairs(robot: Robot, samples: int = SAMPLES) -> CollisionPairs:
     """
     check_robot(robot)
     n = whole_number("samples", samples, 1)
-    return robot.derived.get(("collision pairs", n), lambda: _collision_pairs(robot, n))
+    with stage(f"finding the pairs of bodies of {robot.name} that can meet"):
+        return robot.derived.get(("collision pairs", n), lambda: _collision_pairs(robot, n))
 
 
 def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:

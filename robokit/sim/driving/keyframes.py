@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import one_of, path_argument, real_array
-from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.arguments import check_finite, one_of, path_argument, real_array
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.short_reprs import short_repr
@@ -71,8 +71,7 @@ class Keyframes:
                 f"{time.shape} and {values.shape}"
             )
         for label, array in (("time", time), ("values", values)):
-            if not np.isfinite(array).all():
-                raise ShapeError(f"Keyframes({label}=...): expected finite numbers")
+            check_finite(f"Keyframes({label}=...)", array)
         if (np.diff(time) <= 0.0).any():
             k = int((np.diff(time) <= 0.0).argmax())
             raise ShapeError(
@@ -113,8 +112,8 @@ class Keyframes:
                     raise UnknownName("joint", joint, robot.joint_names, where)
         try:
             return Keyframes(time, joints, values, name, curve)
-        except ShapeError as error:
-            raise ShapeError(f"{os.fspath(path)}: {error}") from None
+        except (InvalidValue, ShapeError) as error:
+            raise type(error)(f"{os.fspath(path)}: {error}") from None
 
     def at(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
         """Values and their rates of change at the times t (T,): (T, n) each [rad | m; rad/s | m/s]."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import one_of, real_array, real_number
+from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
 
@@ -63,8 +63,7 @@ class Push:
         if point.shape != (3,):
             raise ShapeError(f"Push(point=...): expected shape (3,), got {point.shape}")
         for name, array in (("wrench", wrench), ("point", point)):
-            if not np.isfinite(array).all():
-                raise ShapeError(f"Push({name}=...): expected finite numbers, got {shown(array)}")
+            check_finite(f"Push({name}=...)", array)
             object.__setattr__(self, name, array)
         object.__setattr__(self, "duration", real_number("Push(duration=...)", self.duration, least=0.0))
         object.__setattr__(self, "start", self._start())

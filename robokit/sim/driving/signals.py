@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, real_array
+from robokit.arguments import check_call, check_finite, real_array
 from robokit.errors import ShapeError, UnknownName
 from robokit.sim.driving.keyframes import Keyframes
 
@@ -156,6 +156,5 @@ class Signal:
         raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
 
     def _finite(self, array: np.ndarray) -> np.ndarray:
-        if not np.isfinite(array).all():
-            raise ShapeError(f"{self.name}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+        check_finite(self.name, array)
         return array

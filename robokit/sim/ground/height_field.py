@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import path_argument, real_array, real_number
+from robokit.arguments import check_finite, path_argument, real_array, real_number
 from robokit.errors import ShapeError, shown
 from robokit.meshes.pictures import open_picture
 from robokit.short_reprs import short_repr
@@ -54,8 +54,7 @@ class HeightField:
                 "HeightField(heights): expected shape (nx, ny), at least 2 each and at most "
                 f"{MOST_HEIGHTS:,} in all, got {heights.shape}"
             )
-        if not np.isfinite(heights).all():
-            raise ShapeError("HeightField(heights): expected finite numbers")
+        check_finite("HeightField(heights)", heights)
         cell = real_array("HeightField(cell=...)", self.cell, "() or (2,)")
         cell = np.broadcast_to(cell, (2,)) if cell.shape in ((), (2,)) else np.zeros(2)
         if not (np.isfinite(cell) & (cell > 0.0)).all():

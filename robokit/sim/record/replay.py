@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import BLOCK
 from robokit.sim.record.step_facts import StepFacts, step_facts
@@ -124,7 +124,7 @@ class Replay:
                 more = [*(x.astype(real) for x in given), *tables]
                 try:
                     q, v, got, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
-                except (ShapeError, ArithmeticError):  # not finite, unlike the records: not their steps
+                except (InvalidValue, ArithmeticError):  # not finite, unlike the records: not their steps
                     self.error = np.inf
                     continue
                 force = float(np.linalg.norm(got[ledger.IMPULSE][3:])) if self.sampled else 0.0

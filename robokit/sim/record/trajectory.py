@@ -28,6 +28,7 @@ from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
+from robokit.stages import stage
 from robokit.written_files import output_path, replacing
 
 FORMAT = 2
@@ -157,9 +158,10 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.carried is None or self.inputs is None:
             return None
-        return facts_of_run(
-            self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
-        )
+        with stage("taking the steps once more, for the events"):
+            return facts_of_run(
+                self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
+            )
 
     @cached_attribute
     def events(self) -> list[Event]:
@@ -178,10 +180,11 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
-        _ = self.step_forces  # kept when the facts go
-        if facts.nbytes > KEPT_FACTS:
-            self.__dict__.pop("step_facts", None)
-        return events_of(self.program, facts, self.summary)
+        with stage("finding events"):
+            _ = self.step_forces  # kept when the facts go
+            if facts.nbytes > KEPT_FACTS:
+                self.__dict__.pop("step_facts", None)
+            return events_of(self.program, facts, self.summary)
 
     @cached_attribute
     def sampled_events(self) -> list[Event]:

@@ -12,7 +12,7 @@ from robokit.errors import ShapeError
 from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
-from robokit.sim.run.run_loop import progress_bar
+from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import stepper
 
@@ -105,17 +105,12 @@ class Batch:
 
     def go(self, threads: int | None, progress: bool) -> bool:
         """Take the steps; whether Ctrl-C came."""
-        rows, bar = len(self.failed_at), None
+        rows = len(self.failed_at)
         self.record(0, 0, rows)
-        if progress:
-            bar = progress_bar(self.marks[-1])
-        try:
+        with stepping(self.marks[-1], progress) as bar:
             self.finished, interrupted = self.runner.roll(
                 self.arrays, rows, self.marks, self.record, threads, bar.update if bar is not None else None
             )
-        finally:
-            if bar is not None:
-                bar.close()
         return interrupted
 
     def record(self, k: int, first: int, last: int) -> None:

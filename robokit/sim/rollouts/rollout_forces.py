@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import check_finite, real_array
 from robokit.errors import ShapeError
 
 
@@ -69,8 +69,8 @@ def controls(
         raise ShapeError(f"tau: expected shape {accepted}, got {shape}")
     if steps == 0:
         return None, rows
-    if array.shape[1] == 1 and rows > 1 and not np.isfinite(array).all():
-        raise ShapeError("tau: expected finite numbers in what is meant for all rows")
+    if array.shape[1] == 1 and rows > 1:  # meant for all rows
+        check_finite("tau", array)
     # The engine goes from row to row and from step to step by any stride, but the numbers of one row must
     # lie side by side.
     good = array.strides[2] == array.itemsize and array.flags.aligned

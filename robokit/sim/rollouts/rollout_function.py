@@ -289,8 +289,8 @@ def rollout(
     steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
     threads = None if threads is None else whole_number("threads", threads, 1)
     wanted = wanted_measures(measures)
-    q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
-    v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    q = states("q0", robot.neutral() if q0 is None else q0, robot.nq, robot=robot)
+    v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot=robot)
     fitted = actuators_of(actuators), pushes_of(pushes)
     moving = with_rotors(robot, fitted[0])
     setup = set_up(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.arguments import batch_size, one_of
+from robokit.arguments import batch_size, check_finite, one_of
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
@@ -119,8 +119,7 @@ def step_derivatives(
     single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
     single = single and (tau is None or np.ndim(tau) == 1)
     for name, x in zip(("q", "v", "tau"), given, strict=True):
-        if not np.isfinite(x).all():
-            raise ShapeError(f"{name}: expected finite numbers, found {x[~np.isfinite(x)][0]}")
+        check_finite(name, x)
     check_quaternions("q", robot, given[0])
     check_angles("q", robot, given[0])
     if engine is not None:

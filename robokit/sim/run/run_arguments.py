@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_values, real_array, real_number, whole_number
+from robokit.arguments import check_finite, check_values, real_array, real_number, whole_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, SimulationWarning, shown
+from robokit.errors import InvalidValue, ShapeError, SimulationWarning, shown
+from robokit.model.configurations import of_joint
 from robokit.model.robot import Robot
 from robokit.sim.collide import acting_pairs
 from robokit.sim.ground import Ground
@@ -93,21 +94,23 @@ def buried(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -
                 yield start + row, str(error)
 
 
-def numbers(what: str, value: Any, n: int) -> np.ndarray:
-    """value as n finite numbers."""
+def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
+    """value as n finite numbers; with the robot, errors name the joint."""
     array = real_array(what, value, f"({n},)").copy()
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+    try:
+        check_finite(what, array)
+    except InvalidValue as error:
+        raise (of_joint(robot, error) if robot else error) from None
     return array
 
 
-def states(what: str, value: Any, n: int, least: int = 1) -> np.ndarray:
+def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = None) -> np.ndarray:
     """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
-        return numbers(what, array, n)[None]
+        return numbers(what, array, n, robot)[None]
     if array.ndim != 2 or array.shape[1] != n or len(array) < least:
         some = f" with B >= {least}" if least else ""
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}){some}, got {array.shape}")
@@ -115,13 +118,13 @@ def states(what: str, value: Any, n: int, least: int = 1) -> np.ndarray:
 
 
 def check_angles(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise ShapeError where an angle in q, (nq,) or (B, nq), is beyond the range of the sines."""
+    """Raise InvalidValue where an angle in q, (nq,) or (B, nq), is beyond the range of the sines."""
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
     check_values((what,), (finite,), (), [(0, k, most) for k, most in angle_bounds(robot)])
 
 
 def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise ShapeError where a quaternion in q, (nq,) or (B, nq), is not unit."""
+    """Raise InvalidValue where a quaternion in q, (nq,) or (B, nq), is not unit."""
     for k in quaternion_offsets(robot):
         with np.errstate(all="ignore"):
             norms = np.atleast_1d(np.linalg.norm(q[..., k : k + 4], axis=-1))
@@ -129,9 +132,11 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
         if off.any():
             row = int(off.argmax())
             place = f"{row}, {k}" if q.ndim == 2 else str(k)
-            raise ShapeError(
+            raise InvalidValue(
                 f"{what}[{place}:{k + 4}] is a quaternion (wxyz) of norm {norms[row]:.6g}; a unit quaternion "
-                "is needed: divide it by its norm"
+                "is needed: divide it by its norm",
+                what,
+                (row, k) if q.ndim == 2 else (k,),
             )
 
 

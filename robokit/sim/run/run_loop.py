@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, ShapeError
+from robokit.errors import InvalidValue, MissingDependency
 from robokit.sim.motion import ledger
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
@@ -23,6 +23,7 @@ from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.iterated_steps import IteratedSteps, stepper
+from robokit.stages import stage
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -110,25 +111,20 @@ class Run:
 
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
-        bar = progress_bar(steps) if progress else None
-        try:
-            started = time.perf_counter()
-            self._compile()
-            self.compile_seconds = time.perf_counter() - started
-            warn_of_length(self.kernel.refused, self.program.robot.name)
-            # A warning of NumPy says less than the error that follows a state that is not finite.
-            with np.errstate(all="ignore"):
-                self._take(steps, bar)
-                self._look()
-        finally:
-            if bar is not None:
-                bar.close()
+        started = time.perf_counter()
+        self._compile()
+        self.compile_seconds = time.perf_counter() - started
+        warn_of_length(self.kernel.refused, self.program.robot.name)
+        # A warning of NumPy says less than the error that follows a state that is not finite.
+        with stepping(steps, progress) as bar, np.errstate(all="ignore"):
+            self._take(steps, bar)
+            self._look()
 
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
         if isinstance(self.kernel, IteratedSteps) or self.alone:
-            with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
+            with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
                 self.kernel(*self._arguments())
         if isinstance(self.kernel, IteratedSteps):
             self.kernel.restart()
@@ -191,7 +187,7 @@ class Run:
                 q, v, entries, carried = self.kernel(
                     q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
                 )
-            except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
+            except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
 
@@ -293,14 +289,20 @@ class Run:
         return found
 
 
-def progress_bar(steps: int) -> Any:
-    """A bar for so many steps.
+@contextlib.contextmanager
+def stepping(steps: int, progress: bool) -> Iterator[Any]:
+    """A bar for so many steps if that is wanted, else None: then they are a stage like others.
 
     Raises:
         MissingDependency: tqdm is not installed.
     """
+    if not progress:
+        with stage("simulating"):
+            yield None
+        return
     try:
         from tqdm import tqdm
     except ImportError as error:
         raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
-    return tqdm(total=steps, unit="step", unit_scale=True, leave=False)
+    with stage(""), tqdm(total=steps, unit="step", unit_scale=True, leave=False) as bar:
+        yield bar

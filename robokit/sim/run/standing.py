@@ -171,6 +171,6 @@ def _start(robot: Any, q: Any) -> np.ndarray:
         raise ShapeError(
             f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
         )
-    q = numbers("q", robot.neutral() if q is None else q, robot.nq)
+    q = numbers("q", robot.neutral() if q is None else q, robot.nq, robot)
     check_quaternions("q", robot, q)
     return q

@@ -33,6 +33,7 @@ from robokit.model.robot import Robot
 from robokit.sim.shapes.body_surface import BodySurface, shapes_of
 from robokit.sim.shapes.contact_patches import MOST
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Rim, cylinder_points, facing_points
+from robokit.stages import stage
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
@@ -122,7 +123,8 @@ def contact_points(
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
     given = max_points, shape_error, plane, tuple(solids)
-    return robot.derived.get(("contact points", *given), lambda: _contact_points(robot, *given))
+    with stage(f"reading meshes of {robot.name}"):
+        return robot.derived.get(("contact points", *given), lambda: _contact_points(robot, *given))
 
 
 def _contact_points(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.engine import Kernel
-from robokit.errors import ShapeError
+from robokit.errors import InvalidValue
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.drift_kick_drift import kick
@@ -158,7 +158,7 @@ class IteratedSteps:
         for k in range(steps):
             try:
                 q, v, entries, carried = self(q, v, tau, entries, carried, *rest)
-            except (ShapeError, ArithmeticError):
+            except (InvalidValue, ArithmeticError):
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from typing import Any
+
+from robokit.stages import is_live
 
 LINE_SECONDS = 30.0
 """Time between two lines where standard error is a file [s]."""
@@ -25,7 +26,7 @@ class SweepProgress:
         self.total, self.there, self.rows, self.failures, self.wanted = total, there, there, failures, wanted
         self.started = time.monotonic()
         self._said, self._waits, self._bar = self.started, "", None
-        self._lines = wanted and not _live()
+        self._lines = wanted and not is_live()
         if wanted and not self._lines:
             from tqdm import TqdmWarning
 
@@ -104,10 +105,3 @@ class SweepProgress:
 def _clock(seconds: float) -> str:
     hours, rest = divmod(round(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
-
-
-def _live() -> bool:
-    """Whether a bar can move: in a terminal, and in a notebook."""
-    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    notebook = shell is not None and hasattr(shell, "kernel")
-    return notebook or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,0 +1,109 @@
+"""A keyword argument that does not exist says which one was meant; dir(robokit) is what is public."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+
+import pytest
+
+import robokit as rk
+from robokit import dynamics
+from robokit.keywords import MARK
+from robokit.names_elsewhere import KEYWORDS
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return rk.load_urdf(rk.find_robot("double_pendulum"))
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda r: rk.simulate(r, timestep=0.001), "'dt'"),
+        (lambda r: rk.simulate(r, r.neutral(), gravity_vector=(0, 0, 0)), "'gravity'"),
+        (lambda r: rk.simulate(r, durration=1.0), "'duration'"),
+        (lambda r: rk.rollout(r, num_threads=2), "'threads'"),
+        (lambda r: rk.load_urdf("a.urdf", floating_base=True), "'base'"),
+        (lambda r: rk.loads_urdf("<robot/>", Base="fixed"), "'base'"),
+        (lambda r: rk.inverse_kinematics(r, goal={}), "'targets'"),
+        (lambda r: rk.Ground(mu=0.5), "'friction'"),
+        (lambda r: rk.PD(stiffness=10.0, kd=1.0), "'kp'"),
+        (lambda r: rk.Uniform(lo=0.0, high=1.0), "'low'"),
+        (lambda r: r.configuration(joint={}), "'joints'"),
+        (lambda r: rk.ModelBuilder("a").link("b", masss=1.0), "'mass'"),
+        (lambda r: rk.Trajectory.load(filename="a.npz"), "'path'"),
+    ],
+)
+def test_an_unknown_keyword_says_which_was_meant(pendulum, call, meant):
+    with pytest.raises(
+        TypeError, match=rf"got an unexpected keyword argument '.*'; did you mean {meant}"
+    ) as e:
+        call(pendulum)
+    assert "\n" not in str(e.value)
+
+
+def test_what_nothing_is_like_says_what_there_is(pendulum):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzzz'; it takes robot, q0, v0"):
+        rk.simulate(pendulum, zzzz=1)
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'robot'$"):
+        rk.simulate()
+
+
+def test_an_error_of_a_users_function_is_left_alone(pendulum):
+    def controller(t, q, v):
+        return len(timestep=2)
+
+    with pytest.raises(TypeError, match=r"^len\(\) takes no keyword arguments$"):
+        rk.simulate(pendulum, duration=0.01, controller=controller)
+
+
+def public_functions():
+    """Public functions, but for those of single states, which take a microsecond."""
+    names = set(rk.__all__) - set(dynamics.__all__)
+    return sorted(name for name in names if inspect.isfunction(getattr(rk, name)))
+
+
+def test_every_public_function_and_constructor_answers():
+    assert len(public_functions()) > 15
+    assert all(MARK in vars(getattr(rk, name)) for name in public_functions())
+    for name in sorted(set(rk.__all__) - set(dynamics.__all__)):
+        thing = getattr(rk, name)
+        if isinstance(thing, type) and not issubclass(thing, Exception):
+            own = thing.__init__ is not object.__init__
+            assert hasattr(thing.__init__, MARK) or not own, name
+
+
+def test_every_keyword_that_is_said_exists():
+    known = {
+        parameter
+        for name in rk.__all__
+        if callable(thing := getattr(rk, name))
+        and not (inspect.isclass(thing) and issubclass(thing, Exception))
+        for parameter in inspect.signature(thing).parameters
+    }
+    known |= set(inspect.signature(rk.Robot.random_configuration).parameters)
+    assert {ours for several in KEYWORDS.values() for ours in several} <= known
+
+
+@pytest.mark.parametrize("name", public_functions())
+def test_a_public_function_is_pickled_by_its_name(name):
+    function = getattr(rk, name)
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_a_warning_names_the_line_of_the_caller(pendulum):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rk.simulate(pendulum, [9.0, 0.0], duration=0.01, dt=0.005, ground=True)
+    assert caught and all(each.filename == __file__ for each in caught)
+
+
+def test_dir_is_what_is_public():
+    assert dir(rk) == sorted(rk.__all__)
+    assert len(set(rk.__all__)) == len(rk.__all__)
+    import robokit.sim
+
+    assert robokit.sim.simulate is rk.simulate
