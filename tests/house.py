@@ -46,7 +46,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("target",),
         ("run", "reproducible"),
         ("maker",),
-        ("kernel",),
+        ("kernel", "loops"),
         ("bound",),
         ("__init__",),
     ],

@@ -1,4 +1,4 @@
-"""Writes regions as LLVM IR: loops with branches and phis, for one state or for as many as a vector has lanes.
+"""Writes regions as LLVM IR: loops with branches and phis, for one state or as many as a vector has lanes.
 
 In lanes a value that differs between them is a vector, all others are plain numbers. Where lanes do not agree
 whether something runs, it runs if one of them needs it, under a mask: stores keep what the others have, and

@@ -7,6 +7,7 @@ on disk under its own text: what was recorded is what runs.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.emit import RegionWriter, declarations
 from robokit.engine.loops.record import INTEGER, REAL, SIZE, Array, Integer, LoopGraph, recording
-from robokit.engine.loops.rows import batch_driver, single_driver
+from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -130,13 +131,7 @@ class LoopKernel:
         key = lanes, real.dtype
         with MAKING:
             if key not in self._codes:
-                text = self.text(lanes, real)
-                name = disk_cache.digest(llvm.identity(), text)
-                found = disk_cache.load(name)
-                content = llvm.assemble(text) if found is None else found[1]
-                if found is None:
-                    disk_cache.store(name, {"kernel": self.name, "part": f"{lanes} {real.dtype}"}, content)
-                self._codes[key] = llvm.Loaded(content)
+                self._codes[key] = _loaded(self.name, self.text(lanes, real), key)
             return self._codes[key]
 
     # -- calls --------------------------------------------------------------------------------------
@@ -248,7 +243,7 @@ class LoopKernel:
         real = REALS[dtype]
         lanes = llvm.vector_width() * FLOAT64.bytes // real.bytes
         loaded = self.code(lanes, real)
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)(
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
             loaded.address(f"{self.name}_batch")
         )
         pointers = np.array([address(a) for a in arrays], np.uint64)
@@ -259,13 +254,35 @@ class LoopKernel:
         lanes_of = [aligned(max(n, 1) * lanes, kind) for n, kind in zip(lengths, kinds, strict=True)]
         places = np.array([address(x) for x in lanes_of], np.uint64)
         sized = np.array(lengths, np.int64)
-        given = (address(pointers), address(numbers), address(sized), address(places), 0, rows)
+        moves = _moves(lanes, dtype)
+        tables = [address(x) for x in (pointers, numbers, sized, places, moves[1])]
+        given = (*tables, 0, rows)
 
-        def call(_alive: Any = (loaded, pointers, numbers, arrays, lanes_of, places, sized)) -> None:
+        def call(_alive: Any = (loaded, pointers, numbers, arrays, lanes_of, places, sized, moves)) -> None:
             if rows:
                 function(*given)
 
         return call
+
+
+def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:
+    """Code of a module, kept on disk under its text."""
+    place = disk_cache.digest(llvm.identity(), text)
+    found = disk_cache.load(place)
+    if found is None:
+        content = llvm.assemble(text)
+        disk_cache.store(place, {"kernel": name, "part": f"{key[0]} {key[1]}"}, content)
+    return llvm.Loaded(content if found is None else found[1])
+
+
+@functools.cache
+def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
+    """The functions that move rows to lanes and back, and their addresses."""
+    with MAKING:
+        loaded = _loaded(
+            "rows", module([moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
+        )
+        return loaded, np.array([loaded.address(f"move{k}") for k in range(len(MOVES))], np.uint64)
 
 
 class _Plain:

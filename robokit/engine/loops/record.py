@@ -4,7 +4,7 @@ A *region* is the body of a loop, a branch of a condition, or the whole function
 once, as those of a straight line are (trace/graph.py); a control operation holds the regions that it runs:
 
     (FOR, region, count, start values...)      region's parameters: the index, then what is carried
-    (WHILE, region, start values...)           parameters: what is carried; the region's test says whether it goes on
+    (WHILE, region, start values...)           parameters: what is carried; the region has a test
     (COND, condition, then, otherwise)         regions without parameters
     (VALUE, control, position)                 a value that one of these leaves
 
@@ -392,8 +392,8 @@ def _carried(graph: LoopGraph, region: Region, returned: Any, pattern: Any) -> N
     kinds = [graph.kinds[k] for k in region.parameters[-len(flat(pattern)) :]] if flat(pattern) else []
     if [graph.kinds[k] for k in values] != kinds:
         raise TypeError(
-            f"the body of a loop returns {[graph.kinds[k] for k in values]}, what it carries began as {kinds}: "
-            "they must be the same in number and kind (0.0 for a real number, 0 for a whole one)"
+            f"the body of a loop returns {[graph.kinds[k] for k in values]}, what it carries began as "
+            f"{kinds}: they must be the same in number and kind (0.0 for a real number, 0 for a whole one)"
         )
     region.results = values
 

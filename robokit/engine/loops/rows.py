@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.engine.emit.ir import Lines, Real, vector
-from robokit.engine.loops.record import INTEGER
+from robokit.engine.loops.record import INTEGER, REAL
 
 
 def _arguments(out: Lines, arrays: int, sizes: int) -> tuple[list[str], list[str]]:
@@ -33,7 +33,7 @@ def batch_driver(
     lanes: int,
     real: Real,
 ) -> str:
-    """``void NAME_batch(ptr arrays, ptr sizes, ptr lengths, ptr places, i64 start, i64 stop)``.
+    """``void NAME_batch(ptr arrays, ptr sizes, ptr lengths, ptr places, ptr moves, i64 start, i64 stop)``.
 
     Args:
         name: of the kernel.
@@ -48,11 +48,12 @@ def batch_driver(
     lengths = [out(f"load i64, ptr {out.pointer('%lengths', k, 'i64')}") for k in range(len(moves))]
     places = [out(f"load ptr, ptr {out.pointer('%places', k, 'ptr')}") for k in range(len(moves))]
 
+    functions = [out(f"load ptr, ptr {out.pointer('%moves', k, 'ptr')}") for k in range(len(MOVES))]
+
     def move(what: str, k: int) -> None:
-        kind = "i32" if moves[k][0] == INTEGER else real.kind
-        out.do(
-            f"call void @{what}_{kind}(ptr {pointers[k]}, ptr {places[k]}, i64 {lengths[k]}, i64 %row, i64 %stop)"
-        )
+        function = functions[MOVES.index((what, moves[k][0]))]
+        where = f"ptr {pointers[k]}, ptr {places[k]}, i64 {lengths[k]}"
+        out.do(f"call void {function}({where}, i64 %row, i64 %stop)")
 
     out.do("br label %tile")
     out.do("tile:")
@@ -69,14 +70,21 @@ def batch_driver(
     out.do("%more = icmp slt i64 %next, %stop")
     out.do("br i1 %more, label %tile, label %end")
     out.do("end:")
-    parameters = "ptr %args, ptr %sizes, ptr %lengths, ptr %places, i64 %start, i64 %stop"
-    kinds = {"i32" if kind == INTEGER else real.kind for kind, _, _ in moves}
-    texts = [_moves(lanes, kind, 4 if kind == "i32" else real.bytes) for kind in sorted(kinds)]
-    texts.append(f"define void @{name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n")
-    return "".join(texts)
+    parameters = "ptr %args, ptr %sizes, ptr %lengths, ptr %places, ptr %moves, i64 %start, i64 %stop"
+    return f"define void @{name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
 
 
-_MOVE = """define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %row, i64 %stop) #2 {{
+MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))
+"""Functions that move rows to lanes and back. They are the same for all kernels, and compiled once."""
+
+
+def moves_module(lanes: int, real: Real) -> str:
+    """The functions ``move0``... of :data:`MOVES`."""
+    return "".join(_moves(lanes, real.kind, real.bytes, 0) + _moves(lanes, "i32", 4, 2))
+
+
+_MOVE = """define void @{name}(
+    ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %row, i64 %stop) #2 {{
 entry:
   %last = sub i64 %stop, 1
 {start}
@@ -104,8 +112,8 @@ out:
 """
 
 
-def _moves(lanes: int, kind: str, size: int) -> str:
-    """@pack and @unpack: an array of some rows to lanes and back; lanes beyond the last row have the last row.
+def _moves(lanes: int, kind: str, size: int, first: int) -> list[str]:
+    """Two functions: an array of some rows to lanes and back; lanes beyond the last row have it.
 
     They are written back first: the last row's own lane is the one that counts.
     """
@@ -117,8 +125,7 @@ def _moves(lanes: int, kind: str, size: int) -> str:
         for k in range(lanes)
     )
     texts = []
-    for name in ("pack", "unpack"):
-        reads = name == "pack"
+    for number, reads in ((first, True), (first + 1, False)):
         block = Lines(element)
         in_rows = [block.pointer(f"%p{k}", "%j") for k in range(lanes)]
         in_lanes = [block.pointer("%lanes", block(f"add i64 %j, {k}"), t) for k in range(lanes)]
@@ -136,6 +143,6 @@ def _moves(lanes: int, kind: str, size: int) -> str:
             value = one(f"load {kind}, ptr {source_place}, align {size}")
             one.do(f"store {kind} {value}, ptr {target_place}, align {size}")
         texts.append(
-            _MOVE.format(name=f"{name}_{kind}", start=start, w=lanes, block=block.text(), t=t, one=one.text())
+            _MOVE.format(name=f"move{number}", start=start, w=lanes, block=block.text(), t=t, one=one.text())
         )
-    return "".join(texts)
+    return texts

@@ -1,8 +1,8 @@
 """Which values are the same in all lanes: they stay plain numbers, and a loop whose count is one has no mask.
 
 A value is the same where all that it is computed from is. What is carried out of a loop whose lanes stop at
-different turns is not, nor what a condition chooses that differs between lanes. An index of a for-loop always is: all lanes are
-in the same turn, some of them done.
+different turns is not, nor what a condition chooses that differs between lanes. The index of a for-loop
+always is: all lanes are in the same turn, some of them done.
 """
 
 from __future__ import annotations
