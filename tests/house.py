@@ -48,7 +48,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("target",),
         ("run", "reproducible"),
         ("maker",),
-        ("kernel",),
+        ("kernel", "loops"),
         ("bound",),
         ("__init__",),
     ],

@@ -1,9 +1,8 @@
-"""The house: every module on its floor, imports downward only, no circles, no name twice."""
+"""The house: every module on its floor, imports downward only, no circles."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from pathlib import Path
 
 import house
@@ -69,14 +68,6 @@ def test_hidden_imports_are_seen(tmp_path):
     (tmp_path / "high.py").write_text("")
     found = [(each.target, each.line) for each in house.imports(tmp_path)]
     assert found == [("high", 3), ("high", 5), ("high", 6)]
-
-
-def test_no_file_name_occurs_twice():
-    named = defaultdict(list)
-    for path in ROOT.rglob("*.py"):
-        if path.name != "__init__.py":
-            named[path.stem].append(path.relative_to(ROOT).as_posix())
-    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
 
 
 def test_folders_say_what_is_in_them():

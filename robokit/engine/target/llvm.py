@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit.engine.target import cpu, elf
-from robokit.engine.target.split import HURRY, divided
+from robokit.engine.target.split import HURRY, LOOPS, divided
 from robokit.engine.target.workers import elsewhere
 
 OLDEST = (0, 45)
@@ -159,6 +159,8 @@ def _object(text: str) -> bytes:
     context = llvm.create_context()  # of its own: the global one would keep every module's constants
     module = llvm.parse_assembly(text, context=context)
     machine = _target_machine(0 if text.startswith(HURRY) else OPTIMISATION)
+    if text.startswith(LOOPS):
+        _optimise(llvm, module, machine)
     library = llvm.ffi.lib
     generate = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if generate is None:  # another llvmlite
@@ -172,6 +174,15 @@ def _object(text: str) -> bytes:
         return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
     finally:
         library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _optimise(llvm: Any, module: Any, machine: Any) -> None:
+    """LLVM's passes over a module: loops leave out what does not change, and go through vectors."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization, options.loop_interleaving, options.loop_unrolling = True, True, True
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:

@@ -22,6 +22,9 @@ MOST = 500_000
 HURRY = "; level 0\n"
 """First line of a module that is to be compiled in a hurry."""
 
+LOOPS = "; loops\n"
+"""First line of a module with loops, which LLVM's passes over loops gain much for."""
+
 _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\) (#\d)?")
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")

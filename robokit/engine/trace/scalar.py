@@ -50,6 +50,9 @@ NO_BRANCH = (
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
+DEFERS: set[type] = {ndarray}
+"""Types that know themselves what to do with a scalar."""
+
 
 class Scalar:
     """A number that is known only when the kernel runs: a graph and a signed reference into it."""
@@ -71,7 +74,7 @@ class Scalar:
         graph = self.graph
         if other.__class__ is Scalar:
             return _sum(graph, self.ref, other.ref)
-        if other.__class__ is ndarray:
+        if other.__class__ in DEFERS:
             return NotImplemented
         other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(other))
@@ -82,7 +85,7 @@ class Scalar:
         graph = self.graph
         if other.__class__ is Scalar:
             return _sum(graph, self.ref, -other.ref)
-        if other.__class__ is ndarray:
+        if other.__class__ in DEFERS:
             return NotImplemented
         other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(-other))
@@ -94,7 +97,7 @@ class Scalar:
         graph, a = self.graph, self.ref
         if other.__class__ is Scalar:
             b = other.ref
-        elif other.__class__ is ndarray:  # the array does it, entry by entry
+        elif other.__class__ in DEFERS:  # the array does it, entry by entry
             return NotImplemented
         else:
             other = float(other)
@@ -119,7 +122,7 @@ class Scalar:
     def __truediv__(self, other: Any) -> Any:
         if other.__class__ is Scalar:
             return _quotient(self.graph, self.ref, other.ref)
-        if other.__class__ is ndarray:
+        if other.__class__ in DEFERS:
             return NotImplemented
         # One rounding more than a division by a constant, at a fifth of its cost.
         return self * (1.0 / float(other))
@@ -138,19 +141,19 @@ class Scalar:
         return _function(ABS, self)
 
     def __pow__(self, power: Any) -> Any:
-        return NotImplemented if power.__class__ is ndarray else elementary.power(self, power)
+        return NotImplemented if power.__class__ in DEFERS else elementary.power(self, power)
 
     def __rpow__(self, base: Any) -> Any:
         return elementary.exp(self * math.log(base))
 
     def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ is ndarray else _rounded_down(self / other)
+        return NotImplemented if other.__class__ in DEFERS else _rounded_down(self / other)
 
     def __rfloordiv__(self, other: Any) -> Any:
         return _rounded_down(other / self)
 
     def __mod__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ is ndarray else self - other * (self // other)
+        return NotImplemented if other.__class__ in DEFERS else self - other * (self // other)
 
     def __rmod__(self, other: Any) -> Any:
         return other - self * (other // self)
@@ -159,22 +162,22 @@ class Scalar:
         return floor(self)
 
     def __lt__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ is ndarray else _compare(LT, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(LT, self, other)
 
     def __le__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ is ndarray else _compare(LE, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(LE, self, other)
 
     def __gt__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ is ndarray else _compare(LT, other, self)
+        return NotImplemented if other.__class__ in DEFERS else _compare(LT, other, self)
 
     def __ge__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ is ndarray else _compare(LE, other, self)
+        return NotImplemented if other.__class__ in DEFERS else _compare(LE, other, self)
 
     def __eq__(self, other: object) -> Truth:  # type: ignore[override]
-        return NotImplemented if other.__class__ is ndarray else _compare(EQ, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(EQ, self, other)
 
     def __ne__(self, other: object) -> Truth:  # type: ignore[override]
-        return NotImplemented if other.__class__ is ndarray else ~_compare(EQ, self, other)
+        return NotImplemented if other.__class__ in DEFERS else ~_compare(EQ, self, other)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_BRANCH)

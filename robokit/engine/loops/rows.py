@@ -1,0 +1,148 @@
+"""Writes the functions that callers see: of one state, and of batches, whose rows go into lanes and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robokit.engine.emit.ir import Lines, Real, vector
+from robokit.engine.loops.record import INTEGER, REAL
+
+
+def _arguments(out: Lines, arrays: int, sizes: int) -> tuple[list[str], list[str]]:
+    """Pointers of the arrays, and the sizes."""
+    pointers = [out(f"load ptr, ptr {out.pointer('%args', k, 'ptr')}") for k in range(arrays)]
+    return pointers, [out(f"load i32, ptr {out.pointer('%sizes', k, 'i32')}") for k in range(sizes)]
+
+
+def _call(pointers: Sequence[str], sizes: Sequence[str]) -> str:
+    return f"call void @body({', '.join([*(f'ptr {p}' for p in pointers), *(f'i32 {n}' for n in sizes)])})"
+
+
+def single_driver(name: str, arrays: int, sizes: int) -> str:
+    """``void NAME_single(ptr arrays, ptr sizes)``: in the arrays themselves."""
+    out = Lines()
+    out.do(_call(*_arguments(out, arrays, sizes)))
+    return f"define void @{name}_single(ptr %args, ptr %sizes) #2 {{\n{out.text()}\n  ret void\n}}\n"
+
+
+def batch_driver(
+    name: str,
+    moves: Sequence[tuple[str, bool, bool]],
+    of_state: Sequence[bool],
+    sizes: int,
+    lanes: int,
+    real: Real,
+) -> str:
+    """``void NAME_batch(ptr arrays, ptr sizes, ptr lengths, ptr places, ptr moves, i64 start, i64 stop)``.
+
+    Args:
+        name: of the kernel.
+        moves: of each array, the kind of its elements, whether it is read, and whether it is written.
+        of_state: whether every state has an array of its own.
+        sizes: how many.
+        lanes: states at once.
+        real: of the numbers.
+    """
+    out = Lines(real)
+    pointers, numbers = _arguments(out, len(moves), sizes)
+    lengths = [out(f"load i64, ptr {out.pointer('%lengths', k, 'i64')}") for k in range(len(moves))]
+    places = [out(f"load ptr, ptr {out.pointer('%places', k, 'ptr')}") for k in range(len(moves))]
+
+    functions = [out(f"load ptr, ptr {out.pointer('%moves', k, 'ptr')}") for k in range(len(MOVES))]
+
+    def move(what: str, k: int) -> None:
+        function = functions[MOVES.index((what, moves[k][0]))]
+        where = f"ptr {pointers[k]}, ptr {places[k]}, i64 {lengths[k]}"
+        out.do(f"call void {function}({where}, i64 %row, i64 %stop)")
+
+    out.do("br label %tile")
+    out.do("tile:")
+    out.do("%row = phi i64 [%start, %entry], [%next, %tile]")
+    for k, (_, read, _) in enumerate(moves):
+        if read:
+            move("pack", k)
+    own = [places[k] if of_state[k] else pointers[k] for k in range(len(moves))]
+    out.do(_call(own, numbers))
+    for k, (_, _, written) in enumerate(moves):
+        if written:
+            move("unpack", k)
+    out.do(f"%next = add i64 %row, {lanes}")
+    out.do("%more = icmp slt i64 %next, %stop")
+    out.do("br i1 %more, label %tile, label %end")
+    out.do("end:")
+    parameters = "ptr %args, ptr %sizes, ptr %lengths, ptr %places, ptr %moves, i64 %start, i64 %stop"
+    return f"define void @{name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+
+
+MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))
+"""Functions that move rows to lanes and back. They are the same for all kernels, and compiled once."""
+
+
+def moves_module(lanes: int, real: Real) -> str:
+    """The functions ``move0``... of :data:`MOVES`."""
+    return "".join(_moves(lanes, real.kind, real.bytes, 0) + _moves(lanes, "i32", 4, 2))
+
+
+_MOVE = """define void @{name}(
+    ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %row, i64 %stop) #2 {{
+entry:
+  %last = sub i64 %stop, 1
+{start}
+  br label %head
+head:
+  %j = phi i64 [0, %entry], [%j1, %block]
+  %j1 = add i64 %j, {w}
+  %fits = icmp sle i64 %j1, %n
+  br i1 %fits, label %block, label %rest
+block:
+{block}
+  br label %head
+rest:
+  %s = phi i64 [%j, %head], [%s1, %one]
+  %more = icmp slt i64 %s, %n
+  br i1 %more, label %one, label %out
+one:
+  %there = getelementptr {t}, ptr %lanes, i64 %s
+{one}
+  %s1 = add i64 %s, 1
+  br label %rest
+out:
+  ret void
+}}
+"""
+
+
+def _moves(lanes: int, kind: str, size: int, first: int) -> list[str]:
+    """Two functions: an array of some rows to lanes and back; lanes beyond the last row have it.
+
+    They are written back first: the last row's own lane is the one that counts.
+    """
+    element, t = Real("", kind, size, "", 0.0), vector(lanes, kind)
+    start = "\n".join(
+        f"  %r{k} = add i64 %row, {k}\n  %b{k} = icmp slt i64 %r{k}, %stop\n"
+        f"  %m{k} = select i1 %b{k}, i64 %r{k}, i64 %last\n  %o{k} = mul i64 %m{k}, %n\n"
+        f"  %p{k} = getelementptr {kind}, ptr %rows, i64 %o{k}"
+        for k in range(lanes)
+    )
+    texts = []
+    for number, reads in ((first, True), (first + 1, False)):
+        block = Lines(element)
+        in_rows = [block.pointer(f"%p{k}", "%j") for k in range(lanes)]
+        in_lanes = [block.pointer("%lanes", block(f"add i64 %j, {k}"), t) for k in range(lanes)]
+        source, target = (in_rows, in_lanes) if reads else (in_lanes, in_rows)
+        aligned = (size, size * lanes) if reads else (size * lanes, size)
+        loaded = [block(f"load {t}, ptr {place}, align {aligned[0]}") for place in source]
+        turned = block.transposed(loaded)
+        for k in reversed(range(lanes)):
+            block.do(f"store {t} {turned[k]}, ptr {target[k]}, align {aligned[1]}")
+        one = Lines(element)
+        one.count = block.count
+        for k in reversed(range(lanes)):
+            places = one.pointer(f"%p{k}", "%s"), one.pointer("%there", k)
+            source_place, target_place = places if reads else places[::-1]
+            value = one(f"load {kind}, ptr {source_place}, align {size}")
+            one.do(f"store {kind} {value}, ptr {target_place}, align {size}")
+        texts.append(
+            _MOVE.format(name=f"move{number}", start=start, w=lanes, block=block.text(), t=t, one=one.text())
+        )
+    return texts
