@@ -34,9 +34,10 @@ VALUES are those of all rows:
   grid:0:20:11       eleven numbers, one after the other; also grid:1,2,5
   sobol:0:20         as 0:20, spread evenly
 
---report and replay run nothing of a sweep's folder, whoever made it. --resume runs
-the code of measures of the maker's own (rk.Measure): resume only folders that you
-trust."""
+--report and replay run nothing of a sweep's folder, whoever made it. --resume
+runs the code of measures of the maker's own (rk.Measure): resume only folders
+that you trust.
+"""
     sub.add_argument(
         "robots", metavar="ROBOT", nargs="*", help="robots, as of the other commands; several take turns"
     )
