@@ -361,9 +361,15 @@ def test_progress_tells_of_every_step(monkeypatch):
     told = []
 
     class Bar:
-        update, close = told.append, lambda self: told.append("closed")
+        update = told.append
 
-    monkeypatch.setattr(rows_module, "progress_bar", lambda steps: Bar())
+    @contextlib.contextmanager
+    def bar(steps, progress):
+        assert (steps, progress) == (12, True)
+        yield Bar()
+        told.append("closed")
+
+    monkeypatch.setattr(rows_module, "stepping", bar)
     rk.rollout(m.double_pendulum(), steps=12, progress=True)
     assert told == [5, 5, 2, "closed"]
 
