@@ -1,5 +1,6 @@
 """rollout: every row as simulate would move it, whatever the other rows do."""
 
+import contextlib
 import gc
 import math
 import signal
