@@ -170,7 +170,10 @@ def laid_out(lines: Iterable[str]) -> str:
     return "\n".join(out)
 
 
-CODE = re.compile(r"<[a-z_]+[^<>]*>|\w+=(?:\"[^\"]*\"|\.\.\.|\[[^]]*\])|xacro in\.xacro > \S+|\w+\.\w+_\w+")
+CODE = re.compile(
+    r"(?:<[a-z_]+[^<>]*>)+(?:\w+</[a-z_]+>)?|(?:\w+:)?\w+=(?:\"[^\"]*\"|'[^']*'|\.\.\.|\[[^]]*\])"
+    r"|xacro in\.xacro > \S+|\w+\.\w+_\w+|--[a-z-]+(?: close| apply)?|NAME:=VALUE"
+)
 
 
 def plain(text: str) -> str:

@@ -120,7 +120,8 @@ class Function(Exports):
 
         Raises:
             FunctionError: the text raised an error; the message has the line.
-            ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
+            ShapeError: a wrong shape or dtype.
+            InvalidValue: NaN, infinity, a quaternion that is not of unit length, or an angle too large.
             TypeError: too many or too few inputs.
         """
         if robot.__class__ is Tree:

@@ -52,7 +52,8 @@ class HostFunction:
         """The outputs, one array each.
 
         Raises:
-            ShapeError: a wrong shape, NaN or infinity.
+            ShapeError: a wrong shape.
+            InvalidValue: NaN or infinity.
         """
         arrays, leads = [], []
         for (name, shape), x in zip(self.inputs, given, strict=True):

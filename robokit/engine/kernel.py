@@ -151,7 +151,8 @@ class Kernel:
             where the shape is ().
 
         Raises:
-            ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
+            ShapeError: a wrong shape or dtype.
+            InvalidValue: NaN, infinity, a quaternion that is not of unit length, or an angle too large.
         """
         if len(arguments) != self._arity:  # fast would take one too many for an output
             self.signature.arrays(arguments)

@@ -76,8 +76,9 @@ def identify(
         the estimate; print it, plot it, or simulate its ``.robot``.
 
     Raises:
-        ShapeError: a wrong shape, NaN or infinity, too few states, forces that are all zero, or a prior
-            without masses; names the argument.
+        ShapeError: a wrong shape, too few states, forces that are all zero, or a prior without masses; names
+            the argument.
+        InvalidValue: NaN or infinity.
         UnknownName: a kind of friction or a link that does not exist.
         WrongType: not a robot, or an argument of a wrong type.
 

@@ -85,7 +85,8 @@ def measured(
     """Checked measurements.
 
     Raises:
-        ShapeError: a wrong shape, different numbers of states, NaN or infinity; names the argument.
+        ShapeError: a wrong shape, or different numbers of states; names the argument.
+        InvalidValue: NaN or infinity.
     """
     given = {"q": (q, robot.nq), "v": (v, robot.nv), "a": (a, robot.nv)}
     if tau is not None:

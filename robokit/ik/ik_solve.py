@@ -76,6 +76,7 @@ def inverse_kinematics(
     Raises:
         UnknownName: no such link.
         ShapeError: an argument of a wrong shape or content, or no target.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
         WrongType: an argument of a wrong type.
         SingularInertia: a target of the centre of mass where nothing that moves has mass.
 

@@ -11,7 +11,7 @@ import numpy as np
 from robokit.arguments import batch_size, check_finite, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
-from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
@@ -75,6 +75,7 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
         UnknownName: no such link, or a point or weight for one without a target.
         WrongType: no mapping.
         ShapeError: a target, point or weight of a wrong shape or content, or no target at all.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
     """
     targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
     points, heavy = (
@@ -212,6 +213,8 @@ def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
     good = np.abs(norm**2 - 1.0) <= UNIT_QUATERNION_TOLERANCE
     if not good.all():
         got = f"{np.atleast_1d(norm)[~np.atleast_1d(good)][0]:.6g}"
-        raise ShapeError(f"{name}: expected a unit quaternion (quat_wxyz), got norm {got}; divide it by that")
+        raise InvalidValue(
+            f"{name}: expected a unit quaternion (quat_wxyz), got norm {got}; divide it by that", name
+        )
     rows = quat_wxyz_to_rotation([quat[..., k] for k in range(4)]).rows
     return np.stack([x for row in rows for x in row], axis=-1)

@@ -208,8 +208,9 @@ class Configurations:
         Raises:
             UnknownName: no such joint; says the nearest names.
             WrongType: joints is no mapping, or is given twice.
-            ShapeError: a wrong number of values, a non-unit quaternion, a joint that is fixed or follows
-                another, or a base pose for a fixed base.
+            ShapeError: a wrong number of values, a joint that is fixed or follows another, or a base pose for
+                a fixed base.
+            InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
@@ -253,9 +254,12 @@ class Configurations:
                 at = joint.q_slice.start + offset
                 norm2 = float(q[at : at + 4] @ q[at : at + 4])
                 if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
-                    raise ShapeError(
+                    by_name = joint.name in (joints or {})
+                    raise InvalidValue(
                         f"quaternion (wxyz) of joint {joint.name!r} has norm "
-                        f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm"
+                        f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm",
+                        f"joints[{joint.name!r}]" if by_name else "base_quat_wxyz",
+                        (offset if by_name else 0,),
                     )
         return q
 
@@ -270,7 +274,8 @@ class Configurations:
             (nq,) or (B, nq); float32 where all arrays of floats that are given are.
 
         Raises:
-            ShapeError: another shape, an entry that is not finite, or a quaternion that is not unit.
+            ShapeError: another shape.
+            InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
@@ -291,7 +296,7 @@ class Configurations:
         """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv).
 
         Raises:
-            ShapeError: as of :meth:`integrate`.
+            ShapeError, InvalidValue: as of :meth:`integrate`.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")

@@ -40,7 +40,8 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
     Raises:
         UnknownName: no such joint.
         ModelError: the joint is fixed already.
-        ShapeError: a wrong number of values, or a quaternion that is not of unit length.
+        ShapeError: a wrong number of values.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
 
     Example:
         >>> from robokit.model import lock_joints

@@ -103,6 +103,7 @@ def simulate(
     Raises:
         ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
             whose loops cannot be closed.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
         WrongType: robot is no Robot, controller is not callable, or estimate is neither True nor False.
         UnknownName: no such integrator, or a joint or link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.

@@ -53,3 +53,10 @@ def test_a_quaternion_that_is_not_unit_names_the_base(robot):
     for call in (lambda: rk.crba(robot, q), lambda: robot.integrate(q, np.zeros(robot.nv))):
         with pytest.raises(rk.InvalidValue, match=r"unit quaternion .*\(joint 'floating_base'\)"):
             call()
+    for call, argument in (
+        (lambda: robot.configuration({"floating_base": q[:7]}), "joints['floating_base']"),
+        (lambda: robot.configuration(base_quat_wxyz=q[:4]), "base_quat_wxyz"),
+    ):
+        with pytest.raises(rk.InvalidValue, match="'floating_base' has norm 2; a unit quaternion") as e:
+            call()
+        assert (e.value.argument, e.value.place) == (argument, (0,))

@@ -336,7 +336,7 @@ def test_iterations_end_it_and_the_message_says_so(seven_arm):
         ({"targets": {"tip": (0, 0, 1e300)}}, rk.ShapeError, "at most 1e"),
         ({"targets": {"tip": (2 * np.eye(3), (0, 0, 0))}}, rk.ShapeError, "rotation matrix"),
         ({"targets": {"tip": (-np.eye(3), (0, 0, 0))}}, rk.ShapeError, "rotation matrix"),
-        ({"targets": {"tip": ((1, 1, 0, 0), (0, 0, 0))}}, rk.ShapeError, "unit quaternion .* norm 1.41421"),
+        ({"targets": {"tip": ((1, 1, 0, 0), (0, 0, 0))}}, rk.InvalidValue, "unit quaternion .* norm 1.41421"),
         ({"targets": {"tip": np.ones((4, 4))}}, rk.ShapeError, "last row"),
         ({"targets": {"tip": np.zeros((2, 3)), "l1": np.zeros((3, 3))}}, rk.ShapeError, "batch of"),
         ({"q0": (0, 0, 0)}, rk.ShapeError, r"^q0: expected shape \(2,\)"),
