@@ -104,7 +104,7 @@ def compare_sides(
     for name in bodies.extra():
         text = f"only B has it: {b.bodies[name].mass:.4g} kg"
         found.append(Finding("link-added", "link", name, 0, text))
-    found += joint_findings(pairing, alignment.maps, tolerance)
+    found += joint_findings(pairing, alignment, tolerance, aligner.size)
     found += mimic_findings(pairing, tolerance)
     found += tree_findings(pairing)
     found += Loops(pairing, alignment.maps, tolerance, aligner.size).findings()

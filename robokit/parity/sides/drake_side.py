@@ -98,7 +98,8 @@ def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str)
 
 def _said(refusal: Exception, file: Path) -> str:
     """What Drake says, without the place in the file that it was given, which is a copy."""
-    return re.sub(rf"/?{re.escape(str(file))}(:\d+)?:? *", "", one_line(refusal))
+    places = "|".join(re.escape(path) for path in (os.path.abspath(file), str(file)))
+    return re.sub(rf"({places})(:\d+)?(: *(error:)?)? *", "", one_line(refusal))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -14,12 +15,16 @@ from robokit.parity import foreign
 from robokit.parity.peer_faults import peer_faults
 from robokit.parity.sides.side import Side, check_numbers
 from robokit.parity.sides.urdf_side import urdf_side
+from robokit.urdf.read.xacro import expand_xacro, is_xacro
 
 PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
 """Programs that may read a URDF."""
 
 USD = (".usd", ".usda", ".usdc", ".usdz")
 HEAD = 1 << 16
+
+XACRO_OF = {"mujoco": ".xml", "sdf": ".sdf", "model": ".sdf", "world": ".sdf"}
+"""Outermost element of a xacro file -> ending of what it expands to, other than a URDF's."""
 
 
 def open_side(
@@ -57,18 +62,35 @@ def open_side(
         program = through
     if program == "robokit":
         return urdf_side(file, package_dirs, xacro_args)
-    return _foreign_side(file, program, package_dirs)
+    if not is_xacro(file):
+        return _foreign_side(file, file, program, package_dirs)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / (file.stem + XACRO_OF.get(tag, ".urdf"))
+        plain.write_text(expand_xacro(file, xacro_args, package_dirs), encoding="utf-8")
+        side = _foreign_side(file, plain, program, package_dirs)
+        side.file += " (expanded)"
+        return side
 
 
-def _foreign_side(file: Path, program: str, package_dirs: Sequence[str | os.PathLike[str]]) -> Side:
-    """What another program reads, in a child with bounded time and memory."""
+def _foreign_side(
+    file: Path, plain: Path, program: str, package_dirs: Sequence[str | os.PathLike[str]]
+) -> Side:
+    """What another program reads, in a child with bounded time and memory.
+
+    Args:
+        file: what the user named.
+        plain: what is read: the file, or what it is when expanded.
+        program: a key of ``foreign.PROGRAMS``.
+        package_dirs: as for :func:`open_side`.
+    """
     try:
         foreign.require(program)
         more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
         name = f"{program}_side"
-        side = cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(file), *more))
+        side = cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(plain), *more))
+        side.file = os.fspath(file)
         check_numbers(side)
-        side.notes += peer_faults(program, file.read_bytes)
+        side.notes += peer_faults(program, plain.read_bytes)
         return side
     except MissingDependency as problem:
         raise MissingDependency(f"{file}: {problem}") from None
@@ -76,7 +98,7 @@ def _foreign_side(file: Path, program: str, package_dirs: Sequence[str | os.Path
         what = foreign.PROGRAMS[program].name
         raise RobokitError(f"{file}: {what} cannot read it: {problem}") from None
     except RobokitError as problem:
-        said = str(problem)
+        said = str(problem).replace(os.fspath(plain), os.fspath(file))
         raise RobokitError(said if os.fspath(file) in said else f"{file}: {said}") from None
 
 
