@@ -239,3 +239,22 @@ def test_another_robot_is_suspected_only_where_joints_have_other_names_too(tmp_p
     said = "hardly a name is the same"
     assert not any(said in note for note in referee(a, b).notes)
     assert any(said in note for note in referee(a, c).notes)
+
+
+@pytest.mark.parametrize("through", ["mujoco", "drake", "pinocchio"])
+@pytest.mark.parity
+def test_one_file_through_a_program(pair, capsys, through):
+    a, b = pair()
+    assert main(["parity", a, "--through", through]) == main(["parity", a, b, "--through", through]) == 0
+    alone, both = re.split(r"(?m)^A  ", capsys.readouterr().out)[1:]
+    assert alone == both.replace("b.urdf", "a.urdf") and "(URDF through " in alone
+
+
+def test_options_that_mean_nothing_are_refused(pair, capsys, tmp_path):
+    a, b = pair()
+    for arguments in ([a, b, a], [str(tmp_path)]):
+        assert main(["parity", *arguments, "--through", "drake"]) == 2
+        assert capsys.readouterr().err.count("--through") == 1
+    for arguments in (["parity", a, b], ["parity", a], ["check", a, b]):
+        assert main([*arguments, "mass:=2"]) == 2
+        assert "mass:=... is an argument of a .xacro file" in capsys.readouterr().err

@@ -90,11 +90,14 @@ def test_a_link_fixed_to_another_body(judge):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize(("at", "found"), [("0 0 0", []), ("0 0 -0.05", ["origin-differs"]), ("0 3e-6 0", [])])
+@pytest.mark.parametrize(
+    ("at", "found"), [("0 0 0", []), ("0 0 -0.05", ["origin-differs"]), ("0 3e-6 0", [])]
+)
 def test_an_axis_beside_the_frame_of_its_link(judge, at, found):
     # WRIST turns about y: MuJoCo places a joint apart from the frame of its body.
     bodies = (
-        '<mujoco><worldbody><body name="base"><freejoint/><inertial pos="0 0 -.1" mass="3" diaginertia="DIAG"/>'
+        '<mujoco><worldbody><body name="base"><freejoint/>'
+        '<inertial pos="0 0 -.1" mass="3" diaginertia="DIAG"/>'
         '<body name="arm" pos="0 0 .5"><inertial pos="0 0 -.1" mass="1" diaginertia="DIAG"/>'
         '<joint name="shoulder" axis="1 0 0" range="-57.2957795 114.591559"/>'
         '<body name="tip" pos="0 0 .4"><inertial pos="0 0 -.1" mass=".5" diaginertia="DIAG"/>'

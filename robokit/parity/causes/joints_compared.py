@@ -28,8 +28,8 @@ def joint_findings(
     """One finding for each property of a joint that differs.
 
     Args:
-        pairing, alignment: what belongs together, and where it is; joints whose misplacement is told there are
-            not told again.
+        pairing, alignment: what belongs together, and where it is; joints whose misplacement is told there
+            are not told again.
         tolerance: largest relative difference that counts as none.
         size: of the robot [m].
     """
@@ -124,8 +124,8 @@ def _one(
 def _anchor(a: SideJoint, b: SideJoint, lay: Placement, tolerance: float, size: float) -> Iterator[Found]:
     """Whether B's joint turns about another line or point than A's, although B's child link is where A's is.
 
-    Formats other than URDF place a joint apart from its child's frame. Lines that are not parallel are told by
-    their axes.
+    Formats other than URDF place a joint apart from its child's frame. Lines that are not parallel are told
+    by their axes.
     """
     off = lay.rotation @ b.anchor + lay.position - a.anchor
     if a.kind == "revolute":
@@ -141,7 +141,10 @@ def _anchor(a: SideJoint, b: SideJoint, lay: Placement, tolerance: float, size: 
         yield "rounded", "B's anchor is A's rounded"
         return
     what = "an axis" if a.kind == "revolute" else "a point"
-    yield "origin-differs", f"B turns it about {what} {number(far * 1e3)} mm away from A's; no known cause fits"
+    yield (
+        "origin-differs",
+        f"B turns it about {what} {number(far * 1e3)} mm away from A's; no known cause fits",
+    )
 
 
 def _negated(a: SideJoint, b: SideJoint, tolerance: float) -> bool:

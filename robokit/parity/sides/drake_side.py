@@ -99,7 +99,7 @@ def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str)
 def _said(refusal: Exception, file: Path) -> str:
     """What Drake says, without the place in the file that it was given, which is a copy."""
     places = "|".join(re.escape(path) for path in (os.path.abspath(file), str(file)))
-    return re.sub(rf"({places})(:\d+)?(: *(error:)?)? *", "", one_line(refusal))
+    return re.sub(rf"({places})(:\d+)?:? *", "", one_line(refusal)).removeprefix("error: ")
 
 
 @contextlib.contextmanager

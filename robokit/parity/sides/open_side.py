@@ -11,6 +11,7 @@ from typing import cast
 
 from robokit.arguments import one_of, path_argument
 from robokit.errors import MissingDependency, RobokitError
+from robokit.meshes.companions import FETCH, POINTER
 from robokit.parity import foreign
 from robokit.parity.peer_faults import peer_faults
 from robokit.parity.sides.side import Side, check_numbers
@@ -52,6 +53,9 @@ def open_side(
             f"no file {os.fspath(path)!r}; give the path of a URDF, xacro, MJCF, SDF or USD file"
         )
     tag = "" if file.suffix.lower() in USD else _outermost(file)
+    with file.open("rb") as stream:
+        if stream.read(64).startswith(POINTER):
+            raise RobokitError(f"{file}: is a Git LFS pointer, not the file itself; {FETCH}")
     if file.suffix.lower() in USD:
         program = "usd"
     elif tag == "mujoco":
