@@ -159,6 +159,7 @@ def parity(arguments: argparse.Namespace) -> int:
         arguments.mimic,
         xacro_args=arguments.xacro,
         package_dirs=arguments.package_dir,
+        loops=arguments.loops,
     )
     done = list(readings) if arguments.json else []
     if arguments.json:

@@ -54,6 +54,7 @@ def referee_command(arguments: argparse.Namespace) -> int:
             through=arguments.through,
             package_dirs=arguments.package_dir,
             xacro_args=arguments.xacro,
+            loops=arguments.loops,
         )
     except RobokitError as error:
         say(str(error))

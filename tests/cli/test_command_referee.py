@@ -258,3 +258,13 @@ def test_options_that_mean_nothing_are_refused(pair, capsys, tmp_path):
     for arguments in (["parity", a, b], ["parity", a], ["check", a, b]):
         assert main([*arguments, "mass:=2"]) == 2
         assert "mass:=... is an argument of a .xacro file" in capsys.readouterr().err
+
+
+def test_loops_are_closed_in_both_descriptions(pair, capsys):
+    again = '<joint name="rod" type="continuous"><parent link="upper"/><child link="tool"/></joint></robot>'
+    files = pair("</robot>", again)
+    assert main(["parity", files[1], files[1]]) == 2
+    assert "--loops close" in capsys.readouterr().err
+    assert main(["parity", files[1], files[1], "--loops", "close"]) == 0
+    assert main(["parity", files[1], files[0], "--loops", "close"]) == 1
+    assert "loop-missing" in capsys.readouterr().out

@@ -33,6 +33,7 @@ def open_side(
     through: str = "robokit",
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     xacro_args: Mapping[str, str] | None = None,
+    loops: str = "declared",
 ) -> Side:
     """Read a description: URDF, xacro, MJCF, SDF or USD.
 
@@ -41,6 +42,7 @@ def open_side(
         through: the program that reads a URDF, one of ``PROGRAMS``.
         package_dirs: folders searched first for ``package://`` files.
         xacro_args: values of the arguments of a .xacro file.
+        loops: of a URDF that robokit reads, as for :func:`robokit.load_urdf`.
 
     Raises:
         RobokitError: no such file, none of these formats, or the file cannot be read.
@@ -65,7 +67,7 @@ def open_side(
     else:
         program = through
     if program == "robokit":
-        return urdf_side(file, package_dirs, xacro_args)
+        return urdf_side(file, package_dirs, xacro_args, loops)
     if not is_xacro(file):
         return _foreign_side(file, file, program, package_dirs)
     with tempfile.TemporaryDirectory() as folder:
