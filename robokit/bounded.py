@@ -48,6 +48,15 @@ def search_path() -> list[str]:
     return [str(folder) for folder in sys.path if folder]
 
 
+def _surroundings() -> tuple[Any, ...]:
+    """What a child has from this process and keeps: relative paths and variables mean the same in both."""
+    try:
+        folder = os.getcwd()
+    except OSError:  # it is gone
+        folder = ""
+    return list(sys.path), dict(os.environ), folder
+
+
 class Child:
     """A process that answers questions about files, one after the other.
 
@@ -77,7 +86,7 @@ class Child:
         self.seconds = SECONDS if seconds is None else seconds
         self.memory = MEMORY if memory is None else memory
         self._process: subprocess.Popen[bytes] | None = None
-        self._sys_path: list[str] = []
+        self._surroundings: tuple[Any, ...] = ()
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
@@ -93,13 +102,13 @@ class Child:
         return self._process is not None and self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, question: Any) -> Any:
-        """The answer; the process is started if there is none.
+        """The answer; the process is started if there is none, or none in this folder and environment.
 
         Raises:
             OutOfBounds: there is none, because of what the message says.
         """
         with self._lock:
-            if not self.runs or self._sys_path != sys.path:
+            if not self.runs or self._surroundings != _surroundings():
                 self._start()
             try:
                 kind, content = self._exchange(pickle.dumps(question))
@@ -140,7 +149,7 @@ class Child:
             )
         except OSError as problem:
             raise OutOfBounds(f"{command[0]} cannot be started: {problem.strerror}", "") from None
-        self._sys_path = list(sys.path)
+        self._surroundings = _surroundings()
         start = {
             "file": self.file,
             "sys_path": search_path(),

@@ -23,6 +23,7 @@ from robokit.cli.plumbing import (
     print_xml,
     reading,
     say,
+    see_xacro,
     tell,
     tell_up_axes,
 )
@@ -73,6 +74,7 @@ def check(arguments: argparse.Namespace) -> int:
     from robokit.urdf.lint.lines import Paint, listing, wants_colour
 
     files, problems = named_files(arguments.files)
+    see_xacro(files, arguments.xacro)
     if arguments.page is not None:
         page = writable(arguments.page, ".html")
         if len(files) != 1:
@@ -126,6 +128,11 @@ def parity(arguments: argparse.Namespace) -> int:
     files, problems = named_files(arguments.robots)
     if problems:
         raise WrongUsage(problems[0])
+    see_xacro(files, arguments.xacro)
+    if arguments.through != "robokit":
+        raise WrongUsage(
+            "--through is for two descriptions, or for what that program makes of one; give one file"
+        )
     if not installed():
         raise no_engine()
     base = arguments.base or "fixed"
@@ -152,6 +159,7 @@ def parity(arguments: argparse.Namespace) -> int:
         arguments.mimic,
         xacro_args=arguments.xacro,
         package_dirs=arguments.package_dir,
+        loops=arguments.loops,
     )
     done = list(readings) if arguments.json else []
     if arguments.json:

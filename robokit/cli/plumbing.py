@@ -165,6 +165,17 @@ def _is(name: str, mark: str) -> bool:
     return bool(mark) and bool(re.fullmatch(r"[A-Za-z_][\w.-]*", name))
 
 
+def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
+    """See that arguments of xacro are given where a file takes them.
+
+    Raises:
+        WrongUsage: none of the files is a .xacro file.
+    """
+    if given and not any(str(file).lower().endswith(".xacro") for file in files):
+        name = next(iter(given))
+        raise WrongUsage(f"{name}:=... is an argument of a .xacro file, and no such file is given")
+
+
 def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
     """The options that say how a robot's file is read.
 

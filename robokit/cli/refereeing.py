@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from robokit.cli.plumbing import print_json, say, tell
+from robokit.cli.plumbing import print_json, say, see_xacro, tell
 from robokit.errors import RobokitError
 
 DIFFERENT, ERROR = 1, 2
@@ -20,9 +20,15 @@ DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".
 
 
 def is_pair(arguments: argparse.Namespace) -> bool:
-    """Whether the arguments are two descriptions: two of them, of which the second is a file."""
-    if len(arguments.robots) != 2 or arguments.engines:
+    """Whether the arguments are two descriptions: two of them, of which the second is a file.
+
+    With ``--through`` one is both: what it says, and what that program makes of it.
+    """
+    alone = len(arguments.robots) == 1 and arguments.through != "robokit"
+    if not (alone or len(arguments.robots) == 2) or arguments.engines:
         return False
+    if alone:
+        return not Path(arguments.robots[0]).is_dir()
     second = Path(arguments.robots[1])
     pattern = any(sign in second.name for sign in "*?[")
     return second.is_file() or (second.suffix.lower() in DESCRIPTIONS and not pattern)
@@ -34,18 +40,21 @@ def referee_command(arguments: argparse.Namespace) -> int:
     from robokit.parity.verdict_text import verdict_lines, verdict_table
     from robokit.robot_names import find_robot
 
-    a, b = arguments.robots
     try:
         if arguments.base == "both":
             raise RobokitError("--base both is for the comparison with other engines; give fixed or floating")
+        a = find_robot(arguments.robots[0])
+        b = arguments.robots[1] if len(arguments.robots) == 2 else a
+        see_xacro([a, b], arguments.xacro)
         verdict = referee(
-            find_robot(a),
+            a,
             b,
             base=arguments.base,
             tolerance=arguments.tolerance,
             through=arguments.through,
             package_dirs=arguments.package_dir,
             xacro_args=arguments.xacro,
+            loops=arguments.loops,
         )
     except RobokitError as error:
         say(str(error))
@@ -79,7 +88,8 @@ def add_referee(sub: argparse.ArgumentParser) -> None:
         "--through",
         choices=("robokit", "mujoco", "drake", "pinocchio"),
         default="robokit",
-        help="the program that reads the second file if it is a URDF; default: %(default)s",
+        help="the program that reads the second file, or the only one once more, if it is a URDF; "
+        "default: %(default)s",
     )
     group.add_argument(
         "--package-dir",

@@ -47,6 +47,7 @@ def compare_files(
     run: str | None = "python",
     xacro_args: Mapping[str, str] | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
+    loops: str = "declared",
 ) -> Iterator[FileComparison]:
     """Compare the robots of many files, one after the other.
 
@@ -55,7 +56,7 @@ def compare_files(
         bases: "fixed", "floating" or both.
         states, run: as for :func:`compare`. By default robokit's Python engine runs, because compiling would
             take most of the time.
-        mimic, package_dirs: as for :func:`robokit.load_urdf`.
+        mimic, package_dirs, loops: as for :func:`robokit.load_urdf`.
         xacro_args: for those of the files that are .xacro files.
 
     Example:
@@ -72,7 +73,7 @@ def compare_files(
                     "package_dirs": package_dirs,
                 }
                 with stage(f"comparing {file.name}, {base} base"):
-                    robot = load_urdf(file, base=base, mimic=mimic, **given)
+                    robot = load_urdf(file, base=base, mimic=mimic, loops=loops, **given)
                     found = compare(file, robot, states, run=run, **given)
                     row = FileComparison(file, base, robot.nv, "", found)
             except RobokitError as error:

@@ -37,6 +37,7 @@ def referee(
     through: str = "robokit",
     package_dirs: Sequence[PathLike] = (),
     xacro_args: Mapping[str, str] | None = None,
+    loops: str = "declared",
 ) -> Verdict:
     """Compare two descriptions of one robot, and find the cause of each difference.
 
@@ -55,6 +56,7 @@ def referee(
         through: the program that reads b if it is a URDF: "robokit", "mujoco", "drake" or "pinocchio".
         package_dirs: folders searched first for ``package://`` files.
         xacro_args: values of the arguments of .xacro files.
+        loops: of the URDFs that robokit reads, as for :func:`robokit.load_urdf`.
 
     Returns:
         the verdict: ``.same``, ``.findings``, ``.notes``, ``.dynamics``.
@@ -68,13 +70,13 @@ def referee(
         one_of("base", base, ("fixed", "floating"))
     if not 0.0 < tolerance < 0.1:
         raise RobokitError(f"tolerance is {tolerance!r}; it is a relative difference above 0 and below 0.1")
-    first = open_side(a, "robokit", package_dirs, xacro_args)
+    first = open_side(a, "robokit", package_dirs, xacro_args, loops)
     if first.format != "URDF":
         raise RobokitError(
             f"{os.fspath(a)} is {first.format}; the first file is the URDF or xacro that the other is "
             "compared with"
         )
-    second = open_side(b, through, package_dirs, xacro_args)
+    second = open_side(b, through, package_dirs, xacro_args, loops)
     return compare_sides(first, second, base, tolerance, package_dirs)
 
 
@@ -104,7 +106,7 @@ def compare_sides(
     for name in bodies.extra():
         text = f"only B has it: {b.bodies[name].mass:.4g} kg"
         found.append(Finding("link-added", "link", name, 0, text))
-    found += joint_findings(pairing, alignment.maps, tolerance)
+    found += joint_findings(pairing, alignment, tolerance, aligner.size)
     found += mimic_findings(pairing, tolerance)
     found += tree_findings(pairing)
     found += Loops(pairing, alignment.maps, tolerance, aligner.size).findings()

@@ -239,3 +239,32 @@ def test_another_robot_is_suspected_only_where_joints_have_other_names_too(tmp_p
     said = "hardly a name is the same"
     assert not any(said in note for note in referee(a, b).notes)
     assert any(said in note for note in referee(a, c).notes)
+
+
+@pytest.mark.parametrize("through", ["mujoco", "drake", "pinocchio"])
+@pytest.mark.parity
+def test_one_file_through_a_program(pair, capsys, through):
+    a, b = pair()
+    assert main(["parity", a, "--through", through]) == main(["parity", a, b, "--through", through]) == 0
+    alone, both = re.split(r"(?m)^A  ", capsys.readouterr().out)[1:]
+    assert alone == both.replace("b.urdf", "a.urdf") and "(URDF through " in alone
+
+
+def test_options_that_mean_nothing_are_refused(pair, capsys, tmp_path):
+    a, b = pair()
+    for arguments in ([a, b, a], [str(tmp_path)]):
+        assert main(["parity", *arguments, "--through", "drake"]) == 2
+        assert capsys.readouterr().err.count("--through") == 1
+    for arguments in (["parity", a, b], ["parity", a], ["check", a, b]):
+        assert main([*arguments, "mass:=2"]) == 2
+        assert "mass:=... is an argument of a .xacro file" in capsys.readouterr().err
+
+
+def test_loops_are_closed_in_both_descriptions(pair, capsys):
+    again = '<joint name="rod" type="continuous"><parent link="upper"/><child link="tool"/></joint></robot>'
+    files = pair("</robot>", again)
+    assert main(["parity", files[1], files[1]]) == 2
+    assert "--loops close" in capsys.readouterr().err
+    assert main(["parity", files[1], files[1], "--loops", "close"]) == 0
+    assert main(["parity", files[1], files[0], "--loops", "close"]) == 1
+    assert "loop-missing" in capsys.readouterr().out

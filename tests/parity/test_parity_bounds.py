@@ -181,3 +181,15 @@ def test_a_root_that_mujoco_merges_into_its_world_is_said(tmp_path):
     file.write_text(f'<robot name="r"><link name="body">{INERTIAL}</link></robot>')
     verdict = referee(file, file, through="mujoco")
     assert verdict.same and any("root link 'body' into its fixed world" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize("name", ["r.usda", "r.sdf", "r.urdf", "r.xml"])
+def test_git_lfs_pointers_and_empty_files_are_one_clear_error(name, tmp_path):
+    (tmp_path / "a.urdf").write_text(ARM)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 3\n"
+    for text, words in ((pointer, "git lfs pull"), ("", name)):
+        (tmp_path / name).write_text(text)
+        for through in ("robokit", "drake"):
+            with pytest.raises(RobokitError) as caught:
+                referee(tmp_path / "a.urdf", tmp_path / name, through=through)
+            assert words in str(caught.value) and "Error in" not in str(caught.value)

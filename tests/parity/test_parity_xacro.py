@@ -101,6 +101,7 @@ def test_arguments_without_a_default_are_asked_for_once_and_taken(path, capfd):
         ('<link name="${dict()[3]}"/>', "there is no key 3 when evaluating expression 'dict()[3]'"),
         ('<link name="$(find none)"/>', "$(find none): there is no such package"),
         ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
+        ('<xacro:include filename="none.xacro"/>', "No such file or directory"),
     ],
 )
 def test_what_xacro_says_is_said_once_and_without_names_of_classes(path, body, words):

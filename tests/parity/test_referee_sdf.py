@@ -203,3 +203,37 @@ def test_one_error_that_names_the_file(body, words, write):
     with pytest.raises(RobokitError) as caught:
         referee(a, b)
     assert words in str(caught.value) and str(b) in str(caught.value)
+
+
+def test_a_mimic_joint_with_a_limit_of_effort_is_not_driven_twice(write):
+    names, links = ("base", "a", "b"), ""
+    for name in names:
+        links += urdf_link(name, 1)
+    law = '<mimic joint="lead" multiplier="2" offset="0.1"/></joint>'
+    joints = urdf_joint("lead", "revolute", "base", "a") + urdf_joint("follow", "revolute", "a", "b")
+    a = write("a.urdf", robot(links + joints[: -len("</joint>")] + law))
+    mimic = "</xyz><mimic joint='lead'><multiplier>2</multiplier><offset>0.1</offset>"
+    mimic += "<reference>0</reference></mimic>"
+    body = "".join(link(name, 1) for name in names) + joint("lead", "revolute", "base", "a", LIMITED)
+    text = model(
+        body + joint("follow", "revolute", "a", "b", LIMITED.replace("</xyz>", mimic)), version="1.11"
+    )
+    verdict = referee(a, write("b.sdf", text))
+    assert verdict.same, verdict.findings
+    (finding,) = referee(a, write("b.sdf", text.replace("<multiplier>2", "<multiplier>-2"))).findings
+    assert finding.name == "follow" and finding.cause.startswith("mimic-")
+
+
+def test_joints_of_kinds_that_a_urdf_has_not_are_named(write):
+    a = write("a.urdf", robot(urdf_link("body", 2) + urdf_link("arm", 1)
+        + urdf_joint("j", "revolute", "body", "arm")))  # fmt: skip
+    turn = joint("j", "screw", "body", "arm", "<axis><xyz>0 0 1</xyz></axis>")
+    (finding,) = referee(a, write("b.sdf", model(link("body", 2) + link("arm", 1) + turn))).findings
+    assert (finding.cause, finding.text) == ("joint-type", "screw in B, revolute in A")
+
+
+def test_what_drake_says_stands_without_the_place_of_a_copy(write):
+    a = write("a.urdf", robot(urdf_link("body", 2)))
+    body = "<static>1</static>" + link("body", 2) + link("arm", 1) + joint("j", "ball", "body", "arm")
+    with pytest.raises(RobokitError, match="Drake cannot load it: Only fixed joints"):
+        referee(a, write("b.sdf", model(body)))

@@ -90,6 +90,53 @@ def test_a_link_fixed_to_another_body(judge):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize(
+    ("at", "found"), [("0 0 0", []), ("0 0 -0.05", ["origin-differs"]), ("0 3e-6 0", [])]
+)
+def test_an_axis_beside_the_frame_of_its_link(judge, at, found):
+    # WRIST turns about y: MuJoCo places a joint apart from the frame of its body.
+    bodies = (
+        '<mujoco><worldbody><body name="base"><freejoint/>'
+        '<inertial pos="0 0 -.1" mass="3" diaginertia="DIAG"/>'
+        '<body name="arm" pos="0 0 .5"><inertial pos="0 0 -.1" mass="1" diaginertia="DIAG"/>'
+        '<joint name="shoulder" axis="1 0 0" range="-57.2957795 114.591559"/>'
+        '<body name="tip" pos="0 0 .4"><inertial pos="0 0 -.1" mass=".5" diaginertia="DIAG"/>'
+        f'<joint name="wrist" axis="0 1 0" pos="{at}" range="-57.2957795 114.591559"/></body></body></body>'
+        "</worldbody></mujoco>"
+    ).replace("DIAG", ".02 .03 .025")
+    verdict = judge(robot(*LINKS[:3], SHOULDER, WRIST), bodies, "xml")
+    told = [finding for finding in verdict.findings if not finding.cause.startswith("effort")]
+    assert [finding.cause for finding in told] == found
+    assert not found or (told[0].name == "wrist" and "50 mm" in told[0].text)
+
+
+@pytest.mark.parity
+def test_mujoco_merges_the_root_and_drake_says_what_it_refuses(judge, tmp_path, monkeypatch):
+    (note,) = [each for each in judge(CHAIN, CHAIN, through="mujoco").notes if "merges" in each]
+    assert "'base'" in note and "its mass is not compared" in note
+    ends = '<predecessor link="base"/><successor link="tip"/>'
+    loop = f'<loop_joint name="l" type="revolute">{ends}</loop_joint></robot>'
+    (tmp_path / "b.urdf").write_text(CHAIN.replace("</robot>", loop))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(rk.RobokitError) as caught:
+        referee("a.urdf", "b.urdf", through="drake")
+    assert str(tmp_path) not in str(caught.value) and "load it: loop joints" in str(caught.value)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("through", ["robokit", "mujoco", "drake", "pinocchio"])
+def test_xacro_is_expanded_for_every_program(tmp_path, through):
+    pytest.importorskip("xacro")
+    text = CHAIN.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ')
+    named = tmp_path / "arm.xacro"
+    named.write_text(text.replace('<mass value="0.5"/>', '<mass value="$(arg m)"/>'))
+    (tmp_path / "a.urdf").write_text(CHAIN)
+    assert referee(tmp_path / "a.urdf", named, through=through, xacro_args={"m": "0.5"}).same
+    verdict = referee(tmp_path / "a.urdf", named, through=through, xacro_args={"m": "0.7"})
+    assert causes(verdict) == [("mass-scaled", "tip")] and verdict.b == f"{named} (expanded)"
+
+
+@pytest.mark.parity
 @pytest.mark.parametrize("through", ["mujoco", "drake", "pinocchio"])
 def test_another_body_through_other_programs(judge, through):
     assert judge(CHAIN, CHAIN, through=through).same

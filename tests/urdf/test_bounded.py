@@ -37,6 +37,8 @@ def answer(question):
     if question == "random":
         import random
         return random.__file__
+    if question == "where":
+        return [os.getcwd(), os.environ.get("ROS_PACKAGE_PATH")]
     return [question, os.getpid()]
 """
 
@@ -82,3 +84,11 @@ def test_no_file_beside_the_caller_hides_the_standard_library(child, tmp_path, m
     (tmp_path / "random.py").write_text("raise SystemExit")
     monkeypatch.syspath_prepend(tmp_path)
     assert os.path.dirname(child.ask("random")) == os.path.dirname(os.__file__)
+
+
+def test_the_folder_and_the_variables_are_those_of_the_caller(child, tmp_path, monkeypatch):
+    child.ask("where")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", "later")
+    assert child.ask("where") == [str(tmp_path / "elsewhere"), "later"]

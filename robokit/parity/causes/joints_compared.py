@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from robokit.model.geometry import Placement
+from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Finding
-from robokit.parity.causes.inertial_causes import CLEAR, number
+from robokit.parity.causes.inertial_causes import CLEAR, ROUGH, number
 from robokit.parity.causes.limit_causes import limit_causes, value_causes
 from robokit.parity.causes.pairing import Pairing
 from robokit.parity.sides.side import SideJoint
@@ -21,8 +22,19 @@ ANGLE = 1e-4
 Found = tuple[str, str]
 
 
-def joint_findings(pairing: Pairing, maps: dict[str, Placement], tolerance: float) -> Iterator[Finding]:
-    """One finding for each property of a joint that differs."""
+def joint_findings(
+    pairing: Pairing, alignment: Alignment, tolerance: float, size: float
+) -> Iterator[Finding]:
+    """One finding for each property of a joint that differs.
+
+    Args:
+        pairing, alignment: what belongs together, and where it is; joints whose misplacement is told there
+            are not told again.
+        tolerance: largest relative difference that counts as none.
+        size: of the robot [m].
+    """
+    maps = alignment.maps
+    placed = {finding.name for finding in alignment.findings}
     for joint in pairing.a.side.movable:
         other = pairing.joints.get(joint.name)
         if other is None:
@@ -33,6 +45,9 @@ def joint_findings(pairing: Pairing, maps: dict[str, Placement], tolerance: floa
         for cause, text in _one(joint, other, R, pairing, tolerance, axis_also):
             also = tuple(axis_also) if cause.startswith("axis-") and cause != "axis-length" else ()
             yield Finding(cause, "joint", joint.name, _line(joint, cause), text, also)
+        if joint.name not in placed and joint.kind == other.kind:
+            for cause, text in _anchor(joint, other, maps[joint.child], tolerance, size):
+                yield Finding(cause, "joint", joint.name, _line(joint, cause), text)
     yield from _extra(pairing)
 
 
@@ -104,6 +119,32 @@ def _one(
     yield from value_causes(a, b, tolerance)
     if b.stiffness and not a.stiffness:
         yield "spring-added", f"B has a spring of {number(b.stiffness)} in it; A has none"
+
+
+def _anchor(a: SideJoint, b: SideJoint, lay: Placement, tolerance: float, size: float) -> Iterator[Found]:
+    """Whether B's joint turns about another line or point than A's, although B's child link is where A's is.
+
+    Formats other than URDF place a joint apart from its child's frame. Lines that are not parallel are told
+    by their axes.
+    """
+    off = lay.rotation @ b.anchor + lay.position - a.anchor
+    if a.kind == "revolute":
+        if float(np.linalg.norm(np.cross(lay.rotation @ b.axis, a.axis))) > ANGLE:
+            return
+        off = np.cross(off, a.axis)
+    elif a.kind != "spherical":  # a slide is everywhere the same, and free bodies have no anchor
+        return
+    far = float(np.linalg.norm(off))
+    if far <= 10 * tolerance * size:
+        return
+    if far <= ROUGH * size:
+        yield "rounded", "B's anchor is A's rounded"
+        return
+    what = "an axis" if a.kind == "revolute" else "a point"
+    yield (
+        "origin-differs",
+        f"B turns it about {what} {number(far * 1e3)} mm away from A's; no known cause fits",
+    )
 
 
 def _negated(a: SideJoint, b: SideJoint, tolerance: float) -> bool:

@@ -98,7 +98,8 @@ def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str)
 
 def _said(refusal: Exception, file: Path) -> str:
     """What Drake says, without the place in the file that it was given, which is a copy."""
-    return re.sub(rf"/?{re.escape(str(file))}(:\d+)?:? *", "", one_line(refusal))
+    places = "|".join(re.escape(path) for path in (os.path.abspath(file), str(file)))
+    return re.sub(rf"/?({places})(:\d+)?:? *", "", one_line(refusal)).removeprefix("error: ")
 
 
 @contextlib.contextmanager
@@ -145,7 +146,7 @@ def _opened(plant: Any) -> list[SideLoop]:
             for member in group[b]:
                 group[member] = group[a]
             continue
-        kind, turn = KINDS.get(joint.type_name(), "other"), Placement()
+        kind, turn = KINDS.get(joint.type_name(), joint.type_name()), Placement()
         if kind in ("revolute", "prismatic"):
             own = joint.revolute_axis() if kind == "revolute" else joint.translation_axis()
             turn = along(np.zeros(3), np.array(own))
@@ -237,7 +238,7 @@ def _body(plant: Any, body: Any, context: Any, name: str) -> SideBody:
 
 
 def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list[Any]) -> SideJoint:
-    kind = KINDS.get(joint.type_name(), "other")
+    kind = KINDS.get(joint.type_name(), joint.type_name())
     X = joint.frame_on_parent().CalcPoseInWorld(context)
     axis = np.zeros(3)
     if kind == "revolute":
@@ -254,7 +255,7 @@ def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list
     )
     out.lower = out.upper = None
     out.laws = None
-    if joint.num_velocities() == 1:
+    if kind in ("revolute", "prismatic"):
         out.lower, out.upper = float(joint.position_lower_limit()), float(joint.position_upper_limit())
         out.velocity = float(joint.velocity_upper_limit())
         out.damping = float(joint.default_damping())
@@ -305,6 +306,7 @@ def _passive(side: Side, files: SdfFiles) -> None:
         axis = element.find("axis")
         if joint is None or axis is None or joint.kind not in ("revolute", "prismatic"):
             continue
+        joint.drives = None  # Drake's own: a limit of effort in SDF is no actuator
         joint.friction = _number(axis, "dynamics/friction", 0.0)
         stiffness = _number(axis, "dynamics/spring_stiffness", 0.0)
         joint.stiffness = stiffness

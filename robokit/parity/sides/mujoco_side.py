@@ -63,7 +63,7 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
     if urdf:
         root = _merged_root(Path(path), side)
         if root:
-            notes.append(
+            side.notes.append(
                 f"MuJoCo merges the root link {root!r} into its fixed world: its mass is not compared"
             )
         side.base, side.gravity = None, None  # MuJoCo's own: a URDF says neither

@@ -42,6 +42,7 @@ def urdf_side(
     path: str | os.PathLike[str],
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     xacro_args: Mapping[str, str] | None = None,
+    loops: str = "declared",
 ) -> Side:
     """Read a URDF, or a xacro file with its arguments.
 
@@ -49,7 +50,7 @@ def urdf_side(
         UrdfError: there is no tree of links and joints in it.
     """
     args = xacro_args if is_xacro(path) else None
-    description, found = check_urdf(path, "either", package_dirs, xacro_args=args)
+    description, found = check_urdf(path, "either", package_dirs, xacro_args=args, loops=loops)
     _refuse_if_broken(str(path), found)
     assert description is not None
     return described_side(description, _extensions(path, package_dirs, args))

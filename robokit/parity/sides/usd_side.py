@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ Edge = tuple[Any, str, str, Placement, Placement]
 """Joint, names of its two bodies, and its frame in either."""
 
 
+def _said(refusal: Exception) -> str:
+    """What USD says, without the places in its own code."""
+    return re.sub(r"Error in '[^']*' at line \d+ in file \S+ : ", "", one_line(refusal))
+
+
 def usd_side(path: str | os.PathLike[str]) -> Side:
     """Read a USD stage.
 
@@ -57,7 +63,7 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
     try:
         stage = Usd.Stage.Open(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's
-        raise RobokitError(f"{path}: USD cannot open it: {one_line(refusal)}") from None
+        raise RobokitError(f"{path}: USD cannot open it: {_said(refusal)}") from None
     metres = _unit(path, "metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage))
     kilograms = _unit(path, "kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage))
     letter = str(stage.GetMetadata("upAxis") or "Y")

@@ -95,12 +95,13 @@ def _words(problem: BaseException) -> str:
     if any(isinstance(one, RecursionError) for one in _chain(problem)):
         return "a macro or an expression calls itself without end"
     suffixes = [str(getattr(one, "suffix", None) or "") for one in reversed(chain)]
-    said: dict[str, None] = {}
+    said: dict[str, set[str]] = {}
     for text in (*map(_own_words, chain), *suffixes):
         text = " ".join(re.sub(r"<class '[^']*'>:?", " ", text).split())
-        if text and not any(text in other for other in said):
-            said = {other: None for other in said if other not in text}
-            said[text] = None
+        words = set(re.findall(r"[^\s:]+", text))  # what says the same may say it in another order
+        if words and not any(words <= other for other in said.values()):
+            said = {other: own for other, own in said.items() if not own <= words}
+            said[text] = words
     return " ".join(said) or type(chain[-1]).__name__
 
 
