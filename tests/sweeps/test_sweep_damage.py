@@ -22,7 +22,7 @@ from robokit.sweeps.running import chunk_files
 from robokit.sweeps.running.chunk_content import SEAL, content_hash, is_sealed, parquet_bytes, sealed
 from robokit.sweeps.running.folder_files import write_whole
 from robokit.sweeps.running.run_sweep import run_sweep
-from robokit.sweeps.running.sweep_json import SweepJson, read_sweep_json
+from robokit.sweeps.running.sweep_json import SweepJson, difference, read_sweep_json
 
 RECIPE = FakeRecipe(45)
 RUN = {"ground": None, "duration": 0.002, "measures": ["energy"], "workers": 0}
@@ -473,9 +473,12 @@ def test_pipes_do_not_hold_anybody_up(swings, tmp_path):
     (folder / "sweep.json").unlink()
     os.mkfifo(folder / "sweep.json")
     with within(60):
-        with pytest.raises(RobokitError, match=r"cannot read .*sweep.json: it is no regular file"):
+        with pytest.raises(
+            RobokitError,
+            match=r"cannot read .*sweep.json: it is a pipe, a socket or a device, no regular file",
+        ):
             rk.open_sweep(folder)
-        with pytest.raises(RobokitError, match="it is no regular file"):
+        with pytest.raises(RobokitError, match="no regular file"):
             run_sweep(RECIPE, folder, chunk=2, workers=0, resume=True)
 
 
@@ -503,3 +506,17 @@ def test_folders_whose_names_are_no_text(swings, tmp_path):
 def test_half_a_file_is_no_file(tmp_path):
     write_whole(tmp_path / "whole", b"content")
     assert contents(tmp_path) == {"whole": b"content"}
+
+
+def test_difference_of_two_recipes_is_looked_for_inside_lists():
+    measure = {"name": "height", "reduce": "max", "source": "a" * 64, "text": "x" * 400}
+    mine = json.dumps({"count": 2, "measures": ["energy", measure]})
+    theirs = json.dumps({"count": 2, "measures": ["energy", {**measure, "source": "b" * 64}]})
+    assert difference(theirs, mine).startswith("'measures/1/source' is 'bbb")
+    longer = json.dumps(
+        {"count": 2, "measures": ["energy", {**measure, "text": "x" * 200 + "y" + "x" * 199}]}
+    )
+    assert difference(longer, mine) == "'measures/1/text' has other content"
+    assert difference(json.dumps({"count": 2, "measures": []}), mine).startswith(
+        "'measures' is [], not ['energy'"
+    )

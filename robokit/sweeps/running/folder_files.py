@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from pathlib import Path
+
+from robokit.read_files import open_regular
 
 CHUNKS = "chunks"
 """Folder of the chunks, in that of the sweep."""
@@ -21,18 +22,11 @@ def regular_bytes(path: Path) -> bytes:
         OSError: it cannot be read, or is no regular file.
         MemoryError: it is larger than the memory.
     """
-    _check_regular(path, path.stat())  # a device is not even opened
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY), "rb") as file:
-        found = os.fstat(file.fileno())
-        _check_regular(path, found)  # once more, for it may have been exchanged in between
-        return file.read(found.st_size)
-
-
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    try:
+        with open_regular(path) as file:
+            return file.read(os.fstat(file.fileno()).st_size)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, f"it is {error}", str(path)) from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

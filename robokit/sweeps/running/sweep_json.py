@@ -189,14 +189,19 @@ def another_sweep(folder: Path, found: SweepJson, given: SweepJson) -> RobokitEr
 def difference(text: str, other: str) -> str:
     """In what a recipe differs from another one, in words: "'seed' is 3, not 4"."""
     theirs, ours, path = json.loads(text), json.loads(other), list[str]()
-    while isinstance(theirs, dict) and isinstance(ours, dict):
+    while True:
+        if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+            theirs, ours = ({str(k): x for k, x in enumerate(each)} for each in (theirs, ours))
+        if not (isinstance(theirs, dict) and isinstance(ours, dict)):
+            break
         keys = dict.fromkeys([*theirs, *ours])
         differ = [key for key in keys if json.dumps(theirs.get(key)) != json.dumps(ours.get(key))]
         if not differ:
             break
         path.append(next((key for key in differ if key != "versions"), differ[0]))
         theirs, ours = theirs.get(path[-1]), ours.get(path[-1])
-    return f"{'/'.join(path)!r} is {shown(theirs, 60)}, not {shown(ours, 60)}"
+    where, said, mine = repr("/".join(path)), shown(theirs, 60), shown(ours, 60)
+    return f"{where} is {said}, not {mine}" if said != mine else f"{where} has other content"
 
 
 @contextlib.contextmanager
