@@ -115,7 +115,8 @@ def screws(seed: int) -> rk.Robot:
 @pytest.mark.parametrize("engine", ["python", "llvm"])
 def test_derivatives_of_accelerations_are_exact_to_the_condition_of_the_mass_matrix(engine):
     """Against fifty digits, where columns of dID/dq are a million times what the joints feel of them."""
-    mp = pytest.importorskip("mpmath")
+    import mpmath as mp
+
     register(mp.mpf, SimpleNamespace(sin=mp.sin, cos=mp.cos, sqrt=mp.sqrt))
     errors = []
     for seed in range(6):

@@ -126,7 +126,6 @@ def test_mujoco_merges_the_root_and_drake_says_what_it_refuses(judge, tmp_path, 
 @pytest.mark.parity
 @pytest.mark.parametrize("through", ["robokit", "mujoco", "drake", "pinocchio"])
 def test_xacro_is_expanded_for_every_program(tmp_path, through):
-    pytest.importorskip("xacro")
     text = CHAIN.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ')
     named = tmp_path / "arm.xacro"
     named.write_text(text.replace('<mass value="0.5"/>', '<mass value="$(arg m)"/>'))

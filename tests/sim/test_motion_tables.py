@@ -77,8 +77,10 @@ def test_every_kind_of_joint_and_odd_names_have_columns(tmp_path):
     assert header[1] == 'q/hip, "left"' and 'tau/hip, "left"' in header
 
 
+@pytest.mark.parity
 def test_a_dataframe_is_the_same_table(fallen, tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = fallen.to_dataframe()
     header, rows = read(fallen.to_csv(tmp_path / "run"))
     assert list(table.columns) == header and np.array_equal(table.to_numpy(), rows)

@@ -281,7 +281,6 @@ def test_every_bad_file_is_judged_with_every_way_of_reading(code):
 
 @pytest.mark.parity
 def test_other_engines_agree_about_a_floating_base_of_the_files_own(tmp_path):
-    pytest.importorskip("pinocchio")
     from robokit.parity import compare
 
     path = tmp_path / "arm.urdf"

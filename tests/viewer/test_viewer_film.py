@@ -38,8 +38,8 @@ def test_a_gif_shows_the_motion_in_its_own_time(motion, tmp_path):
     assert min(changes) > 30
 
 
+@pytest.mark.browser
 def test_a_film_that_finds_no_room_is_an_error_and_leaves_nothing(tmp_path):
-    pytest.importorskip("imageio_ffmpeg")
     rng = np.random.default_rng(0)
 
     def write(path):
