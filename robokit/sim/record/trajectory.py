@@ -370,11 +370,12 @@ class Trajectory:
             >>> list(table.columns[:5])
             ['time', 'q/upper_joint', 'q/lower_joint', 'v/upper_joint', 'v/lower_joint']
         """
+        robot = self._own_robot("to_dataframe")
         try:
             import pandas
         except ImportError as error:
             raise MissingDependency("to_dataframe needs pandas: pip install pandas") from error
-        return pandas.DataFrame(dict(motion_table.columns(self, self._own_robot("to_dataframe"))))
+        return pandas.DataFrame(dict(motion_table.columns(self, robot)))
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the motion as comma-separated values: a header, and a row for each record.
