@@ -7,7 +7,8 @@ import pytest
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
-from robokit.sim.collide.moved_apart import moved_apart, overlaps
+from robokit.sim.collide.gaps import overlaps
+from robokit.sim.collide.moved_apart import moved_apart
 
 SEEDS = range(12)
 

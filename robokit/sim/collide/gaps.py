@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -10,8 +11,12 @@ from robokit.dynamics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.collide.body_shapes import LinkShape, placed
 from robokit.sim.collide.box_distance import Block
+from robokit.sim.collide.pair_list import CollisionPairs
 from robokit.sim.collide.shape_distance import shape_gap
 from robokit.spatial import Vector3
+
+PAIRS = 1024
+"""Pairs of shapes that are looked at together, for memory's sake."""
 
 
 class Gaps:
@@ -71,6 +76,42 @@ class Gaps:
     def _placed(self, shape: LinkShape, rows: np.ndarray) -> Block:
         R, p = self.poses[rows, shape.body, :, :3], self.poses[rows, shape.body, :, 3]
         return placed(shape, lambda x: Vector3(*(R @ np.array(x)).T), Vector3(*p.T))
+
+
+def overlaps(
+    robot: Robot, pairs: CollisionPairs, q: np.ndarray
+) -> list[tuple[tuple[int, int], np.ndarray, np.ndarray]]:
+    """Pairs of shapes that overlap, in which rows of q, and how far [m].
+
+    Overlap that a pair does not feel, its slack, does not count.
+
+    Args:
+        robot: the robot.
+        pairs: of its bodies.
+        q: configurations, (nq,) or (B, nq); rows that are not finite are left out.
+    """
+    q = np.atleast_2d(q)
+    good = np.flatnonzero(np.isfinite(q).all(axis=1))
+    if not len(good):
+        return []
+    gaps = Gaps(robot, pairs.shapes, q[good], engine="python")
+    those = [each for i, j in pairs.bodies for each in product(gaps.of[i], gaps.of[j])]
+    first, second = ([pair[k] for pair in those] for k in (0, 1))
+    slack = np.array([pairs.slack.get(pair, 0.0) for pair in those])
+    middle, reach = np.array(gaps.middle), np.array(gaps.reach)
+    found = []
+    # One pass over all shapes by the balls around them; few are left to be looked at.
+    for at in range(0, len(those), PAIRS):
+        part = slice(at, at + PAIRS)
+        d = middle[first[part]] - middle[second[part]]
+        limit = np.maximum(reach[first[part]] + reach[second[part]] - slack[part], 0.0)
+        near = (d * d).sum(axis=1) < (limit * limit)[:, None]
+        for n in np.flatnonzero(near.any(axis=1)).tolist():
+            rows = np.flatnonzero(near[n])
+            over = -(gaps.gap(*those[at + n], rows) + slack[at + n])
+            if over.max() > 0.0:
+                found.append((those[at + n], good[rows], over))
+    return found
 
 
 def body_poses(robot: Robot, q: np.ndarray, engine: str | None = None) -> np.ndarray:

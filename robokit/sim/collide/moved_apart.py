@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.closing import closed_rows
 from robokit.sim.collide.collision_pairs import CLEAR, SLIGHT, joints_between
-from robokit.sim.collide.gaps import Gaps
+from robokit.sim.collide.gaps import Gaps, overlaps
 from robokit.sim.collide.pair_list import CollisionPairs
 
 ROUNDS = 30
@@ -35,24 +33,11 @@ def moved_apart(robot: Robot, pairs: CollisionPairs, q: np.ndarray) -> np.ndarra
     """
     lower, upper = _limits(robot, q)
     for _ in range(ROUNDS):
-        deep = overlaps(robot, pairs, q)
+        deep = {shapes: -float(over[0]) for shapes, _, over in overlaps(robot, pairs, q)}
         if not deep:
             break
         q = _one_round(robot, pairs, q, deep, lower, upper)
     return q
-
-
-def overlaps(robot: Robot, pairs: CollisionPairs, q: np.ndarray) -> dict[tuple[int, int], float]:
-    """{(k, m): distance of shapes k and m, below 0 [m]} of those that overlap by more than their slack."""
-    found: dict[tuple[int, int], float] = {}
-    gaps, row = Gaps(robot, pairs.shapes, q[None]), np.array([0])
-    for i, j in pairs.bodies:
-        for k, m in product(gaps.of[i], gaps.of[j]):
-            apart = gaps.middle[k][:, 0] - gaps.middle[m][:, 0]
-            if apart @ apart < (gaps.reach[k] + gaps.reach[m]) ** 2:
-                distance = float(gaps.gap(k, m, row)[0]) + pairs.slack.get((k, m), 0.0)
-                found |= {(k, m): distance} if distance < 0.0 else {}
-    return found
 
 
 def _one_round(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
 from robokit.errors import SimulationWarning
 from robokit.model.robot import Robot
-from robokit.sim.collide.gaps import Gaps
+from robokit.sim.collide.gaps import overlaps
 from robokit.sim.collide.pair_list import CollisionPairs
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.run.ground_gaps import row_gaps
@@ -75,50 +74,20 @@ def _of_bodies(robot: Robot, pairs: CollisionPairs, q: np.ndarray) -> None:
     for first in range(0, len(q), ROWS):
         some = q[first : first + ROWS]
         depth = np.zeros(len(some))
-        for pair, rows, over in overlaps(robot, pairs, some):
+        for shapes, rows, over in overlaps(robot, pairs, some):
             depth[rows] = np.maximum(depth[rows], over)
             k = int(over.argmax())
             if over[k] > deepest[0]:
-                deepest = (float(over[k]), first + int(rows[k]), pair)
+                deepest = (float(over[k]), first + int(rows[k]), shapes)
         found += int((depth > OVERLAP).sum())
     if found:
-        depth_, row, (i, j) = deepest
+        depth_, row, shapes = deepest
+        i, j = (pairs.shapes[k].body for k in shapes)
         _warn(
             f"{_place(len(q), row, found)}: bodies {robot.body_name(i)!r} and {robot.body_name(j)!r} overlap "
             f"by {1e3 * depth_:.3g} mm and push each other apart: start with them apart, or take the pair "
             "away with self_collision=rk.collision_pairs(robot).remove(...)"
         )
-
-
-def overlaps(
-    robot: Robot, pairs: CollisionPairs, q: np.ndarray
-) -> list[tuple[tuple[int, int], np.ndarray, np.ndarray]]:
-    """Pairs of bodies that overlap, in which rows of q (B, nq), and how far [m].
-
-    Overlap that the pair does not feel, its slack, does not count.
-    """
-    good = np.flatnonzero(np.isfinite(q).all(axis=1))
-    if not len(good):
-        return []
-    gaps = Gaps(robot, pairs.shapes, q[good], engine="python")
-    those = [(pair, k, m) for pair in pairs.bodies for k, m in product(gaps.of[pair[0]], gaps.of[pair[1]])]
-    first, second = ([x[k] for x in those] for k in (1, 2))
-    slack = np.array([pairs.slack.get((k, m), 0.0) for _, k, m in those])
-    middle, reach = np.array(gaps.middle), np.array(gaps.reach)
-    found = []
-    # One pass over all shapes by the balls around them; few are left to be looked at.
-    for at in range(0, len(those), ROWS):
-        part = slice(at, at + ROWS)
-        d = middle[first[part]] - middle[second[part]]
-        limit = np.maximum(reach[first[part]] + reach[second[part]] - slack[part], 0.0)
-        near = (d * d).sum(axis=1) < (limit * limit)[:, None]
-        for n in np.flatnonzero(near.any(axis=1)).tolist():
-            pair, k, m = those[at + n]
-            rows = np.flatnonzero(near[n])
-            over = -(gaps.gap(k, m, rows) + slack[at + n])
-            if over.max() > 0.0:
-                found.append((pair, good[rows], over))
-    return found
 
 
 def _of_ground(program: Program, q: np.ndarray) -> float:
