@@ -304,3 +304,12 @@ def test_the_command_line_closes_loops(tmp_path, choice, capsys):
     path.write_text(TWO_PARENTS)
     assert main(["info", str(path), "--loops", choice]) == (choice == "declared")
     assert ("--loops close" in capsys.readouterr().err) == (choice == "declared")
+
+
+def test_why_a_mesh_cannot_be_read_is_said_without_names_of_classes(tmp_path):
+    (tmp_path / "part.xyz").write_text("0 0 0")
+    mesh = '<visual><geometry><mesh filename="part.xyz"/></geometry></visual>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    _, findings = check_urdf(tmp_path / "r.urdf", plausible=True, meshes=True)
+    (found,) = [each for each in findings if each.code == "mesh-unreadable"]
+    assert "cannot be read: its name ends in '.xyz'" in found.message

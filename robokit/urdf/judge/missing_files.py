@@ -114,7 +114,8 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     try:
         points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
     except Exception as problem:  # each reader fails in its own way, and none may stop the check
-        return None, f"{type(problem).__name__}: {str(problem).strip() or 'no further reason is known'}"
+        said = getattr(problem, "strerror", None) or str(problem).strip()
+        return None, said or f"no further reason is known ({type(problem).__name__})"
     if not points:
         return None, "it holds no triangles"
     corners = np.concatenate(points)
