@@ -24,7 +24,6 @@ from robokit.engine.loops.record import (
     STORE,
     TIMES,
     TO_REAL,
-    TO_WHOLE,
     TRUTH,
     VALUE,
     WHILE,
@@ -49,7 +48,6 @@ _WHOLE = {
     WHOLE_EQ: "icmp eq {i} %s, %s",
     WHOLE_SELECT: "select {b} %s, {i} %s, {i} %s",
     TO_REAL: "sitofp {i} %s to {t}",
-    TO_WHOLE: "fptosi {t} %s to {i}",
 }
 
 
@@ -70,7 +68,6 @@ class RegionWriter:
         self.varying = varying(graph, of_state) if lanes > 1 else set()
         self.out = Lines(real)
         self.names: dict[int, str] = {}
-        self.spread: dict[int, str] = {}
         self.control: dict[tuple[int, int], str] = {}
         self.labels = 0
         self.label = "entry"
@@ -161,7 +158,7 @@ class RegionWriter:
         if opcode in (CONST, WHOLE, SIZE, PARAMETER):
             return
         if opcode == LOAD:
-            self.names[number] = self._load(number, node[1], node[2])
+            self.names[number] = self._load(node[1], node[2])
         elif opcode == STORE:
             self._store(*node[1:])
         elif opcode == FOR:
@@ -204,7 +201,7 @@ class RegionWriter:
         kind = self._type(self.kinds[array], False)
         return out(f"getelementptr {kind}, ptr %a{array}, <{n} x i64> {places}")
 
-    def _load(self, number: int, array: int, index: int) -> str:
+    def _load(self, array: int, index: int) -> str:
         kind = self.kinds[array]
         size = 4 if kind == INTEGER else self.real.bytes
         if not self._width(index):

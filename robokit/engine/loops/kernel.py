@@ -250,7 +250,6 @@ class LoopKernel:
         numbers = np.array([sizes[n] for n in self.sizes], np.int32)
         lengths = [math.prod(sizes[n] if isinstance(n, str) else n for n in a.shape) for a in self.arrays]
         kinds = ["int32" if a.kind == INTEGER else dtype for a in self.arrays]
-        # A masked store of a row that is done may write again what stands first in its memory.
         lanes_of = [aligned(max(n, 1) * lanes, kind) for n, kind in zip(lengths, kinds, strict=True)]
         places = np.array([address(x) for x in lanes_of], np.uint64)
         sized = np.array(lengths, np.int64)
