@@ -1,13 +1,17 @@
-"""Loops and conditions over numbers that may be known only later: JAX's words, with the same meaning.
+"""Loops, conditions and calls over numbers that may be known only later: JAX's words, with the same meaning.
 
-On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, a loop
-is recorded as one (engine/loops).
+    for_range(n, body, *start)          while_loop(test, body, *start, most=None)
+    cond(condition, then, otherwise)    call(function, *arguments)
+    vmap(function)(*sequences)          zeros(*shape)
+
+On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
+is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 recorder = threading.local()
@@ -28,36 +32,32 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """
     recording = getattr(recorder, "now", None)
     if recording is not None:
-        found = recording.for_range(count, body, start)
-        return found[0] if len(start) == 1 else found
-    carried: Any = start
+        return _one_or_all(recording.for_range(count, body, start))
+    carried = start
     for k in range(count):
-        carried = body(k, *carried)
-        if len(start) == 1:
-            carried = (carried,)
-        elif not start:
-            carried = ()
-    return carried[0] if len(start) == 1 else carried
+        carried = _as_tuple(body(k, *carried), start)
+    return _one_or_all(carried)
 
 
-def while_loop(test: Callable[..., Any], body: Callable[..., Any], *start: Any) -> Any:
+def while_loop(
+    test: Callable[..., Any], body: Callable[..., Any], *start: Any, most: int | None = None
+) -> Any:
     """What is carried when a test no longer holds.
 
     Args:
         test: called with what is carried: whether there is another turn.
         body: as of :func:`for_range`, without an index.
         start: as of :func:`for_range`.
+        most: turns at most, for loops that might not end otherwise.
     """
     recording = getattr(recorder, "now", None)
     if recording is not None:
-        found = recording.while_loop(test, body, start)
-        return found[0] if len(start) == 1 else found
-    carried: Any = start
-    while test(*carried):
-        carried = body(*carried)
-        if len(start) == 1:
-            carried = (carried,)
-    return carried[0] if len(start) == 1 else carried
+        return _one_or_all(recording.while_loop(test, body, start, most))
+    carried, turns = start, 0
+    while test(*carried) and (most is None or turns < most):
+        carried = _as_tuple(body(*carried), start)
+        turns += 1
+    return _one_or_all(carried)
 
 
 def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -72,3 +72,61 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
     if recording is None or isinstance(condition, bool):
         return then() if condition else otherwise()
     return recording.cond(condition, then, otherwise)
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)``; a recorded program has the function's code once, however often it is called.
+
+    Args:
+        function: of numbers, arrays, and tuples and lists of them. Two calls share code where the function is
+            the same object and its arguments are the same in number, form and kind. What else it uses must be
+            the same in all of them.
+        arguments: of the function.
+    """
+    recording = getattr(recorder, "now", None)
+    return function(*arguments) if recording is None else recording.call(function, arguments)
+
+
+def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """A function of sequences: what a function gives for the first entries of all, then for the second ones...
+
+    Machine code of one state may compute them in the lanes of a vector.
+
+    Args:
+        function: of numbers, and tuples and lists of them.
+    """
+
+    def mapped(*sequences: Sequence[Any]) -> list[Any]:
+        columns = list(zip(*sequences, strict=True))
+        recording = getattr(recorder, "now", None)
+        if recording is None:
+            return [function(*column) for column in columns]
+        return recording.vmap(function, columns)
+
+    return mapped
+
+
+def zeros(*shape: Any, kind: str = "real") -> Any:
+    """Memory of a state: an array of zeros, whose entries can be read and written.
+
+    Args:
+        shape: whole numbers.
+        kind: of its entries, "real" or "integer".
+    """
+    recording = getattr(recorder, "now", None)
+    if recording is not None:
+        return recording.zeros(shape, kind)
+    import numpy as np
+
+    found = np.empty(shape, object)
+    found.fill(0 if kind == "integer" else 0.0)
+    return found
+
+
+def _as_tuple(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a body carries on, one entry for each of those that it began with."""
+    return (returned,) if len(start) == 1 else returned if start else ()
+
+
+def _one_or_all(carried: tuple[Any, ...]) -> Any:
+    return carried[0] if len(carried) == 1 else carried

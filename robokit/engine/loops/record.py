@@ -418,7 +418,7 @@ class Recorder:
         return self._left((FOR, region.number, graph.node(count), *starts), start, region)
 
     def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...]
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
         graph = self.graph
