@@ -88,7 +88,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """A function of sequences: what a function gives for the first entries of all, then for the second ones...
+    """A function of sequences: what a function gives for the first entries of all, the second...
 
     Machine code of one state may compute them in the lanes of a vector.
 
