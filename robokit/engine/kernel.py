@@ -254,6 +254,20 @@ class Kernel:
                     self._tape = Taped(found) if found is not None else None
             return self._tape
 
+    def linked(self, lanes: int) -> Code | None:
+        """Code whose function "linked" other machine code calls: one state, or a vector of lanes (loops/).
+
+        None where there is none: in single precision one state is a batch.
+        """
+        if lanes > 1:
+            return self._maker.code(self._many)
+        return self._maker.code(ONE_STATE) if self._is_double else None
+
+    def on_memory(self, *arrays: Any) -> None:
+        """The text on arrays of one state, nothing checked: inputs, tables, then outputs, which it writes."""
+        count = len(self.signature.outputs)
+        run_text(self.text, arrays[:-count], arrays[-count:], None, len(self.signature.tables))
+
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.
 

@@ -100,8 +100,8 @@ def test_nothing_is_needed_from_outside(name, target):
     triple, cpu, width, *_ = TARGETS[target]
     graph, quaternions = program(name, ladder.chain(2, base="floating"))
     for drivers, (ir, _) in (
-        ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
-        ({"k_single"}, single_module(graph, width, "k", quaternions, (), True)),
+        ({"k_batch", "k_linked", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
+        ({"k_linked", "k_single"}, single_module(graph, width, "k", quaternions, (), True)),
     ):
         has, wants = defined_and_needed(llvm.cross(ir, triple, cpu)[1])
         assert has == drivers
@@ -138,7 +138,7 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     assert len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly)) > 300
     assert scalar(assembly) == 0
     has, wants = defined_and_needed(code)
-    assert has == {"k_batch", "k_passes"} and wants <= {"_GLOBAL_OFFSET_TABLE_"}
+    assert has == {"k_batch", "k_linked", "k_passes"} and wants <= {"_GLOBAL_OFFSET_TABLE_"}
 
 
 def test_a_call_to_the_outside_is_seen():

@@ -1,8 +1,9 @@
 """Writes the module of batches: rows become vectors of lanes, and back.
 
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
+    void linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
 
-runs rows start..stop and returns the status of all of them together (see single_module.py). args holds one
+The first runs rows start..stop and returns the status of all of them together (see single_module.py). args holds one
 pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to use one
 row for the whole batch, and last whether to write past the caches (aligned_stores.py). The numbers of a row
 are contiguous.
@@ -22,11 +23,12 @@ from dataclasses import replace
 from robokit.engine.emit import ir, rollout_driver, sincos
 from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.emit.linked_tile import LinkedWriter
 from robokit.engine.emit.next_pass import PassWriter
 from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.emit.tile import STAGE
+from robokit.engine.emit.tile import PAD, STAGE
 from robokit.engine.emit.write_rows import RowWriter
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.repeats import Stepped
@@ -93,17 +95,11 @@ def batch_module(
         after = PassWriter(program, plan, feedback, real, bounds)
         parts += [after.function(), *after.tables]
         between = ["next"]
+    link = LinkedWriter(program, plan, (), real)
+    parts += [link.linked(name, stages), *link.tables]
     parts.append(_driver(writer, name, group, stages, between))
     return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
-
-PAD = 48
-"""Bytes below an aligned stack at which stages are called: what they put there then lies aligned.
-
-The code generator lays values that find no register 16 bytes off a stage's frame, wherever the stack
-happens to be. Half of all stacks would have half of them across two lines, which costs a humanoid's ABA
-4 % always and 30 % with bad luck. Aligning the stack of each stage by itself costs more than it saves.
-"""
 
 _DRIVER = """
 define internal void @each(ptr %stage, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)

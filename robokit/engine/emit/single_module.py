@@ -2,6 +2,7 @@
 
     i64 single(ptr args, ptr ws)                  one state; returns a status
     i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
+    void linked(ptr args, ptr ws, i64)            one state, nothing checked: for callers in machine code
 
 args holds one pointer for each input, then one for each output. The status is the sum of 1 (an input is NaN
 or infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
@@ -79,7 +80,9 @@ def single_module(
         zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        body, workspace, result = _straight(out, program, width, finite, not feedback and width >= ir.WIDE)
+        body, workspace = _straight(program, width, name, not feedback and width >= ir.WIDE)
+        out.do(f"call void @{name}_linked(ptr %args, ptr %ws, i64 0)")
+        result = _outputs_finite(out, program, width) if finite else "0"
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -90,14 +93,13 @@ def single_module(
     return "\n".join([body, *parts]), workspace
 
 
-def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: bool) -> tuple[str, int, str]:
-    """Call the chunks, which read and write the caller's arrays; their module, workspace and status.
+def _straight(program: Program, width: int, name: str, hurried: bool) -> tuple[str, int]:
+    """The chunks, and the function that calls them on the caller's arrays; their module and workspace.
 
     Args:
-        out: the function that calls them.
         program: what to compute.
         width: doubles per machine vector.
-        finite: whether outputs are checked too.
+        name: prefix of the symbols.
         hurried: whether a part of a long text is generated in a hurry.
     """
     plan, functions, stages = chunk_code(
@@ -105,23 +107,29 @@ def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: b
     )
     if hurried:
         functions = _hurried(functions, set(stages[: len(plan.chunks)]))
+    out = Lines()
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
         sins, coss = (out.pointer("%ws", slot) for slot in (run.sin_slot, run.cos_slot))
         out.do(f"call void @sincos_run(ptr {source}, ptr {sins}, ptr {coss}, i64 {run.count})")
     for stage in stages:
         out.do(f"call void @{stage}(ptr %ws, ptr %args)")
-    result = "0"
-    if finite:
-        first = program.first_output
-        sizes = [math.prod(shape) for _, shape in program.outputs]
-        bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
-        result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
     lanes = {block.lanes for block in program.blocks if block.lanes > 1}
     lanes |= {LANES} if program.wide else set()
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
-    return ir.module(parts, {width, *lanes}), max(1, plan.slots), result
+    parts.append(
+        f"define void @{name}_linked(ptr %args, ptr %ws, i64 %mask) #0 {{\n{out.text()}\n  ret void\n}}\n"
+    )
+    return ir.module(parts, {width, *lanes}), max(1, plan.slots)
+
+
+def _outputs_finite(out: Lines, program: Program, width: int) -> str:
+    """The status of the outputs."""
+    first = program.first_output
+    sizes = [math.prod(shape) for _, shape in program.outputs]
+    bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
+    return out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
 
 
 def _hurried(functions: list[str], once: set[str]) -> list[str]:
