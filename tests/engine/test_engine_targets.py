@@ -220,7 +220,7 @@ def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
         return Kernel.build("scale", [("x", 6)], [("y", (6,))], text, key=b"scale")
 
     code = build().compiled(arm)
-    assert defined_and_needed(code)[0] == {"robokit_scale_batch", "robokit_scale_passes"}
+    assert defined_and_needed(code)[0] == {f"robokit_scale_{name}" for name in ("batch", "linked", "passes")}
     assert "<2 x double>" in arm.assembled[0]
     assert build().compiled(arm) == code and len(arm.assembled) == 1
     kernel = build()

@@ -3,10 +3,10 @@
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
     void linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
 
-The first runs rows start..stop and returns the status of all of them together (see single_module.py). args holds one
-pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to use one
-row for the whole batch, and last whether to write past the caches (aligned_stores.py). The numbers of a row
-are contiguous.
+The first runs rows start..stop and returns the status of all of them together (see single_module.py). args
+holds one pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to
+use one row for the whole batch, and last whether to write past the caches (aligned_stores.py). The numbers of
+a row are contiguous.
 
 A tile is as many rows as a value has lanes. Each stage (read, the chunks, write) works on one tile. A group
 of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel does not

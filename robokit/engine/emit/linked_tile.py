@@ -1,4 +1,4 @@
-"""Writes the function that callers in machine code have in lanes: one tile, whose numbers are vectors already.
+"""Writes the function that machine code calls in lanes: one tile, whose numbers are vectors already.
 
     void linked(ptr args, ptr ws, i64 mask)
 
