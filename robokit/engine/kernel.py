@@ -20,19 +20,21 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.maker import MAKING, Code, Identity, Maker
+from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
 from robokit.engine.run.taped import Taped
-from robokit.engine.signature import Signature
+from robokit.engine.signature import ArrayOf, Signature
 from robokit.engine.target.host import ManyStates, OneState
 from robokit.engine.target.llvm import CompilerMissing
 from robokit.engine.target.target import Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
+from robokit.errors import WrongType
 
 ONE_STATE = OneState()
 MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
@@ -254,17 +256,47 @@ class Kernel:
                     self._tape = Taped(found) if found is not None else None
             return self._tape
 
-    def linked(self, lanes: int) -> Code | None:
-        """Code whose function "linked" other machine code calls: one state, or a vector of lanes (loops/).
+    # -- called by other machine code (loops/) -----------------------------------------------------
 
-        None where there is none: in single precision one state is a batch.
+    sizes: Sequence[str] = ()
+
+    @property
+    def arrays(self) -> list[ArrayOf]:
+        """What callers give: inputs, tables and outputs."""
+        return self.signature.memory
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the outputs are the same bits on every target."""
+        return self.signature.reproducible
+
+    def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
+        """The function that other machine code calls, in one state or in lanes; nothing is checked.
+
+        Returns:
+            addresses of it and of a workspace, which serves one thread, and what must live as long as these;
+            None where there is no machine code.
+
+        Raises:
+            WrongType: the caller computes with other numbers.
         """
-        if lanes > 1:
-            return self._maker.code(self._many)
-        return self._maker.code(ONE_STATE) if self._is_double else None
+        if dtype != self.signature.dtype:
+            raise WrongType(f"{self.name}, which is called in {dtype}", self, f"a kernel of {dtype}")
+        target = self._many if lanes > 1 else ONE_STATE
+        code = self._maker.code(target) if target.real.dtype == dtype else None
+        if code is None:
+            return None
+        workspace = aligned(code.workspace)
+        return code.address("linked"), address(workspace), (code, workspace)
 
-    def on_memory(self, *arrays: Any) -> None:
-        """The text on arrays of one state, nothing checked: inputs, tables, then outputs, which it writes."""
+    def on_memory(self, *arguments: Any) -> None:
+        """Run the text on arrays of one state: inputs, tables, then outputs, which are written.
+
+        Raises:
+            ShapeError: an array of another size.
+        """
+        arrays = [np.asarray(x).reshape(-1) for x in arguments]
+        self.signature.check_memory(arrays)
         count = len(self.signature.outputs)
         run_text(self.text, arrays[:-count], arrays[-count:], None, len(self.signature.tables))
 

@@ -22,6 +22,26 @@ Bounds = Sequence[tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
+class ArrayOf:
+    """An array that a kernel takes.
+
+    Attributes:
+        name: of the argument.
+        shape: numbers, or names of sizes.
+        role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
+            particular at the start, as that of "out".
+        kind: "real" or "integer".
+        shared: whether all states have the same one; it is then an input.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    role: str = "in"
+    kind: str = "real"
+    shared: bool = False
+
+
+@dataclass(frozen=True)
 class Signature:
     """A kernel seen from outside.
 
@@ -78,6 +98,30 @@ class Signature:
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Shape of each output of one state."""
         return [shape for _, shape in self.outputs]
+
+    @property
+    def memory(self) -> list[ArrayOf]:
+        """The arguments and outputs as arrays, for callers in machine code."""
+        return [
+            *(ArrayOf(name, (size,)) for name, size in self.inputs),
+            *(ArrayOf(name, (size,), shared=True) for name, size in self.tables),
+            *(ArrayOf(name, shape, "out") for name, shape in self.outputs),
+        ]
+
+    def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
+        """Check the sizes of flat arrays: inputs, tables and outputs.
+
+        Raises:
+            TypeError: too many or too few.
+            ShapeError: one of another size.
+        """
+        wanted = self.memory
+        if len(arrays) != len(wanted):
+            names = ", ".join(a.name for a in wanted)
+            raise TypeError(f"{self.name} takes {len(wanted)} arrays ({names}), got {len(arrays)}")
+        for a, x in zip(wanted, arrays, strict=True):
+            if x.size != math.prod(a.shape):
+                raise ShapeError(f"{a.name} of {self.name}: expected shape {a.shape}, got {x.shape}")
 
     @property
     def scalars(self) -> int:

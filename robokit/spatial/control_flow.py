@@ -82,12 +82,15 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
             code where the function and the objects that it closes over are the same, and its arguments are
             the same in number, form and kind. It runs in Python once for all of them: what else it reads,
             such as a list or a global name, must not change in between, and arrays are all that it may
-            change.
+            change. Or a compiled kernel (robokit.engine), which is called on its arrays, or on parts of
+            arrays: those that it reads, then those that it writes.
         arguments: of the function. While it is recorded plain numbers among them are as unknown as the
             others, and are no limits of range().
     """
     recording = getattr(recorder, "now", None)
-    return function(*arguments) if recording is None else recording.call(function, arguments)
+    if recording is not None:
+        return recording.call(function, arguments)
+    return getattr(function, "on_memory", function)(*arguments)
 
 
 def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:

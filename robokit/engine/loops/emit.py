@@ -18,6 +18,7 @@ from robokit.engine.loops.record import (
     COND,
     FOR,
     INTEGER,
+    LINK,
     LOAD,
     MINUS,
     PARAMETER,
@@ -66,15 +67,16 @@ class ModuleWriter:
         self.texts: list[str] = []
         self._names: dict[Pattern, str] = {}
 
-    def kernel(self, own: Sequence[bool], lanes: int) -> str:
+    def kernel(self, own: Sequence[bool], lanes: int, masked: bool = False) -> str:
         """The kernel itself: the name of ``NAME(ptr arrays..., i32 sizes...)``.
 
         Args:
             own: for each array, whether every state has one of its own.
             lanes: states at once.
+            masked: whether it may run in some lanes alone; its last argument is then which.
         """
         sizes = len(self.graph.functions[0].region.parameters)
-        return self.function(Pattern(0, lanes, tuple(own), (False,) * sizes))
+        return self.function(Pattern(0, lanes, tuple(own), (False,) * sizes, masked))
 
     def function(self, pattern: Pattern) -> str:
         """Name of a function, written now if it is new."""
@@ -117,7 +119,7 @@ class FunctionWriter:
 
     def text(self, name: str) -> str:
         """The function ``name(ptr arrays..., values..., mask)``, which returns a struct of its results."""
-        parameters = [f"ptr noalias nocapture %a{k}" for k in self.called.arrays]
+        parameters = ["ptr %links", *(f"ptr noalias nocapture %a{k}" for k in self.called.arrays)]
         for k, number in enumerate(self.called.region.parameters):
             self.names[number] = f"%p{k}"
             parameters.append(f"{self._type_of(number)} %p{k}")
@@ -130,7 +132,8 @@ class FunctionWriter:
             own = f"{self._type(self.graph.kinds[number], wide)} {self._value(number, wide)}"
             value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
         self.out.do(f"ret {t} {value}")
-        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\nentry:\n{self.out.text()}\n}}\n"
+        heading = f"define internal {t} @{name}({', '.join(parameters)}) #2"
+        return f"{heading} {{\nentry:\n{self._room()}{self.out.text()}\n}}\n"
 
     def _returns(self, results: Sequence[int], wide: Sequence[bool]) -> str:
         """Type of what a function returns."""
@@ -142,7 +145,7 @@ class FunctionWriter:
         pattern = self.uniform.called(node, bool(self.mask))
         name = self.module.function(pattern)
         function, wide = self.graph.functions[node[1]], self.module.uniformity.of(pattern).results
-        given = [f"ptr %a{k}" for k in node[2]]
+        given = ["ptr %links", *(f"ptr %a{k}" for k in node[2])]
         given += [f"{self._type_of(k)} {self._value(k, self._width(k))}" for k in node[3:]]
         if self.mask:
             given.append(f"{vector(self.lanes, 'i1')} {self.mask}")
@@ -154,6 +157,31 @@ class FunctionWriter:
         found = out(call)
         for k in range(len(wide)):
             self.control[number, k] = out(f"extractvalue {t} {found}, {k}")
+
+    # -- calls of other kernels ---------------------------------------------------------------------
+
+    def _room(self) -> str:
+        """Memory for the pointers of a call, one for all of them."""
+        most = max((len(node[2]) for node in self.graph.nodes if node[0] == LINK), default=0)
+        return f"  %given = alloca [{most} x ptr], align 8\n" if most else ""
+
+    def _link(self, node: tuple) -> None:
+        out, lanes = self.out, self.lanes
+        for k, (array, offset) in enumerate(zip(node[2], node[3:], strict=True)):
+            if self._width(offset):
+                raise TypeError(
+                    "a kernel is called on parts of arrays that all states have at the same place"
+                )
+            place = self._address(array, offset)
+            out.do(f"store ptr {place}, ptr {out.pointer('%given', k, 'ptr')}, align 8")
+        entry = out.pointer("%links", 2 * node[1], "ptr")
+        function = out(f"load ptr, ptr {entry}, align 8")
+        data = out(f"load ptr, ptr {out.pointer(entry, 1, 'ptr')}, align 8")
+        mask = "-1"
+        if self.mask:
+            bits = out(f"bitcast {vector(lanes, 'i1')} {self.mask} to i{lanes}")
+            mask = out(f"zext i{lanes} {bits} to i64")
+        out.do(f"call void {function}(ptr %given, ptr {data}, i64 {mask})")
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -230,6 +258,8 @@ class FunctionWriter:
             self._cond(number, node)
         elif opcode == CALL:
             self._call(number, node)
+        elif opcode == LINK:
+            self._link(node)
         elif opcode == VALUE:
             self.names[number] = self.control[node[1], node[2]]
         else:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,16 @@ from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.emit import ModuleWriter, declarations
-from robokit.engine.loops.record import INTEGER, REAL, Array, LoopGraph, recording
-from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
+from robokit.engine.loops.environment import Environment, NoMachineCode
+from robokit.engine.loops.linked import Link, Values, matched
+from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
+from robokit.engine.loops.rows import MOVES, Driver, moves_module
+from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
-from robokit.engine.memory import address, aligned
+from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
+from robokit.engine.signature import ArrayOf
 from robokit.engine.target import llvm
 from robokit.engine.target.split import LOOPS
 from robokit.errors import ShapeError, UnknownName, WrongType
@@ -34,26 +36,6 @@ REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 ATTRIBUTES = 'attributes #2 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
 """Of functions with loops; those of straight lines are not inlined, these may be."""
-
-
-@dataclass(frozen=True)
-class ArrayOf:
-    """An array that a kernel takes.
-
-    Attributes:
-        name: of the argument.
-        shape: numbers, or names of sizes.
-        role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start, as that of "out".
-        kind: "real" or "integer".
-        shared: whether all states have the same one; it is then an input.
-    """
-
-    name: str
-    shape: tuple[int | str, ...]
-    role: str = "in"
-    kind: str = REAL
-    shared: bool = False
 
 
 class LoopKernel:
@@ -88,10 +70,20 @@ class LoopKernel:
     ) -> None:
         self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
         self.reproducible = reproducible
-        self._codes: dict[tuple[int, str], llvm.Loaded] = {}
+        self.refused: str | None = None
+        self._codes: dict[tuple[int, str, str], llvm.Loaded] = {}
+
+    @functools.cached_property
+    def graph(self) -> LoopGraph:
+        """The recorded regions, kept."""
+        return self.record()
 
     def record(self) -> LoopGraph:
-        """The recorded regions."""
+        """The recorded regions.
+
+        Raises:
+            TypeError: it must be reproducible, and calls a kernel that is not.
+        """
         graph = LoopGraph()
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
@@ -99,38 +91,110 @@ class LoopKernel:
         for a in self.arrays:
             number = graph.array(a.kind, region, a.role != "in")
             graph.functions[0].arrays.append(number)
+            if a.shared:
+                graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
         with recording(graph):
             self.function(*known.values(), *given)
+        for link in graph.links if self.reproducible else ():
+            if not link.kernel.reproducible:
+                raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
         return graph
 
-    def text(self, lanes: int, real: Real) -> str:
-        """The module for so many lanes."""
-        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.record(), self.name, real)
+    def text(self, lanes: int, real: Real, part: str) -> str:
+        """The module for so many lanes; its part is "linked", for callers and one state, or "batch"."""
+        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.graph, self.name, real)
+        driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real)
         body = writer.kernel(of_state, lanes)
+        masked = writer.kernel(of_state, lanes, True) if lanes > 1 and part == "linked" else ""
         parts = [declarations(lanes, real), *writer.texts]
         for width in {1, lanes}:
             if any(f"@sincos_{width}(" in text for text in writer.texts):
                 parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
-        if lanes == 1:
-            parts.append(single_driver(self.name, body, len(self.arrays), len(self.sizes)))
+        if part == "linked":
+            parts += [driver.linked(body, masked), *([driver.single()] if lanes == 1 else [])]
         else:
-            moves = [
-                (a.kind, own and a.role in ("in", "inout"), own and a.role in ("out", "inout"))
-                for a, own in zip(self.arrays, of_state, strict=True)
-            ]
-            parts.append(batch_driver(self.name, body, moves, of_state, len(self.sizes), lanes, real))
+            parts.append(driver.batch(body))
         text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 
-    def code(self, lanes: int, real: Real) -> llvm.Loaded:
-        """Machine code for so many lanes, from the cache or compiled now."""
-        key = lanes, real.dtype
+    def code(self, lanes: int, real: Real, part: str) -> llvm.Loaded:
+        """Machine code for so many lanes, from the cache or compiled now; parts as those of :meth:`text`."""
+        key = lanes, real.dtype, part
         with MAKING:
             if key not in self._codes:
-                self._codes[key] = _loaded(self.name, self.text(lanes, real), key)
+                self._codes[key] = _loaded(self.name, self.text(*key[:1], real, part), key)
             return self._codes[key]
+
+    def lanes(self, dtype: str) -> int:
+        """States that go together in batches."""
+        return llvm.vector_width() * FLOAT64.bytes // REALS[dtype].bytes
+
+    def driver(self, name: str, dtype: str) -> int:
+        """Address of the function "single" or "batch" (rows.py)."""
+        lanes, part = (1, "linked") if name == "single" else (self.lanes(dtype), name)
+        return self.code(lanes, REALS[dtype], part).address(f"{self.name}_{name}")
+
+    def environment(self, sizes: Mapping[str, int], dtype: str, many: bool = False) -> Environment:
+        """What the machine code of one state, or of batches, works with; for one thread.
+
+        Raises:
+            NoMachineCode: there is none, or a kernel that it calls has none.
+            ShapeError: a kernel is called on an array of another size than it takes.
+        """
+        return self._environment(sizes, self.lanes(dtype) if many else 1, dtype, many)
+
+    def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
+        """The function that callers in machine code have, its environment, and what these need."""
+        try:
+            made = self._environment(sizes, lanes, dtype, False)
+        except NoMachineCode:
+            return None
+        function = self.code(lanes, REALS[dtype], "linked").address(f"{self.name}_linked")
+        return function, address(made), made
+
+    def _environment(self, sizes: Mapping[str, int], lanes: int, dtype: str, many: bool) -> Environment:
+        try:
+            code = self.code(lanes, REALS[dtype], "batch" if many else "linked")
+            moves = _moves(lanes, dtype) if many else (None, ())
+            links = self._linked_sizes(sizes)
+            own = {name: sizes[name] for name in self.sizes}
+            return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, (code, moves))
+        except (llvm.CompilerMissing, NoMachineCode) as error:
+            self.refused = str(error)
+            raise NoMachineCode(str(error)) from error
+
+    def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
+        """The kernels that are called, and their sizes."""
+        value = Values(self.graph, [sizes[n] for n in self.sizes])
+        for claim in self.graph.claims:
+            claim.check(value)
+        return [
+            (link, dict(zip(link.kernel.sizes, map(value, link.sizes), strict=True)))
+            for link in self.graph.links
+        ]
+
+    @property
+    def taken(self) -> list[ArrayOf]:
+        """The arrays that callers give: all but work arrays."""
+        return [a for a in self.arrays if a.role != "work"]
+
+    def on_memory(self, *arguments: Any) -> None:
+        """Run the function as it is on arrays of one state, in place: sizes that none of them tells, arrays.
+
+        Raises:
+            TypeError, ShapeError, WrongType: these do not fit.
+        """
+        arrays = [x if isinstance(x, int) else np.asarray(x) for x in arguments]
+        sizes, given, claims = matched(self, arrays)
+        for claim in claims:
+            claim.check(int)
+        rest = iter(given)
+        dtype = next((x.dtype for x in given if x.dtype != np.int32), np.dtype("float64"))
+        own = [next(rest) if a.role != "work" else _zeros(a, sizes, dtype) for a in self.arrays]
+        own = [x.reshape([sizes.get(n, n) for n in a.shape]) for a, x in zip(self.arrays, own, strict=True)]
+        self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -156,13 +220,36 @@ class LoopKernel:
         engine = one_of("engine", engine or wanted_engine(), ENGINES)
         one_of("dtype", dtype, tuple(REALS))
         sizes, arrays, rows = self._read(given, dtype)
-        if engine == "python":
-            self._python(sizes, arrays, rows)
-        elif rows is None:
-            self.single(sizes, arrays, dtype)()
-        else:
-            self.batch(sizes, arrays, rows, dtype)()
-        return {a.name: x for a, x in zip(self.arrays, arrays, strict=True) if a.role in ("out", "inout")}
+        if engine == "python" or not self._run(sizes, arrays, rows, dtype):
+            for row in range(1 if rows is None else rows):
+                own = [
+                    x if rows is None or a.shared else x[row if len(x) > 1 else 0]
+                    for a, x in zip(self.taken, arrays, strict=True)
+                ]
+                self.on_memory(*(sizes[n] for n in self.sizes), *own)
+        return {a.name: x for a, x in zip(self.taken, arrays, strict=True) if a.role in ("out", "inout")}
+
+    def _run(
+        self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], rows: int | None, dtype: str
+    ) -> bool:
+        """Run the machine code; False where there is none."""
+        try:
+            if rows is None and (dtype == "float64" or not self.goes_straight):
+                self.single(sizes, arrays, dtype)()
+            else:
+                few = [
+                    x if rows is not None or a.shared else x[None]
+                    for a, x in zip(self.taken, arrays, strict=True)
+                ]
+                self.batch(sizes, few, 1 if rows is None else rows, dtype)()
+        except NoMachineCode:
+            return False
+        return True
+
+    @property
+    def goes_straight(self) -> bool:
+        """Whether it calls straight kernels, which have no code of one state in single precision."""
+        return any(getattr(link.kernel, "goes_straight", True) for link in self.graph.links)
 
     def _read(
         self, given: Mapping[str, Any], dtype: str
@@ -199,67 +286,57 @@ class LoopKernel:
         if unknown:
             raise WrongType(unknown[0], None, "a whole number: no array tells it")
         arrays = []
-        for a in self.arrays:
-            shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
-            x = read.get(a.name, np.zeros(shape, np.int32 if a.kind == INTEGER else dtype))
-            if rows is not None and not a.shared and a.role != "work" and x.ndim == len(shape):
-                x = np.broadcast_to(x, (rows, *shape))
-            fresh = a.role == "inout" or not x.flags.c_contiguous or not x.flags.writeable
+        for a in self.taken:
+            x = read.get(a.name)
+            if x is None:
+                x = _zeros(a, sizes, dtype)
+            alone = rows is not None and not a.shared and x.ndim == len(a.shape)
+            if alone:  # an input is the same for all rows
+                x = x[None] if a.role == "in" else np.broadcast_to(x, (rows, *x.shape))
+            fresh = a.role == "inout" or not x.flags.c_contiguous
             arrays.append(np.array(x, order="C") if fresh else x)
         return sizes, arrays, rows
-
-    def _python(self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], rows: int | None) -> None:
-        order = [sizes[n] for n in self.sizes]
-        for row in range(1 if rows is None else rows):
-            own = [
-                x if rows is None or a.shared or a.role == "work" else x[row]
-                for a, x in zip(self.arrays, arrays, strict=True)
-            ]
-            self.function(*order, *map(_Plain, own))
 
     def single(
         self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], dtype: str = "float64"
     ) -> Callable[[], None]:
-        """A call without arguments on contiguous arrays of one state, in place; nothing is checked."""
-        loaded = self.code(1, REALS[dtype])
-        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
-            loaded.address(f"{self.name}_single")
+        """A call without arguments on contiguous arrays of one state, in place; nothing is checked.
+
+        Raises:
+            NoMachineCode: there is none.
+        """
+        environment = self.environment(sizes, dtype)
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+            self.driver("single", dtype)
         )
         pointers = np.array([address(a) for a in arrays], np.uint64)
-        numbers = np.array([sizes[n] for n in self.sizes], np.int32)
-        at, of = address(pointers), address(numbers)
+        at, of = address(pointers), address(environment)
 
-        def call(_alive: Any = (loaded, pointers, numbers, arrays)) -> None:
-            function(at, of)
+        def call(_alive: Any = (environment, pointers, arrays)) -> None:
+            function(at, of, 1)
 
         return call
 
     def batch(
         self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], rows: int, dtype: str = "float64"
-    ) -> Callable[[], None]:
-        """A call without arguments on contiguous arrays with leading rows, in place; nothing is checked."""
-        real = REALS[dtype]
-        lanes = llvm.vector_width() * FLOAT64.bytes // real.bytes
-        loaded = self.code(lanes, real)
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
-            loaded.address(f"{self.name}_batch")
-        )
-        pointers = np.array([address(a) for a in arrays], np.uint64)
-        numbers = np.array([sizes[n] for n in self.sizes], np.int32)
-        lengths = [math.prod(sizes[n] if isinstance(n, str) else n for n in a.shape) for a in self.arrays]
-        kinds = ["int32" if a.kind == INTEGER else dtype for a in self.arrays]
-        lanes_of = [aligned(max(n, 1) * lanes, kind) for n, kind in zip(lengths, kinds, strict=True)]
-        places = np.array([address(x) for x in lanes_of], np.uint64)
-        sized = np.array(lengths, np.int64)
-        moves = _moves(lanes, dtype)
-        tables = [address(x) for x in (pointers, numbers, sized, places, moves[1])]
-        given = (*tables, 0, rows)
+    ) -> Callable[..., None]:
+        """A call on arrays of rows, in place: (rows, ...) contiguous, (1, ...), or (...) if shared.
 
-        def call(_alive: Any = (loaded, pointers, numbers, arrays, lanes_of, places, sized, moves)) -> None:
-            if rows:
-                function(*given)
+        Its argument is how many threads it takes; as many as pay if there is none.
+        """
+        runner = LoopRunner(self, sizes, dtype)
+        given = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
+
+        def call(threads: int | None = None) -> None:
+            if rows and runner.roll(given, rows, (0, 1), lambda *_: None, threads)[1]:
+                raise KeyboardInterrupt
 
         return call
+
+
+def _zeros(a: ArrayOf, sizes: Mapping[str, int], dtype: Any) -> np.ndarray:
+    shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
+    return np.zeros(shape, np.int32 if a.kind == INTEGER else dtype)
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:

@@ -1,4 +1,4 @@
-"""Calls of other compiled kernels in a kernel with loops: no Python between them, and no code of theirs in it.
+"""Calls of other compiled kernels in a kernel with loops: no Python between them, none of their code in it.
 
     (LINK, entry, arrays, offsets...)      calls function number `entry` of a table on parts of arrays
 
@@ -16,16 +16,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from robokit.engine.loops.record import (
-    LINK, MINUS, PARAMETER, PLUS, TIMES, WHOLE, Array, Integer, LoopGraph, Node, told, users_line,
-)  # fmt: skip
+    LINK,
+    MINUS,
+    PARAMETER,
+    PLUS,
+    TIMES,
+    WHOLE,
+    Array,
+    Integer,
+    LoopGraph,
+    Node,
+    told,
+    users_line,
+)
 from robokit.engine.signature import ArrayOf
 from robokit.errors import ShapeError, WrongType
-
-if TYPE_CHECKING:
-    from robokit.engine.loops.emit import FunctionWriter
 
 Size = int | Integer
 
@@ -168,7 +176,7 @@ def _shared(graph: LoopGraph, array: Array) -> bool:
     number = graph.array_here(array.number)
     for frame in reversed(graph.frames[1:]):
         number = next(outer for outer, own in frame.given.items() if own == number)
-    return number in graph.shared
+    return number in graph.common
 
 
 def _apart(kernel: Callee, arrays: Sequence[Array], where: str) -> None:
@@ -215,32 +223,7 @@ class Values:
         if opcode not in (PLUS, MINUS, TIMES):
             raise TypeError(
                 "the sizes of arrays that a kernel is called on must follow from those of the calling kernel"
-                f"{told('computed', self.graph.lines[number])}: give an array one more dimension, and index it"
+                f"{told('computed', self.graph.lines[number])}: give it another dimension, and index it"
             )
         a, b = map(self._of, node[1:])
         return a + b if opcode == PLUS else a - b if opcode == MINUS else a * b
-
-
-# -- IR ---------------------------------------------------------------------------------------------
-
-
-def room(graph: LoopGraph) -> str:
-    """Memory for the pointers of a call, one for all of a function."""
-    most = max((len(node[2]) for node in graph.nodes if node[0] == LINK), default=0)
-    return f"  %given = alloca [{most} x ptr], align 8\n" if most else ""
-
-
-def write_call(writer: FunctionWriter, node: Node) -> None:
-    """Write a call."""
-    out = writer.out
-    for k, (array, offset) in enumerate(zip(node[2], node[3:], strict=True)):
-        if writer.differs(offset):
-            raise TypeError("a kernel is called on parts of arrays that are at the same place in all states")
-        out.do(f"store ptr {writer.place(array, offset)}, ptr {out.pointer('%given', k, 'ptr')}, align 8")
-    entry = out.pointer("%links", 2 * node[1], "ptr")
-    function = out(f"load ptr, ptr {entry}, align 8")
-    data = out(f"load ptr, ptr {out.pointer(entry, 1, 'ptr')}, align 8")
-    mask, lanes = "-1", writer.lanes
-    if writer.mask:
-        mask = out(f"zext i{lanes} {out(f'bitcast <{lanes} x i1> {writer.mask} to i{lanes}')} to i64")
-    out.do(f"call void {function}(ptr %given, ptr {data}, i64 {mask})")

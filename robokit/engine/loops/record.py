@@ -8,6 +8,7 @@ once, as those of a straight line are (trace/graph.py); a control operation hold
     (COND, condition, then, otherwise)         regions without parameters
     (CALL, function, arrays, values...)        a function's region; its parameters stand for the values
     (VALUE, control, position, kind)           a value that one of these leaves
+    (LINK, entry, arrays, offsets...)          another kernel is called on parts of arrays (linked.py)
 
 and memory is read and written by
 
@@ -48,15 +49,15 @@ from robokit.spatial.scalars import register
 
 (
     PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
-    LOAD, STORE, FOR, WHILE, COND, VALUE, CALL,
-) = range(1000, 1017)  # fmt: skip
+    LOAD, STORE, FOR, WHILE, COND, VALUE, CALL, LINK,
+) = range(1000, 1018)  # fmt: skip
 
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
 _KINDS = {
     WHOLE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
     TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, STORE: NOTHING,
-    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING,
+    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING, LINK: NOTHING,
 }  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def operands(node: Node) -> Sequence[int]:
     return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
 
 
-_FIRST = {LOAD: 2, STORE: 2, FOR: 2, WHILE: 2, CALL: 3}
+_FIRST = {LOAD: 2, STORE: 2, FOR: 2, WHILE: 2, CALL: 3, LINK: 3}
 _LAST = {LOAD: 3, VALUE: 2, COND: 2}
 """Where the operands of a node are, if they are not all but the first item."""
 
@@ -169,9 +170,15 @@ class LoopGraph(Graph):
         kinds: of the value of each node.
         arrays: all of them, those of the kernel first.
         frames: functions that are being recorded, the innermost last.
+        common: arrays of the kernel that all states share.
+        links: other kernels that are called (linked.Link), and
+        claims: what must hold for the sizes of their arrays (linked.Claim).
     """
 
     def __init__(self, budget: int = 400_000) -> None:
+        self.common: set[int] = set()
+        self.links: list[Any] = []
+        self.claims: list[Any] = []
         self.regions: list[Region] = []
         self.functions: list[Function] = []
         self.arrays: list[Memory] = []
@@ -680,6 +687,10 @@ class Recorder:
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
         graph = self.graph
+        if hasattr(function, "on_memory"):
+            from robokit.engine.loops.linked import record_call
+
+            return record_call(graph, function, arguments)
         bases: list[int] = []
 
         def base(array: Array) -> int:

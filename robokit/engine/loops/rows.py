@@ -4,76 +4,182 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import Lines, Real, vector
+from robokit.engine.emit.ir import Lines, Real, number, vector
 from robokit.engine.loops.record import INTEGER, REAL
+from robokit.engine.signature import ArrayOf
+
+ENVIRONMENT = ("sizes", "lengths", "places", "links", "moves")
+"""What an environment points to (environment.py): the sizes; elements of each array, and its memory in lanes,
+or that of work arrays; the table of other kernels; the functions of :data:`MOVES`."""
 
 
-def _arguments(out: Lines, arrays: int, sizes: int) -> tuple[list[str], list[str]]:
-    """Pointers of the arrays, and the sizes."""
-    pointers = [out(f"load ptr, ptr {out.pointer('%args', k, 'ptr')}") for k in range(arrays)]
-    return pointers, [out(f"load i32, ptr {out.pointer('%sizes', k, 'i32')}") for k in range(sizes)]
-
-
-def _call(body: str, pointers: Sequence[str], sizes: Sequence[str]) -> str:
-    return f"call void @{body}({', '.join([*(f'ptr {p}' for p in pointers), *(f'i32 {n}' for n in sizes)])})"
-
-
-def single_driver(name: str, body: str, arrays: int, sizes: int) -> str:
-    """``void NAME_single(ptr arrays, ptr sizes)``: in the arrays themselves."""
-    out = Lines()
-    out.do(_call(body, *_arguments(out, arrays, sizes)))
-    return f"define void @{name}_single(ptr %args, ptr %sizes) #2 {{\n{out.text()}\n  ret void\n}}\n"
-
-
-def batch_driver(
-    name: str,
-    body: str,
-    moves: Sequence[tuple[str, bool, bool]],
-    of_state: Sequence[bool],
-    sizes: int,
-    lanes: int,
-    real: Real,
-) -> str:
-    """``void NAME_batch(ptr arrays, ptr sizes, ptr lengths, ptr places, ptr moves, i64 start, i64 stop)``.
+class Driver:
+    """Writes the functions of a kernel that others call.
 
     Args:
         name: of the kernel.
-        body: of the function for the lanes.
-        moves: of each array, the kind of its elements, whether it is read, and whether it is written.
-        of_state: whether every state has an array of its own.
+        arrays: what it takes.
         sizes: how many.
         lanes: states at once.
         real: of the numbers.
     """
-    out = Lines(real)
-    pointers, numbers = _arguments(out, len(moves), sizes)
-    lengths = [out(f"load i64, ptr {out.pointer('%lengths', k, 'i64')}") for k in range(len(moves))]
-    places = [out(f"load ptr, ptr {out.pointer('%places', k, 'ptr')}") for k in range(len(moves))]
 
-    functions = [out(f"load ptr, ptr {out.pointer('%moves', k, 'ptr')}") for k in range(len(MOVES))]
+    def __init__(self, name: str, arrays: Sequence[ArrayOf], sizes: int, lanes: int, real: Real) -> None:
+        self.name, self.arrays, self.sizes, self.lanes, self.real = name, arrays, sizes, lanes, real
+        self.taken = [k for k, a in enumerate(arrays) if a.role != "work"]
 
-    def move(what: str, k: int) -> None:
-        function = functions[MOVES.index((what, moves[k][0]))]
-        where = f"ptr {pointers[k]}, ptr {places[k]}, i64 {lengths[k]}"
-        out.do(f"call void {function}({where}, i64 %row, i64 %stop)")
+    def linked(self, body: str, masked: str = "") -> str:
+        """``void NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code, on arrays in lanes.
 
-    out.do("br label %tile")
-    out.do("tile:")
-    out.do("%row = phi i64 [%start, %entry], [%next, %tile]")
-    for k, (_, read, _) in enumerate(moves):
-        if read:
-            move("pack", k)
-    own = [places[k] if of_state[k] else pointers[k] for k in range(len(moves))]
-    out.do(_call(body, own, numbers))
-    for k, (_, _, written) in enumerate(moves):
-        if written:
-            move("unpack", k)
-    out.do(f"%next = add i64 %row, {lanes}")
-    out.do("%more = icmp slt i64 %next, %stop")
-    out.do("br i1 %more, label %tile, label %end")
-    out.do("end:")
-    parameters = "ptr %args, ptr %sizes, ptr %lengths, ptr %places, ptr %moves, i64 %start, i64 %stop"
-    return f"define void @{name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+        Args:
+            body: name of the function for all lanes.
+            masked: of the one for some.
+        """
+        out = self._begin()
+        memory = self._work()
+        for place, k in enumerate(self.taken):
+            memory[k] = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
+        call = self._call(body, memory)
+        if masked:
+            n = self.lanes
+            out.do(f"%all = icmp eq i64 %mask, -1\n  br i1 %all, label %whole, label %part\nwhole:\n  {call}")
+            out.do("ret void")
+            out.do("part:")
+            mask = out(f"bitcast i{n} {out(f'trunc i64 %mask to i{n}')} to {vector(n, 'i1')}")
+            call = self._call(masked, memory, f"{vector(n, 'i1')} {mask}")
+        out.do(call)
+        heading = f"define void @{self.name}_linked(ptr %args, ptr %env, i64 %mask) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+
+    def single(self) -> str:
+        """``i64 NAME_single(ptr args, ptr env, i64 passes)``: one state, in place, again and again.
+
+        Its value is how often it ran: less than was asked for where an array that is read and written is no
+        longer finite.
+        """
+        out = self._begin()
+        given = [
+            out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}") for place in range(len(self.taken))
+        ]
+        kept = [
+            (given[place], self.lengths[k])
+            for place, k in enumerate(self.taken)
+            if self.arrays[k].role == "inout" and self.arrays[k].kind == REAL
+        ]
+        out.do("br label %pass")
+        out.do("pass:")
+        after = f"finite{len(kept) - 1}end" if kept else "pass"
+        out.do(f"%k = phi i64 [0, %entry], [%next, %{after}]")
+        out.do(f"call void @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
+        out.do("%next = add i64 %k, 1")
+        more, block = out("icmp slt i64 %next, %passes"), "pass"
+        if kept:
+            out.do(f"br i1 {more}, label %look, label %end")
+            out.do("look:")
+            block = "look"
+        total, kind = number(0.0, self.real), self.real.kind
+        for j, (pointer, length) in enumerate(kept):
+            out.do(f"br label %finite{j}")
+            out.do(f"finite{j}:")
+            out.do(f"%i{j} = phi i64 [0, %{block}], [%n{j}, %one{j}]")
+            out.do(f"%t{j} = phi {kind} [{total}, %{block}], [%u{j}, %one{j}]")
+            out.do(f"%m{j} = icmp slt i64 %i{j}, {length}")
+            out.do(f"br i1 %m{j}, label %one{j}, label %finite{j}end")
+            out.do(f"one{j}:")
+            x = out(f"load {kind}, ptr {out.pointer(pointer, f'%i{j}')}")
+            out.do(f"%u{j} = fadd reassoc {kind} %t{j}, {out(f'fmul {kind} {x}, {number(0.0, self.real)}')}")
+            out.do(f"%n{j} = add i64 %i{j}, 1")
+            out.do(f"br label %finite{j}")
+            out.do(f"finite{j}end:")
+            block, total = f"finite{j}end", f"%t{j}"
+        if kept:
+            more = out(f"fcmp ord {kind} {total}, {total}")
+        out.do(f"br i1 {more}, label %pass, label %end")
+        out.do("end:")
+        heading = f"define i64 @{self.name}_single(ptr %args, ptr %env, i64 %passes) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n  ret i64 %next\n}}\n"
+
+    def batch(self, body: str) -> str:
+        """``i64 NAME_batch(ptr args, ptr strides, ptr env, i64 start, i64 stop, i64 passes, ptr jumps)``.
+
+        Rows start..stop, so many passes of a tile before the next one begins; between two passes its numbers
+        stay in vectors. strides are the bytes between the rows of each array, 0 to use one for all; jumps
+        those by which its pointer moves from one pass to the next, 0 where it stays.
+        """
+        out = self._begin()
+        functions = self._pointers("moves", len(MOVES))
+        memory = self._work()
+        words: dict[str, list[str]] = {"strides": [], "jumps": []}
+        given = []
+        for place in range(len(self.taken)):
+            given.append(out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}"))
+            for name, found in words.items():
+                found.append(out(f"load i64, ptr {out.pointer(f'%{name}', place, 'i64')}"))
+
+        def move(what: str, place: int, pointer: str) -> None:
+            k = self.taken[place]
+            function = functions[MOVES.index((what, self.arrays[k].kind))]
+            rows = f"ptr {pointer}, i64 {words['strides'][place]}, i64 %row, i64 %stop"
+            out.do(f"call void {function}({rows}, ptr {memory[k]}, i64 {self.lengths[k]})")
+
+        out.do("br label %tile")
+        out.do("tile:")
+        out.do("%row = phi i64 [%start, %entry], [%nextrow, %done]")
+        out.do("br label %pass")
+        out.do("pass:")
+        out.do("%p = phi i64 [0, %tile], [%nextpass, %ran]")
+        first = out("icmp eq i64 %p, 0")
+        here = list(memory)
+        for place, k in enumerate(self.taken):
+            a, jump = self.arrays[k], words["jumps"][place]
+            pointer = out(f"getelementptr i8, ptr {given[place]}, i64 {out(f'mul i64 %p, {jump}')}")
+            if a.shared:
+                here[k] = pointer
+            elif a.role != "out":
+                wanted = out(f"or i1 {first}, {out(f'icmp ne i64 {jump}, 0')}")
+                out.do(f"br i1 {wanted}, label %read{k}, label %have{k}")
+                out.do(f"read{k}:")
+                move("pack", place, pointer)
+                out.do(f"br label %have{k}")
+                out.do(f"have{k}:")
+        out.do("br label %ran")
+        out.do("ran:")
+        out.do(self._call(body, here))
+        out.do("%nextpass = add i64 %p, 1")
+        out.do(f"br i1 {out('icmp slt i64 %nextpass, %passes')}, label %pass, label %done")
+        out.do("done:")
+        for place, k in enumerate(self.taken):
+            if self.arrays[k].role != "in":
+                move("unpack", place, given[place])
+        out.do(f"%nextrow = add i64 %row, {self.lanes}")
+        out.do(f"br i1 {out('icmp slt i64 %nextrow, %stop')}, label %tile, label %end")
+        out.do("end:")
+        parameters = "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps"
+        return f"define i64 @{self.name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret i64 0\n}}\n"
+
+    def _begin(self) -> Lines:
+        """Load what all functions need of the environment."""
+        out = self.out = Lines(self.real)
+        self.values = self._loaded("sizes", "i32", self.sizes)
+        self.lengths = self._loaded("lengths", "i64", len(self.arrays))
+        (self.links,) = (out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index('links'), 'ptr')}"),)
+        return out
+
+    def _loaded(self, what: str, kind: str, count: int) -> list[str]:
+        out = self.out
+        base = out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index(what), 'ptr')}")
+        return [out(f"load {kind}, ptr {out.pointer(base, k, kind)}") for k in range(count)]
+
+    def _pointers(self, what: str, count: int) -> list[str]:
+        return self._loaded(what, "ptr", count)
+
+    def _work(self) -> list[str]:
+        """Memory of each array in the environment."""
+        return self._pointers("places", len(self.arrays))
+
+    def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
+        given = [f"ptr {self.links}", *(f"ptr {p}" for p in memory), *(f"i32 {n}" for n in self.values)]
+        return f"call void @{body}({', '.join([*given, *more])})"
 
 
 MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))
@@ -86,7 +192,7 @@ def moves_module(lanes: int, real: Real) -> str:
 
 
 _MOVE = """define void @{name}(
-    ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %row, i64 %stop) #2 {{
+    ptr noalias %rows, i64 %stride, i64 %row, i64 %stop, ptr noalias %lanes, i64 %n) #2 {{
 entry:
   %last = sub i64 %stop, 1
 {start}
@@ -122,12 +228,12 @@ def _moves(lanes: int, kind: str, size: int, first: int) -> list[str]:
     element, t = Real("", kind, size, "", 0.0), vector(lanes, kind)
     start = "\n".join(
         f"  %r{k} = add i64 %row, {k}\n  %b{k} = icmp slt i64 %r{k}, %stop\n"
-        f"  %m{k} = select i1 %b{k}, i64 %r{k}, i64 %last\n  %o{k} = mul i64 %m{k}, %n\n"
-        f"  %p{k} = getelementptr {kind}, ptr %rows, i64 %o{k}"
+        f"  %m{k} = select i1 %b{k}, i64 %r{k}, i64 %last\n  %o{k} = mul i64 %m{k}, %stride\n"
+        f"  %p{k} = getelementptr i8, ptr %rows, i64 %o{k}"
         for k in range(lanes)
     )
     texts = []
-    for number, reads in ((first, True), (first + 1, False)):
+    for which, reads in ((first, True), (first + 1, False)):
         block = Lines(element)
         in_rows = [block.pointer(f"%p{k}", "%j") for k in range(lanes)]
         in_lanes = [block.pointer("%lanes", block(f"add i64 %j, {k}"), t) for k in range(lanes)]
@@ -145,6 +251,6 @@ def _moves(lanes: int, kind: str, size: int, first: int) -> list[str]:
             value = one(f"load {kind}, ptr {source_place}, align {size}")
             one.do(f"store {kind} {value}, ptr {target_place}, align {size}")
         texts.append(
-            _MOVE.format(name=f"move{number}", start=start, w=lanes, block=block.text(), t=t, one=one.text())
+            _MOVE.format(name=f"move{which}", start=start, w=lanes, block=block.text(), t=t, one=one.text())
         )
     return texts

@@ -66,6 +66,9 @@ class RolloutRunner:
         """Memory that one thread needs for :meth:`run`."""
         return aligned(self._workspace) if self._compiled else None
 
+    def release(self, memory: np.ndarray | None) -> None:
+        """Take back what :meth:`workspace` gave."""
+
     def run(
         self, arrays: Sequence[np.ndarray], memory: np.ndarray | None, rows: range, step: int, steps: int
     ) -> None:
@@ -176,6 +179,8 @@ class RolloutRunner:
             stop.set()
             for future in futures:
                 future.cancel() or future.exception()
+            for each in memory:
+                self.release(each)
         return min(done, default=len(marks)), interrupted
 
     def _blocks(self, rows: range, first: int, last: int) -> list[tuple[range, int, int]]:
