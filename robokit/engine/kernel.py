@@ -297,8 +297,12 @@ class Kernel:
         """
         arrays = [np.asarray(x).reshape(-1) for x in arguments]
         self.signature.check_memory(arrays)
-        count = len(self.signature.outputs)
-        run_text(self.text, arrays[:-count], arrays[-count:], None, len(self.signature.tables))
+        count, tables = len(self.signature.outputs), len(self.signature.tables)
+        ins, outs = arrays[:-count], arrays[-count:]
+        if self._is_double or not self.reproducible:
+            run_text(self.text, ins, outs, None, tables)
+        else:  # Python's floats would be double
+            run_text(self.text, ins, [x[None] for x in outs], 1, tables)
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.

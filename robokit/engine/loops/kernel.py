@@ -368,6 +368,10 @@ class _Plain:
     def __len__(self) -> int:
         return len(self.array)
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """The same memory, for kernels that are called."""
+        return self.array
+
     def __getitem__(self, index: Any) -> Any:
         found = self.array[index]
         return _Plain(found) if isinstance(found, np.ndarray) else found.item()

@@ -101,10 +101,7 @@ def matched(kernel: Callee, arguments: Sequence[Any]) -> tuple[dict[str, Any], S
         WrongType: a size that no array tells is not given.
     """
     wanted = taken(kernel)
-    first = len(arguments) - len(wanted)
-    if first not in (0, len(kernel.sizes)):
-        names = ", ".join(a.name for a in wanted)
-        raise TypeError(f"{kernel.name} takes {len(wanted)} arrays ({names}), got {len(arguments)}")
+    first = _first(kernel, arguments)
     sizes: dict[str, Any] = dict(zip(kernel.sizes, arguments[:first], strict=False))
     arrays, claims = arguments[first:], []
     for a, x in zip(wanted, arrays, strict=True):
@@ -126,6 +123,16 @@ def matched(kernel: Callee, arguments: Sequence[Any]) -> tuple[dict[str, Any], S
     return sizes, arrays, found
 
 
+def _first(kernel: Callee, arguments: Sequence[Any]) -> int:
+    """Where the arrays among the arguments begin."""
+    wanted = taken(kernel)
+    first = len(arguments) - len(wanted)
+    if first not in (0, len(kernel.sizes)):
+        names = ", ".join(a.name for a in wanted)
+        raise TypeError(f"{kernel.name} takes {len(wanted)} arrays ({names}), got {len(arguments)}")
+    return first
+
+
 # -- recording --------------------------------------------------------------------------------------
 
 
@@ -136,7 +143,7 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
         TypeError, ShapeError, WrongType: these cannot be its arguments.
     """
     where = told("called", users_line())
-    for a, x in zip(reversed(taken(kernel)), reversed(arguments), strict=False):
+    for a, x in zip(taken(kernel), arguments[_first(kernel, arguments) :], strict=True):
         what = f"{a.name} of {kernel.name}"
         if not isinstance(x, Array):
             raise WrongType(what, x, "an array of the calling kernel, or a part of one")

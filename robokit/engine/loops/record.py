@@ -548,7 +548,8 @@ class Array:
             if isinstance(i, slice):
                 if k < len(index) - 1 or k > 0 or i.step is not None:
                     raise IndexError("slices go without steps, and over the first dimension alone")
-                start, stop = i.start or 0, self.shape[0] if i.stop is None else i.stop
+                start = 0 if i.start is None else i.start
+                stop = self.shape[0] if i.stop is None else i.stop
                 offset, shape = offset + start * stride, [stop - start]
             elif isinstance(i, int) and i < 0:
                 offset = offset + (self.shape[k] + i) * stride

@@ -1,0 +1,345 @@
+"""Kernels that call other kernels: the numbers of Python's calls, one caller's code for all robots."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import ladder
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.dynamics.build import kernel as robot_kernel
+from robokit.engine.kernel import Kernel
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
+from robokit.engine.loops.runs import Steps
+from robokit.engine.target import llvm
+from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.scalars import lookup, sin
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """The modules that are compiled, in a cache of their own."""
+    made = []
+    real = llvm.assemble
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(llvm, "assemble", lambda text: made.append(text) or real(text))
+    return made
+
+
+def back_and_forth(rnea, aba):
+    """Forces to accelerations and back, a run-time number of times, each time with half of the forces."""
+
+    def text(turns, nq, nv, q, v, tau, a):
+        def turn(k):
+            call(aba, q, v, tau, a)
+            call(rnea, q, v, a, tau)
+            for_range(nv, lambda i: tau.__setitem__(i, 0.5 * tau[i]))
+
+        for_range(turns, turn)
+
+    arrays = [ArrayOf("q", ("nq",)), ArrayOf("v", ("nv",)), ArrayOf("tau", ("nv",), "inout")]
+    return LoopKernel("halves", text, ["turns", "nq", "nv"], [*arrays, ArrayOf("a", ("nv",), "out")])
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_one_caller_calls_the_kernels_of_two_robots(compiled, engine):
+    mine = []
+    for robot in (ladder.chain(3), ladder.chain(4, base="floating")):
+        aba, rnea = robot_kernel(robot, "aba"), robot_kernel(robot, "rnea")
+        state, rng = ladder.State(robot, 1), np.random.default_rng(0)
+        tau = rng.normal(size=(11, robot.nv))
+        kernel = back_and_forth(rnea, aba)
+        before = len(compiled)
+        got = kernel(turns=3, q=state.q, v=state.v, tau=tau, engine=engine)
+        one = kernel(turns=3, q=state.q, v=state.v, tau=tau[4], engine=engine)
+        mine.append([text for text in compiled[before:] if "halves" in text])
+        assert not engine or len(compiled) == before
+        np.testing.assert_allclose(got["tau"], tau / 8.0, rtol=1e-9, atol=1e-9)
+        want = np.array([rk.aba(robot, state.q, state.v, row) for row in tau / 4.0])
+        np.testing.assert_allclose(got["a"], want, rtol=1e-9, atol=1e-7)
+        np.testing.assert_allclose(one["tau"], tau[4] / 8.0, rtol=1e-9, atol=1e-9)
+    if not engine:
+        assert [len(texts) for texts in mine] == [2, 0], "the second robot compiles nothing of the caller"
+
+
+def doubled(factor=2.0, key=None, n=3, **options):
+    """y = factor * sin(x), and a constant and an input as outputs."""
+    text = lambda x: [[factor * sin(e) for e in x], [1.5, x[0]]]  # noqa: E731
+    return Kernel.build("doubled", [("x", n)], [("y", (n,)), ("z", (2,))], text, key=key, **options)
+
+
+def repeated(inner, reproducible=False):
+    """Calls a kernel as often as a state asks, unless its first number is negative."""
+
+    def text(count, x, y, z):
+        def turn(k):
+            call(inner, x, y, z)
+            for_range(3, lambda i: x.__setitem__(i, x[i] + 0.25 * y[i]))
+
+        cond(
+            x[0] < 0.0,
+            lambda: None,
+            lambda: for_range(count[0], turn),
+        )
+
+    arrays = [ArrayOf("count", (1,), kind="integer"), ArrayOf("x", (3,), "inout")]
+    arrays += [ArrayOf("y", (3,), "inout"), ArrayOf("z", (2,), "inout")]
+    return LoopKernel("repeated", text, [], arrays, reproducible)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_lanes_that_differ_have_the_bits_of_their_single_runs(dtype):
+    inner = doubled(reproducible=True, dtype=dtype)
+    kernel = repeated(inner, reproducible=True)
+    rng, rows = np.random.default_rng(3), 21
+    x, y, z = rng.normal(size=(rows, 3)), rng.normal(size=(rows, 3)), rng.normal(size=(rows, 2))
+    count = rng.integers(0, 6, (rows, 1))
+    many = kernel(count=count, x=x, y=y, z=z, dtype=dtype)
+    plain = kernel(count=count, x=x, y=y, z=z, dtype=dtype, engine="python")
+    idle = (count[:, 0] == 0) | (x[:, 0] < 0.0)
+    assert 0 < idle.sum() < rows
+    assert (many["y"][idle] == y[idle].astype(dtype)).all(), "lanes that are not active keep what they had"
+    assert (many["z"][~idle, 0] == 1.5).all()
+    for row in range(rows):
+        one = kernel(count=count[row], x=x[row], y=y[row], z=z[row], dtype=dtype)
+        for name in "xyz":
+            assert (one[name] == many[name][row]).all()
+            assert (one[name] == plain[name][row]).all()
+
+
+def test_kernels_with_loops_are_called_as_well_with_sizes_and_memory_of_their_own():
+    """A kernel that calls one that calls one; the inner ones work on rows of a matrix."""
+    inner = doubled()
+
+    def summed(n, x, total, y, z):
+        def each(k, so_far):
+            for_range(3, lambda i: y.__setitem__(i, x[k, i]))
+            call(inner, y, x[k], z)
+            return so_far + x[k, 0] + x[k, 1] + x[k, 2]
+
+        total[0] = for_range(n, each, 0.0)
+
+    arrays = [ArrayOf("x", ("n", 3), "inout"), ArrayOf("total", (1,), "out")]
+    work = [ArrayOf("y", (3,), "work"), ArrayOf("z", (2,), "work")]
+    middle = LoopKernel("summed", summed, ["n"], [*arrays, *work])
+
+    def text(m, n, x, totals):
+        for_range(m, lambda k: cond(x[k, 0, 0] < 0.0, lambda: None, lambda: call(middle, x[k], totals[k])))
+
+    arrays = [ArrayOf("x", ("m", "n", 3), "inout"), ArrayOf("totals", ("m", 1), "inout")]
+    outer = LoopKernel("outer", text, ["m", "n"], arrays)
+    x = np.random.default_rng(5).normal(size=(19, 4, 2, 3))
+    totals = np.full((19, 4, 1), 9.0)
+    many = outer(x=x, totals=totals)
+    on = x[:, :, 0, 0] >= 0.0
+    want = np.where(on, (2.0 * np.sin(x)).sum(axis=(2, 3)), 9.0)
+    np.testing.assert_allclose(many["totals"][..., 0], want, rtol=1e-13)
+    np.testing.assert_allclose(many["x"], np.where(on[..., None, None], 2.0 * np.sin(x), x), rtol=1e-13)
+    for engine in (None, "python"):
+        np.testing.assert_allclose(
+            outer(x=x[3], totals=totals[3], engine=engine)["totals"][:, 0], want[3], rtol=1e-13
+        )
+
+
+def test_a_changed_kernel_is_what_runs(compiled):
+    """Same caller, same name, same key but for the number: never the code of the old one."""
+    x, nothing = np.array([0.5, 1.0, 2.0]), {"y": np.zeros(3), "z": np.zeros(2), "count": np.array([1])}
+    for factor in (2.0, 3.0, 2.0):
+        got = repeated(doubled(factor, b"%f" % factor))(x=x, **nothing)["y"]
+        np.testing.assert_allclose(got, factor * np.sin(x), rtol=1e-14)
+    assert sum("repeated" in text for text in compiled) == 1
+
+
+# -- what is refused ----------------------------------------------------------------------------------
+
+
+def calling(inner, *shapes, roles=("in", "out", "out"), text=None, sizes=("n",), **options):
+    arrays = [
+        ArrayOf(name, shape, role, **options) for name, shape, role in zip("xyz", shapes, roles, strict=False)
+    ]
+    return LoopKernel("calling", text or (lambda n, *a: call(inner, *a)), list(sizes), arrays)
+
+
+def test_sizes_that_do_not_fit_are_said_at_the_call():
+    inner = doubled()
+    with pytest.raises(rk.ShapeError, match=r"y of doubled: expected shape \(3,\), got \(4,\)"):
+        calling(inner, (3,), (4,), (2,)).graph
+    free = calling(inner, ("n",), (3,), (2,))
+    for engine in (None, "python"):
+        with pytest.raises(rk.ShapeError, match=r"x of doubled: expected shape \(3,\), got \(5,\)"):
+            free(x=np.ones(5), engine=engine)
+        with pytest.raises(rk.ShapeError, match=r"x of doubled: expected shape \(3,\), got \(5,\)"):
+            free(x=np.ones((9, 5)), engine=engine)
+        np.testing.assert_allclose(free(x=np.ones(3), engine=engine)["y"], 2.0 * np.sin(1.0))
+    loop = LoopKernel(
+        "twice", lambda n, x, y: None, ["n"], [ArrayOf("x", ("n",)), ArrayOf("y", ("n",), "out")]
+    )
+    with pytest.raises(rk.ShapeError, match=r"y of twice: expected shape \(4,\), got \(5,\)"):
+        calling(loop, ("n",), (5,))(x=np.ones(4))
+
+
+def test_a_size_that_is_known_only_in_a_loop_is_refused_where_it_is():
+    inner = doubled()
+
+    def text(n, x, y, z):
+        for_range(n, lambda k: call(inner, x[k : 3 + k], y, z))
+
+    with pytest.raises(TypeError, match=r"must follow from those of the calling kernel"):
+        calling(inner, ("n",), (3,), (2,), text=text).graph
+
+
+def test_arguments_that_no_call_can_have_are_refused():
+    inner = doubled()
+    with pytest.raises(TypeError, match=r"doubled takes 3 arrays \(x, y, z\), got 2"):
+        calling(inner, (3,), (3,), roles=("in", "out")).graph
+    with pytest.raises(rk.RobokitError, match=r"x of doubled: expected an array of the calling kernel"):
+        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, 1.0, y, z)).graph
+    with pytest.raises(TypeError, match="y of doubled is written, but the array given is an input"):
+        calling(inner, (3,), (3,), (2,), roles=("in", "in", "out")).graph
+    with pytest.raises(TypeError, match="expected an array of reals, got one of integers"):
+        calling(inner, (3,), (3,), (2,), kind="integer").graph
+    with pytest.raises(TypeError, match="writes y, and x may be in the same memory"):
+        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, y, y, z)).graph
+    apart = lambda n, x, y, z: call(inner, y[3:], y[:3], z)  # noqa: E731
+    assert calling(inner, (3,), (6,), (2,), text=apart).graph.links
+    shared = [ArrayOf("x", (3,), shared=True), ArrayOf("y", (3,), "out"), ArrayOf("z", (2,), "out")]
+    with pytest.raises(
+        TypeError, match="x of doubled: every state has one of its own, of the array given all"
+    ):
+        LoopKernel("calling", lambda *a: call(inner, *a), [], shared).graph
+    with pytest.raises(TypeError, match="repeated is reproducible and calls doubled, which is not"):
+        repeated(inner, reproducible=True).graph
+    with pytest.raises(
+        rk.RobokitError, match="doubled, which is called in float32: expected a kernel of float32"
+    ):
+        calling(inner, (3,), (3,), (2,))(n=0, x=np.ones((9, 3)), dtype="float32")
+
+
+def test_tables_that_all_states_share_are_passed_on():
+    inner = Kernel.build(
+        "looked", [("x", 1)], [("y", (1,))], lambda x, t: [[lookup(t, x[0])]], tables=[("t", 4)]
+    )
+    arrays = [ArrayOf("x", (1,)), ArrayOf("t", (4,), shared=True), ArrayOf("y", (1,), "out")]
+    kernel = LoopKernel("passes_on", lambda *a: call(inner, *a), [], arrays)
+    table, x = np.array([3.0, 1.0, 4.0, 1.5]), np.arange(11.0)[:, None] / 3.0
+    for engine in (None, "python"):
+        got = kernel(x=x, t=table, engine=engine)["y"]
+        assert got[:, 0].tolist() == [table[min(int(k), 3)] for k in x[:, 0]]
+
+
+# -- many steps ---------------------------------------------------------------------------------------
+
+
+def pendulum_step():
+    """A step whose state is (x, w), with a force given anew, which counts its turns."""
+    rate = Kernel.build("rate", [("x", 2), ("f", 1)], [("a", (1,))], lambda x, f: [[f[0] - sin(x[0])]])
+
+    def text(x, f, turns, a):
+        call(rate, x, f, a)
+        x[1] = x[1] + 0.01 * a[0]
+        x[0] = x[0] + 0.01 * x[1]
+        turns[0] = turns[0] + 1.0
+
+    arrays = [ArrayOf("x", (2,), "inout"), ArrayOf("f", (1,)), ArrayOf("turns", (1,), "inout")]
+    return LoopKernel("swing", text, [], [*arrays, ArrayOf("a", (1,), "work")])
+
+
+def swung(x, forces):
+    x = np.array(x)
+    for f in forces:
+        x[..., 1] += 0.01 * (f - np.sin(x[..., 0]))
+        x[..., 0] += 0.01 * x[..., 1]
+    return x
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+def test_steps_of_one_state(engine, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_ENGINE", engine)
+    step = Steps(pendulum_step(), {})
+    x0 = np.array([1.0, 0.2])
+    x, turns = step(x0, np.array([0.3]), np.zeros(1))
+    np.testing.assert_allclose(x, swung(x0, [0.3]), rtol=1e-14)
+    done, (x, turns) = step.iterate(x0, np.array([0.3]), np.zeros(1), steps=50)
+    assert (done, turns[0]) == (50, 50.0)
+    np.testing.assert_allclose(x, swung(x0, [0.3] * 50), rtol=1e-12)
+    assert step.iterate(x0, np.array([0.3]), np.zeros(1), steps=0)[0] == 0
+    done, _ = step.iterate(np.array([1.0, 1e308]), np.array([1e308]), np.zeros(1), steps=400)
+    assert 0 < done < 400, "ends where the state is no longer finite"
+    with pytest.raises(rk.InvalidValue, match="x"):
+        step(np.array([np.nan, 0.0]), np.array([0.0]), np.zeros(1))
+    assert (step.refused is None) == (engine == "llvm")
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_go_through_many_steps(engine, threads, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_ENGINE", engine)
+    rng, rows, marks = np.random.default_rng(0), 37, [0, 1, 7, 12]
+    x0, forces = rng.normal(size=(rows, 2)), rng.normal(size=(12, rows))
+    runner = Steps(pendulum_step(), {}).rollout_runner()
+    arrays = [x0[None].copy(), forces[:, :, None].copy(), np.zeros((1, rows, 1))]
+    seen = {}
+
+    def record(k, first, last):
+        seen.setdefault(k, np.full((rows, 2), np.nan))[first:last] = arrays[0][0, first:last]
+
+    assert runner.roll(arrays, rows, marks, record, threads) == (4, False)
+    for k in (1, 2, 3):
+        np.testing.assert_allclose(seen[k], swung(x0, forces[: marks[k]]), rtol=1e-12, atol=1e-13)
+    assert (arrays[2] == 12.0).all()
+    alike = [x0[None].copy(), np.full((1, 1, 1), 0.3), np.zeros((1, rows, 1))]
+    runner.roll(alike, rows, [0, 5], lambda *_: None, threads)
+    np.testing.assert_allclose(alike[0][0], swung(x0, [0.3] * 5), rtol=1e-12)
+
+
+def test_batches_let_other_threads_run():
+    """A batch of half a second releases the GIL; Ctrl-C is heard in blocks, as of all runners."""
+
+    def text(n, x):
+        x[0] = for_range(n, lambda k, s: s + sin(s), x[0])
+
+    kernel = LoopKernel("long", text, ["n"], [ArrayOf("x", (1,), "inout")])
+    kernel(n=1, x=np.ones((16, 1)))
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.005)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    kernel(n=400_000, x=np.ones((64, 1)))
+    stop.set()
+    other.join()
+    assert np.diff(ticks).max() < 0.5 and len(ticks) > 5
+
+
+def test_a_while_loop_around_calls_stops_for_each_lane_alone():
+    """Newton's iteration, each of whose steps is another kernel: rows settle at different turns."""
+    step = Kernel.build(
+        "newton", [("x", 1), ("c", 1)], [("y", (1,))], lambda x, c: [[0.5 * (x[0] + c[0] / x[0])]]
+    )
+
+    def text(c, x, y, turns):
+        def turn(count, change):
+            call(step, x, c, y)
+            change = abs(y[0] - x[0])
+            x[0] = y[0]
+            return count + 1, change
+
+        x[0] = 1.0
+        turns[0] = while_loop(lambda n, d: (d > 1e-12) & (n < 50), turn, 0, 1.0)[0]
+
+    arrays = [ArrayOf("c", (1,)), ArrayOf("x", (1,), "out"), ArrayOf("y", (1,), "work")]
+    kernel = LoopKernel("root", text, [], [*arrays, ArrayOf("turns", (1,), "out", "integer")])
+    c = 10.0 ** np.linspace(-3, 6, 19)[:, None]
+    many = kernel(c=c)
+    np.testing.assert_allclose(many["x"], np.sqrt(c), rtol=1e-12)
+    assert len(set(many["turns"][:, 0].tolist())) > 5
+    for row in range(19):
+        one = kernel(c=c[row])
+        assert one["turns"] == many["turns"][row] and one["x"] == many["x"][row]
