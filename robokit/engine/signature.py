@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -39,6 +39,10 @@ class ArrayOf:
     role: str = "in"
     kind: str = "real"
     shared: bool = False
+
+    def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape for given sizes."""
+        return tuple(sizes[n] if isinstance(n, str) else n for n in self.shape)
 
 
 @dataclass(frozen=True)

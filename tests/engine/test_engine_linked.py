@@ -166,7 +166,7 @@ def calling(inner, *shapes, roles=("in", "out", "out"), text=None, sizes=("n",),
 def test_sizes_that_do_not_fit_are_said_at_the_call():
     inner = doubled()
     with pytest.raises(rk.ShapeError, match=r"y of doubled: expected shape \(3,\), got \(4,\)"):
-        calling(inner, (3,), (4,), (2,)).graph
+        calling(inner, (3,), (4,), (2,)).record()
     free = calling(inner, ("n",), (3,), (2,))
     for engine in (None, "python"):
         with pytest.raises(rk.ShapeError, match=r"x of doubled: expected shape \(3,\), got \(5,\)"):
@@ -188,33 +188,29 @@ def test_a_size_that_is_known_only_in_a_loop_is_refused_where_it_is():
         for_range(n, lambda k: call(inner, x[k : 3 + k], y, z))
 
     with pytest.raises(TypeError, match=r"must follow from those of the calling kernel"):
-        calling(inner, ("n",), (3,), (2,), text=text).graph
+        calling(inner, ("n",), (3,), (2,), text=text).record()
 
 
 def test_arguments_that_no_call_can_have_are_refused():
     inner = doubled()
     with pytest.raises(TypeError, match=r"doubled takes 3 arrays \(x, y, z\), got 2"):
-        calling(inner, (3,), (3,), roles=("in", "out")).graph
+        calling(inner, (3,), (3,), roles=("in", "out")).record()
     with pytest.raises(rk.RobokitError, match=r"x of doubled: expected an array of the calling kernel"):
-        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, 1.0, y, z)).graph
+        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, 1.0, y, z)).record()
     with pytest.raises(TypeError, match="y of doubled is written, but the array given is an input"):
-        calling(inner, (3,), (3,), (2,), roles=("in", "in", "out")).graph
+        calling(inner, (3,), (3,), (2,), roles=("in", "in", "out")).record()
     with pytest.raises(TypeError, match="expected an array of reals, got one of integers"):
-        calling(inner, (3,), (3,), (2,), kind="integer").graph
+        calling(inner, (3,), (3,), (2,), kind="integer").record()
     with pytest.raises(TypeError, match="writes y, and x may be in the same memory"):
-        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, y, y, z)).graph
+        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, y, y, z)).record()
     apart = lambda n, x, y, z: call(inner, y[3:], y[:3], z)  # noqa: E731
-    assert calling(inner, (3,), (6,), (2,), text=apart).graph.links
+    assert calling(inner, (3,), (6,), (2,), text=apart).record().links
     shared = [ArrayOf("x", (3,), shared=True), ArrayOf("y", (3,), "out"), ArrayOf("z", (2,), "out")]
-    with pytest.raises(
-        TypeError, match="x of doubled: every state has one of its own, of the array given all"
-    ):
-        LoopKernel("calling", lambda *a: call(inner, *a), [], shared).graph
+    with pytest.raises(TypeError, match="every state has one of its own, of the array given all"):
+        LoopKernel("calling", lambda *a: call(inner, *a), [], shared).record()
     with pytest.raises(TypeError, match="repeated is reproducible and calls doubled, which is not"):
-        repeated(inner, reproducible=True).graph
-    with pytest.raises(
-        rk.RobokitError, match="doubled, which is called in float32: expected a kernel of float32"
-    ):
+        repeated(inner, reproducible=True).record()
+    with pytest.raises(rk.RobokitError, match="doubled, which is called in float32: expected"):
         calling(inner, (3,), (3,), (2,))(n=0, x=np.ones((9, 3)), dtype="float32")
 
 

@@ -29,8 +29,8 @@ class LinkedWriter(RowReader):
         out, w, t, program = self._begin(), self.w, self.t, self.program
         out.do(f"%pad = alloca [{PAD} x i8], align 16")
         out.do("store volatile i8 0, ptr %pad")
-        for value, slot in self.plan.constants.items():
-            self._store(slot, self._constant(value))
+        for number, place in self.plan.constants.items():
+            self._store(place, self._constant(number))
         slot = 0
         for k, (_, size) in enumerate(program.inputs):
             if size:
@@ -38,8 +38,8 @@ class LinkedWriter(RowReader):
                 i, carried = self._loop(f"in{k}", size, self._constant(0.0))
                 at = out(f"mul i64 {i}, {w}")
                 value = out(f"load {t}, ptr {out.pointer(given, at)}, align {self.align}")
-                place = out.pointer(out.pointer("%ws", slot * w), at)
-                out.do(f"store {t} {value}, ptr {place}, align {self.align}")
+                to = out.pointer(out.pointer("%ws", slot * w), at)
+                out.do(f"store {t} {value}, ptr {to}, align {self.align}")
                 self._end_loop(carried)
             slot += size
         self._angles(out)

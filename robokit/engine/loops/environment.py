@@ -43,11 +43,11 @@ class Environment:
         lanes: int,
         dtype: str,
         links: Sequence[tuple[Link, Mapping[str, int]]],
-        moves: Sequence[int] = (),
+        moves: Sequence[int] | np.ndarray = (),
         whole: bool = False,
         keep: Any = None,
     ) -> None:
-        lengths = [math.prod(sizes[n] if isinstance(n, str) else n for n in a.shape) for a in arrays]
+        lengths = [math.prod(a.at(sizes)) for a in arrays]
         memory = [
             aligned(max(n, 1) * lanes, "int32" if a.kind == "integer" else dtype)
             if a.role == "work" or (whole and not a.shared)

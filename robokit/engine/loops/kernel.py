@@ -68,7 +68,9 @@ class LoopKernel:
         arrays: Sequence[ArrayOf],
         reproducible: bool = False,
     ) -> None:
-        self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
+        self.name, self.function = name, function
+        self.sizes: Sequence[str] = tuple(sizes)
+        self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible = reproducible
         self.refused: str | None = None
         self._codes: dict[tuple[int, str, str], llvm.Loaded] = {}
@@ -193,7 +195,7 @@ class LoopKernel:
         rest = iter(given)
         dtype = next((x.dtype for x in given if x.dtype != np.int32), np.dtype("float64"))
         own = [next(rest) if a.role != "work" else _zeros(a, sizes, dtype) for a in self.arrays]
-        own = [x.reshape([sizes.get(n, n) for n in a.shape]) for a, x in zip(self.arrays, own, strict=True)]
+        own = [x.reshape(a.at(sizes)) for a, x in zip(self.arrays, own, strict=True)]
         self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
 
     # -- calls --------------------------------------------------------------------------------------
@@ -287,11 +289,8 @@ class LoopKernel:
             raise WrongType(unknown[0], None, "a whole number: no array tells it")
         arrays = []
         for a in self.taken:
-            x = read.get(a.name)
-            if x is None:
-                x = _zeros(a, sizes, dtype)
-            alone = rows is not None and not a.shared and x.ndim == len(a.shape)
-            if alone:  # an input is the same for all rows
+            x = read[a.name] if a.name in read else _zeros(a, sizes, dtype)
+            if rows is not None and not a.shared and x.ndim == len(a.shape):  # an input: the same for all
                 x = x[None] if a.role == "in" else np.broadcast_to(x, (rows, *x.shape))
             fresh = a.role == "inout" or not x.flags.c_contiguous
             arrays.append(np.array(x, order="C") if fresh else x)
@@ -335,17 +334,16 @@ class LoopKernel:
 
 
 def _zeros(a: ArrayOf, sizes: Mapping[str, int], dtype: Any) -> np.ndarray:
-    shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
-    return np.zeros(shape, np.int32 if a.kind == INTEGER else dtype)
+    return np.zeros(a.at(sizes), np.int32 if a.kind == INTEGER else dtype)
 
 
-def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:
+def _loaded(name: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
     """Code of a module, kept on disk under its text."""
     place = disk_cache.digest(llvm.identity(), text)
     found = disk_cache.load(place)
     if found is None:
         content = llvm.assemble(text)
-        disk_cache.store(place, {"kernel": name, "part": f"{key[0]} {key[1]}"}, content)
+        disk_cache.store(place, {"kernel": name, "part": " ".join(map(str, key))}, content)
     return llvm.Loaded(content if found is None else found[1])
 
 

@@ -685,7 +685,7 @@ class Recorder:
         node = (COND, condition.number, made[0].number, made[1].number)
         return self._left(node, values[0], made[0])
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
         graph = self.graph
         if hasattr(function, "on_memory"):

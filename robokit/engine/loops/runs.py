@@ -97,7 +97,7 @@ class Steps:
     def __init__(self, kernel: LoopKernel, sizes: Mapping[str, int]) -> None:
         self.kernel, self.sizes = kernel, dict(sizes)
         self.state = [k for k, a in enumerate(kernel.taken) if a.role == "inout"]
-        self.shapes = [tuple(sizes.get(n, n) for n in a.shape) for a in kernel.taken]
+        self.shapes = [a.at(sizes) for a in kernel.taken]
         self.refused: str | None = None
         self._memory: list[np.ndarray] | None = None
         self._seconds = BLOCK_SECONDS
