@@ -305,14 +305,13 @@ class LoopKernel:
             NoMachineCode: there is none.
         """
         environment = self.environment(sizes, dtype)
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-            self.driver("single", dtype)
-        )
+        place = self.code(1, REALS[dtype], "linked").address(f"{self.name}_linked")
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(place)  # one state has no mask
         pointers = np.array([address(a) for a in arrays], np.uint64)
         at, of = address(pointers), address(environment)
 
         def call(_alive: Any = (environment, pointers, arrays)) -> None:
-            function(at, of, 1)
+            function(at, of)
 
         return call
 
@@ -323,14 +322,8 @@ class LoopKernel:
 
         Its argument is how many threads it takes; as many as pay if there is none.
         """
-        runner = LoopRunner(self, sizes, dtype)
         given = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
-
-        def call(threads: int | None = None) -> None:
-            if rows and runner.roll(given, rows, (0, 1), lambda *_: None, threads)[1]:
-                raise KeyboardInterrupt
-
-        return call
+        return LoopRunner(self, sizes, dtype).once(given, rows)
 
 
 def _zeros(a: ArrayOf, sizes: Mapping[str, int], dtype: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.memory import address
-from robokit.engine.run.batch_calls import BLOCK_SECONDS
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS
 from robokit.engine.run.plain_text import SECONDS
 from robokit.engine.run.rollout_calls import Record, RolloutRunner
 
@@ -71,6 +71,32 @@ class LoopRunner(RolloutRunner):
             self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / few, True
             self.release(memory)
         return super().roll(arrays, rows, marks, record, threads, progress)
+
+    def once(self, arrays: Sequence[np.ndarray], rows: int) -> Callable[..., None]:
+        """A call that runs the kernel once on rows of arrays, (1, rows or 1, ...) each, in place.
+
+        Its argument is how many threads it takes; as many as pay if there is none.
+        """
+        memory, words = self.workspace(), self.words(arrays, 0)
+        args, gaps, jumps = map(ctypes.addressof, words)
+        at = address(memory) if self._compiled else 0
+
+        def call(threads: int | None = None, _alive: Any = (memory, words)) -> None:
+            done = 0
+            if not self.timed and rows:
+                done, started = min(rows, self.lanes), time.perf_counter()
+                self._run(args, gaps, at, 0, done, 1, jumps)
+                self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / done, True
+            left = rows - done
+            if left * self.seconds < 2 * PAYS_SECONDS and self._compiled:
+                if left:
+                    self._run(args, gaps, at, done, rows, 1, jumps)
+            else:
+                rest = [a[:, done:] if a.shape[1] > 1 else a for a in arrays]
+                if self.roll(rest, left, (0, 1), lambda *_: None, threads)[1]:
+                    raise KeyboardInterrupt
+
+        return call
 
     def _rows(self, arrays: list[np.ndarray], rows: int) -> list[np.ndarray]:
         """One step by the plain text: what is written."""

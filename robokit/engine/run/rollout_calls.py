@@ -17,7 +17,7 @@ import numpy as np
 
 from robokit.engine.emit.ir import GROUP
 from robokit.engine.memory import address, aligned
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, thread_pool
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, Words, thread_pool
 from robokit.engine.signature import Pairs
 from robokit.engine.target.cpu import processors
 
@@ -90,14 +90,7 @@ class RolloutRunner:
             for k in range(step, step + steps):
                 self._text(arrays, rows, k)
             return
-        moves = [a.strides[0] if len(a) > 1 else 0 for a in arrays]
-        strides = [a.strides[1] if a.shape[1] > 1 else 0 for a in arrays]
-        places = [address(a) + step * m for a, m in zip(arrays, moves, strict=True)]
-        for _, k in sorted(self.feedback):  # an output has the address of its input
-            for words in (moves, strides, places):
-                words.append(words[k])
-        strides.append(0)  # nothing is written past the caches: the next step reads it
-        args, gaps, jumps = ((ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves))
+        args, gaps, jumps = self.words(arrays, step)
         self._run(
             ctypes.addressof(args),
             ctypes.addressof(gaps),
@@ -107,6 +100,17 @@ class RolloutRunner:
             steps,
             ctypes.addressof(jumps),
         )
+
+    def words(self, arrays: Sequence[np.ndarray], step: int) -> list[Words]:
+        """Addresses of the arguments, bytes between their rows, and bytes between their steps."""
+        moves = [a.strides[0] if len(a) > 1 else 0 for a in arrays]
+        strides = [a.strides[1] if a.shape[1] > 1 else 0 for a in arrays]
+        places = [address(a) + step * m for a, m in zip(arrays, moves, strict=True)]
+        for _, k in sorted(self.feedback):  # an output has the address of its input
+            for words in (moves, strides, places):
+                words.append(words[k])
+        strides.append(0)  # nothing is written past the caches: the next step reads it
+        return [(ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves)]
 
     def _text(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
         """One step of the plain text."""
