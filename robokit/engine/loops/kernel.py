@@ -112,13 +112,17 @@ class LoopKernel:
     def text(self, lanes: int, real: Real) -> str:
         """The module for so many lanes."""
         self._graph = self.record()
-        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self._graph, self.name, real)
+        of_state, writer = (
+            [not a.shared for a in self.arrays],
+            ModuleWriter(self._graph, self.name, real, register(real)),
+        )
         name = writer.kernel(of_state, lanes)
         body = Body(name, len(self.arrays), len(self.sizes), writer.fails(0))
-        parts = [declarations(lanes, real), *writer.texts]
+        widths = sorted({*writer.widths, lanes})
+        parts = [declarations(widths, real), *writer.texts]
         if any("@more(" in text for text in writer.texts):
             parts.insert(1, MORE)
-        for width in {1, lanes}:
+        for width in widths:
             if any(f"@sincos_{width}(" in text for text in writer.texts):
                 parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if lanes == 1:
@@ -129,7 +133,7 @@ class LoopKernel:
                 for a, own in zip(self.arrays, of_state, strict=True)
             ]
             parts.append(batch_driver(self.name, body, moves, of_state, lanes, real))
-        text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
+        text = LOOPS + module(parts, widths) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 
     def code(self, lanes: int, real: Real) -> llvm.Loaded:
@@ -250,7 +254,7 @@ class LoopKernel:
     ) -> Callable[[], None]:
         """A call without arguments on contiguous arrays with leading rows, in place; nothing is checked."""
         real = REALS[dtype]
-        lanes = llvm.vector_width() * FLOAT64.bytes // real.bytes
+        lanes = register(real)
         loaded = self.code(lanes, real)
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
             loaded.address(f"{self.name}_batch")
@@ -343,6 +347,11 @@ class Context:
 
 FIRST_BLOCK = 1 << 14
 """Bytes of the workspace that a call begins with."""
+
+
+def register(real: Real) -> int:
+    """Numbers in a vector register of this processor."""
+    return llvm.vector_width() * FLOAT64.bytes // real.bytes
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:
