@@ -15,7 +15,7 @@ from robokit.engine.kernel import Kernel
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.loops.runs import Steps
 from robokit.engine.target import llvm
-from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop
 from robokit.spatial.scalars import lookup, sin
 
 
@@ -339,3 +339,54 @@ def test_a_while_loop_around_calls_stops_for_each_lane_alone():
     for row in range(19):
         one = kernel(c=c[row])
         assert one["turns"] == many["turns"][row] and one["x"] == many["x"][row]
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_what_a_called_kernel_fails_with_reaches_the_caller(engine):
+    """Its index is out of range in one of the states; a caller's loop that waits for its result ends."""
+
+    def chosen(x, k, out):
+        out[0] = x[k[0]]
+
+    arrays = [ArrayOf("x", (3,)), ArrayOf("k", (1,), "in", "integer"), ArrayOf("out", (1,), "out")]
+    inner = LoopKernel("chosen", chosen, [], arrays, checked=True)
+
+    def text(x, k, out):
+        out[0] = 0.0
+
+        def turn(n):
+            call(inner, x, k, out)
+            return n + 1
+
+        while_loop(lambda n: out[0] < 1.0, turn, 0)
+
+    kernel = LoopKernel("chooses", text, [], arrays)
+    x, k = np.ones(3), np.arange(3)[:, None] % 3
+    assert (kernel(x=x, k=np.tile(k, (5, 1)), engine=engine)["out"] == 1.0).all()
+    for bad in (np.array([[0]] * 9 + [[7]] + [[1]] * 9), np.array([7])):
+        with pytest.raises(IndexError, match="out of" if engine else "chosen: index out of range"):
+            kernel(x=x, k=bad, engine=engine)
+    assert kernel(x=x, k=k[1], engine=engine)["out"] == 1.0, "the next call begins anew"
+
+
+def test_columns_of_a_vmap_may_call_kernels():
+    inner = doubled()
+
+    def text(x, out, y, z):
+        def column(k):
+            for_range(3, lambda i: y.__setitem__(i, x[i] * k))
+            call(inner, y, out, z)
+            return out[0]
+
+        a, b = vmap(column)([1.0, 2.0])
+        out[1], out[2] = a, b
+
+    arrays = [ArrayOf("x", (3,)), ArrayOf("out", (3,), "out")]
+    work = [ArrayOf("y", (3,), "work"), ArrayOf("z", (2,), "work")]
+    kernel = LoopKernel("columns", text, [], [*arrays, *work])
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    for engine in (None, "python"):
+        for given in (x, x[2]):
+            got = kernel(x=given, engine=engine)["out"]
+            for k in (1, 2):
+                np.testing.assert_allclose(got[..., k], 2.0 * np.sin(k * given[..., 0]), rtol=1e-14)

@@ -1,7 +1,7 @@
 """Writes the module of batches: rows become vectors of lanes, and back.
 
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
-    void linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
+    i64 linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
 
 The first runs rows start..stop and returns the status of all of them together (see single_module.py). args
 holds one pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to

@@ -1,6 +1,6 @@
 """Writes the function that machine code calls in lanes: one tile, whose numbers are vectors already.
 
-    void linked(ptr args, ptr ws, i64 mask)
+    i64 linked(ptr args, ptr ws, i64 mask)      always 0
 
 args holds one pointer for each argument, then one for each output: element by element, the lanes of each side
 by side, as the arrays of a loop kernel are (loops/emit.py); tables as ever. Nothing is checked. Outputs are
@@ -50,8 +50,8 @@ class LinkedWriter(RowReader):
             if row:
                 self._put(k, row, mask)
         body = out.text()
-        heading = f"define void @{name}_linked(ptr %args, ptr noalias %ws, i64 %mask) #0 alignstack(64)"
-        return f"{heading} {{\nentry:\n{body}\n  ret void\n}}\n"
+        heading = f"define i64 @{name}_linked(ptr %args, ptr noalias %ws, i64 %mask) #0 alignstack(64)"
+        return f"{heading} {{\nentry:\n{body}\n  ret i64 0\n}}\n"
 
     def _put(self, k: int, row: Sequence[int | float], mask: str) -> None:
         """Write an output: a loop over the places of its numbers."""

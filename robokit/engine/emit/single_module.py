@@ -2,7 +2,7 @@
 
     i64 single(ptr args, ptr ws)                  one state; returns a status
     i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
-    void linked(ptr args, ptr ws, i64)            one state, nothing checked: for callers in machine code
+    i64 linked(ptr args, ptr ws, i64)            one state, nothing checked: for callers in machine code
 
 args holds one pointer for each input, then one for each output. The status is the sum of 1 (an input is NaN
 or infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
@@ -81,7 +81,7 @@ def single_module(
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
         body, workspace = _straight(program, width, name, not feedback and width >= ir.WIDE)
-        out.do(f"call void @{name}_linked(ptr %args, ptr %ws, i64 0)")
+        out(f"call i64 @{name}_linked(ptr %args, ptr %ws, i64 0)")
         result = _outputs_finite(out, program, width) if finite else "0"
     out.do(f"ret i64 {result}")
     out.do("refuse:")
@@ -119,7 +119,7 @@ def _straight(program: Program, width: int, name: str, hurried: bool) -> tuple[s
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
     parts.append(
-        f"define void @{name}_linked(ptr %args, ptr %ws, i64 %mask) #0 {{\n{out.text()}\n  ret void\n}}\n"
+        f"define i64 @{name}_linked(ptr %args, ptr %ws, i64 %mask) #0 {{\n{out.text()}\n  ret i64 0\n}}\n"
     )
     return ir.module(parts, {width, *lanes}), max(1, plan.slots)
 

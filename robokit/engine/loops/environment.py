@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from robokit.engine.loops.emit import HEADER
 from robokit.engine.loops.linked import Link
 from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
@@ -16,6 +18,58 @@ from robokit.engine.signature import ArrayOf
 
 class NoMachineCode(Exception):
     """A kernel that is called has none."""
+
+
+class Context:
+    """What a call of machine code works with: where it says that it failed, and its workspace.
+
+    The workspace is a list of blocks. A block begins with the address of the next one and of its own end;
+    memory is taken from its start to its end, then from the next one, and given back in the opposite order.
+
+    Attributes:
+        address: of the status, the function that makes blocks, and the first block.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[int, np.ndarray]] = []
+        self._numbers = (ctypes.c_int64 * 3)()
+        self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(self._add)
+        self._numbers[1] = ctypes.cast(self._more, ctypes.c_void_p).value or 0
+        self._numbers[2] = self._add(None, FIRST_BLOCK) or 0
+        self.address = ctypes.addressof(self._numbers)
+
+    def _add(self, after: int | None, size: int) -> int | None:
+        """A new block after one, as large as all before it together; those that came after it are gone."""
+        while self._blocks and self._blocks[-1][0] != after:
+            self._blocks.pop()
+        size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
+        try:
+            block = aligned(size, "uint8")
+        except MemoryError:
+            return None
+        place = address(block)
+        block[:16].view(np.int64)[:] = 0, place + size
+        if self._blocks:
+            self._blocks[-1][1][:8].view(np.int64)[0] = place
+        self._blocks.append((place, block))
+        return place
+
+    def used(self) -> int:
+        """Whether the call that is over failed; the next one finds all of its memory in one block."""
+        if len(self._blocks) > 1:
+            size = sum(block.nbytes for _, block in self._blocks)
+            self._blocks.clear()
+            self._numbers[2] = self._add(None, size) or 0
+        return self._numbers[0]
+
+    def status(self) -> int:
+        """What failed; the next call begins anew."""
+        found, self._numbers[0] = self._numbers[0], 0
+        return found
+
+
+FIRST_BLOCK = 1 << 14
+"""Bytes of the workspace that a call begins with."""
 
 
 class Environment:
@@ -30,7 +84,12 @@ class Environment:
         moves: addresses of the functions between rows and lanes.
         whole: whether its arrays come in rows, and are moved to memory in lanes; else only work arrays have
             memory here.
+        fails: whether a call may fail.
         keep: what must live as long.
+
+    Attributes:
+        context: where a call says that it failed, or None.
+        links: environments of the kernels that it calls, and workspaces of straight ones.
 
     Raises:
         NoMachineCode: one of these has none.
@@ -45,6 +104,7 @@ class Environment:
         links: Sequence[tuple[Link, Mapping[str, int]]],
         moves: Sequence[int] | np.ndarray = (),
         whole: bool = False,
+        fails: bool = False,
         keep: Any = None,
     ) -> None:
         lengths = [math.prod(a.at(sizes)) for a in arrays]
@@ -56,12 +116,14 @@ class Environment:
         ]
         table = list[int]()
         self._keep: list[Any] = [keep, memory]
+        self.links: list[Any] = []
+        self.context = Context() if fails else None
         for link, own in links:
             found = link.kernel.linked(lanes, dtype, own)
             if found is None:
                 raise NoMachineCode(link.kernel.name)
             table += found[:2]
-            self._keep.append(found[2])
+            self.links.append(found[2])
         parts = {
             "sizes": np.array(list(sizes.values()), np.int32),
             "lengths": np.array(lengths, np.int64),
@@ -70,7 +132,9 @@ class Environment:
             "moves": np.array(moves, np.uint64),
         }
         self._keep.append(parts)
-        self._words = np.array([address(parts[name]) for name in ENVIRONMENT], np.uint64)
+        words = {name: address(part) for name, part in parts.items()}
+        words["context"] = self.context.address if self.context else 0
+        self._words = np.array([words[name] for name in ENVIRONMENT], np.uint64)
 
     @property
     def __array_interface__(self) -> Any:

@@ -17,10 +17,20 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops.emit import ModuleWriter, declarations
+from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.loops.linked import Link, Values, matched
-from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
+from robokit.engine.loops.record import (
+    CHECK,
+    ERRORS,
+    INTEGER,
+    LINK,
+    ZEROS,
+    Array,
+    LoopGraph,
+    recording,
+    told,
+)
 from robokit.engine.loops.rows import MOVES, Driver, moves_module
 from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
@@ -48,6 +58,8 @@ class LoopKernel:
         sizes: names of whole numbers that all states share.
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
+        checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
+            negative index counts from the end only where it is known while recording.
 
     Example:
         >>> from robokit.spatial.control_flow import for_range
@@ -67,11 +79,12 @@ class LoopKernel:
         sizes: Sequence[str],
         arrays: Sequence[ArrayOf],
         reproducible: bool = False,
+        checked: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
-        self.reproducible = reproducible
+        self.reproducible, self.checked = reproducible, checked
         self.refused: str | None = None
         self._codes: dict[tuple[int, str, str], llvm.Loaded] = {}
 
@@ -86,7 +99,7 @@ class LoopKernel:
         Raises:
             TypeError: it must be reproducible, and calls a kernel that is not.
         """
-        graph = LoopGraph()
+        graph = LoopGraph(self.checked, self.reproducible)
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
         given = []
@@ -106,19 +119,23 @@ class LoopKernel:
 
     def text(self, lanes: int, real: Real, part: str) -> str:
         """The module for so many lanes; its part is "linked", for callers and one state, or "batch"."""
-        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.graph, self.name, real)
-        driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real)
+        of_state = [not a.shared for a in self.arrays]
+        writer = ModuleWriter(self.graph, self.name, real, register(real))
+        driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
         masked = writer.kernel(of_state, lanes, True) if lanes > 1 and part == "linked" else ""
-        parts = [declarations(lanes, real), *writer.texts]
-        for width in {1, lanes}:
+        widths = sorted({*writer.widths, lanes})
+        parts = [declarations(widths, real), *writer.texts]
+        if any("@more(" in text for text in writer.texts):
+            parts.insert(1, MORE)
+        for width in widths:
             if any(f"@sincos_{width}(" in text for text in writer.texts):
                 parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if part == "linked":
             parts += [driver.linked(body, masked), *([driver.single()] if lanes == 1 else [])]
         else:
             parts.append(driver.batch(body))
-        text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
+        text = LOOPS + module(parts, widths) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 
     def code(self, lanes: int, real: Real, part: str) -> llvm.Loaded:
@@ -131,7 +148,7 @@ class LoopKernel:
 
     def lanes(self, dtype: str) -> int:
         """States that go together in batches."""
-        return llvm.vector_width() * FLOAT64.bytes // REALS[dtype].bytes
+        return register(REALS[dtype])
 
     def driver(self, name: str, dtype: str) -> int:
         """Address of the function "single" or "batch" (rows.py)."""
@@ -162,7 +179,8 @@ class LoopKernel:
             moves = _moves(lanes, dtype) if many else (None, ())
             links = self._linked_sizes(sizes)
             own = {name: sizes[name] for name in self.sizes}
-            return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, (code, moves))
+            fails = any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
+            return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, fails, (code, moves))
         except (llvm.CompilerMissing, NoMachineCode) as error:
             self.refused = str(error)
             raise NoMachineCode(str(error)) from error
@@ -310,8 +328,12 @@ class LoopKernel:
         pointers = np.array([address(a) for a in arrays], np.uint64)
         at, of = address(pointers), address(environment)
 
+        context = environment.context
+
         def call(_alive: Any = (environment, pointers, arrays)) -> None:
             function(at, of)
+            if context and context.used():
+                self.failed(environment)
 
         return call
 
@@ -325,9 +347,32 @@ class LoopKernel:
         given = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
         return LoopRunner(self, sizes, dtype).once(given, rows)
 
+    def looked_at(self, environment: Environment) -> None:
+        """Raise what a call that is over failed with, if it did."""
+        if environment.context and environment.context.used():
+            self.failed(environment)
+
+    def failed(self, environment: Environment) -> None:
+        """Say why a call ended: at which line of the function, and with the error that Python has there."""
+        assert environment.context is not None
+        graph, status = self.graph, environment.context.status()
+        node, line = graph.nodes[status // 2], told("here", graph.lines[status // 2])
+        if node[0] == LINK:
+            graph.links[node[1]].kernel.failed(environment.links[node[1]])
+        if node[0] == CHECK:
+            raise ERRORS[node[2]](f"{self.name}: {node[3]}{line}")
+        if status % 2:
+            raise MemoryError(f"{self.name}: no memory for zeros{line}")
+        raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+
 
 def _zeros(a: ArrayOf, sizes: Mapping[str, int], dtype: Any) -> np.ndarray:
     return np.zeros(a.at(sizes), np.int32 if a.kind == INTEGER else dtype)
+
+
+def register(real: Real) -> int:
+    """Numbers in a vector register of this processor."""
+    return llvm.vector_width() * FLOAT64.bytes // real.bytes
 
 
 def _loaded(name: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:

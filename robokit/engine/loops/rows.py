@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.engine.emit.ir import Lines, Real, number, vector
+from robokit.engine.loops.emit import HEADER
 from robokit.engine.loops.record import INTEGER, REAL
 from robokit.engine.signature import ArrayOf
 
-ENVIRONMENT = ("sizes", "lengths", "places", "links", "moves")
+ENVIRONMENT = ("sizes", "lengths", "places", "links", "moves", "context")
 """What an environment points to (environment.py): the sizes; elements of each array, and its memory in lanes,
-or that of work arrays; the table of other kernels; the functions of :data:`MOVES`."""
+or that of work arrays; the table of other kernels; the functions of :data:`MOVES`; and where a call says that
+it failed: a status of 64 bits, 0 where all is well, the address of ``ptr more(ptr block, i64 bytes)``, and
+that of the first block of the workspace (kernel.Context)."""
 
 
 class Driver:
@@ -22,14 +25,18 @@ class Driver:
         sizes: how many.
         lanes: states at once.
         real: of the numbers.
+        fails: whether the functions that do it take a context.
     """
 
-    def __init__(self, name: str, arrays: Sequence[ArrayOf], sizes: int, lanes: int, real: Real) -> None:
+    def __init__(
+        self, name: str, arrays: Sequence[ArrayOf], sizes: int, lanes: int, real: Real, fails: bool
+    ) -> None:
+        self.fails = fails
         self.name, self.arrays, self.sizes, self.lanes, self.real = name, arrays, sizes, lanes, real
         self.taken = [k for k, a in enumerate(arrays) if a.role != "work"]
 
     def linked(self, body: str, masked: str = "") -> str:
-        """``void NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code, on arrays in lanes.
+        """``i64 NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code; its value is a status.
 
         Args:
             body: name of the function for all lanes.
@@ -42,14 +49,18 @@ class Driver:
         call = self._call(body, memory)
         if masked:
             n = self.lanes
-            out.do(f"%all = icmp eq i64 %mask, -1\n  br i1 %all, label %whole, label %part\nwhole:\n  {call}")
-            out.do("ret void")
+            out.do("%all = icmp eq i64 %mask, -1")
+            out.do("br i1 %all, label %whole, label %part")
+            out.do("whole:")
+            out.do(call)
+            out.do(f"ret i64 {self._status()}")
             out.do("part:")
             mask = out(f"bitcast i{n} {out(f'trunc i64 %mask to i{n}')} to {vector(n, 'i1')}")
             call = self._call(masked, memory, f"{vector(n, 'i1')} {mask}")
         out.do(call)
-        heading = f"define void @{self.name}_linked(ptr %args, ptr %env, i64 %mask) #2"
-        return f"{heading} {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+        out.do(f"ret i64 {self._status()}")
+        heading = f"define i64 @{self.name}_linked(ptr %args, ptr %env, i64 %mask) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n}}\n"
 
     def single(self) -> str:
         """``i64 NAME_single(ptr args, ptr env, i64 passes)``: one state, in place, again and again.
@@ -70,9 +81,11 @@ class Driver:
         out.do("pass:")
         after = f"finite{len(kept) - 1}end" if kept else "pass"
         out.do(f"%k = phi i64 [0, %entry], [%next, %{after}]")
-        out.do(f"call void @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
+        status = out(f"call i64 @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
         out.do("%next = add i64 %k, 1")
         more, block = out("icmp slt i64 %next, %passes"), "pass"
+        if self.fails:
+            more = out(f"and i1 {more}, {out(f'icmp eq i64 {status}, 0')}")
         if kept:
             out.do(f"br i1 {more}, label %look, label %end")
             out.do("look:")
@@ -146,13 +159,19 @@ class Driver:
         out.do("ran:")
         out.do(self._call(body, here))
         out.do("%nextpass = add i64 %p, 1")
-        out.do(f"br i1 {out('icmp slt i64 %nextpass, %passes')}, label %pass, label %done")
+        more = out("icmp slt i64 %nextpass, %passes")
+        well = "true"
+        if self.fails:
+            well = out(f"icmp eq i64 {self._status()}, 0")
+            more = out(f"and i1 {more}, {well}")
+        out.do(f"br i1 {more}, label %pass, label %done")
         out.do("done:")
         for place, k in enumerate(self.taken):
             if self.arrays[k].role != "in":
                 move("unpack", place, given[place])
         out.do(f"%nextrow = add i64 %row, {self.lanes}")
-        out.do(f"br i1 {out('icmp slt i64 %nextrow, %stop')}, label %tile, label %end")
+        more = out("icmp slt i64 %nextrow, %stop")
+        out.do(f"br i1 {out(f'and i1 {more}, {well}')}, label %tile, label %end")
         out.do("end:")
         parameters = "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps"
         return f"define i64 @{self.name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret i64 0\n}}\n"
@@ -162,8 +181,14 @@ class Driver:
         out = self.out = Lines(self.real)
         self.values = self._loaded("sizes", "i32", self.sizes)
         self.lengths = self._loaded("lengths", "i64", len(self.arrays))
-        (self.links,) = (out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index('links'), 'ptr')}"),)
+        self.links, self.context = (
+            out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index(name), 'ptr')}")
+            for name in ("links", "context")
+        )
         return out
+
+    def _status(self) -> str:
+        return self.out(f"load i64, ptr {self.context}") if self.fails else "0"
 
     def _loaded(self, what: str, kind: str, count: int) -> list[str]:
         out = self.out
@@ -178,8 +203,16 @@ class Driver:
         return self._pointers("places", len(self.arrays))
 
     def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
-        given = [f"ptr {self.links}", *(f"ptr {p}" for p in memory), *(f"i32 {n}" for n in self.values)]
-        return f"call void @{body}({', '.join([*given, *more])})"
+        given = [
+            f"ptr {self.links}",
+            *(f"ptr {p}" for p in memory),
+            *(f"i32 {n}" for n in self.values),
+            *more,
+        ]
+        if self.fails:
+            block = self.out(f"load ptr, ptr {self.out.pointer(self.context, 2, 'ptr')}")
+            given += [f"ptr {self.context}", f"ptr {block}", f"ptr {self.out.pointer(block, HEADER, 'i8')}"]
+        return f"call void @{body}({', '.join(given)})"
 
 
 MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))

@@ -48,6 +48,12 @@ class LoopRunner(RolloutRunner):
             self._spare.pop() if self._spare else self.kernel.environment(self.sizes, self.dtype, many=True)
         )
 
+    def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
+        """As :meth:`RolloutRunner.run`; raises what the kernel fails with."""
+        super().run(arrays, memory, rows, step, steps)
+        if memory is not None:
+            self.kernel.looked_at(memory)
+
     def release(self, memory: Any) -> None:
         """Take a workspace back."""
         self._spare.append(memory)
@@ -86,11 +92,13 @@ class LoopRunner(RolloutRunner):
             if not self.timed and rows:
                 done, started = min(rows, self.lanes), time.perf_counter()
                 self._run(args, gaps, at, 0, done, 1, jumps)
+                self.kernel.looked_at(memory)
                 self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / done, True
             left = rows - done
             if left * self.seconds < 2 * PAYS_SECONDS and self._compiled:
                 if left:
                     self._run(args, gaps, at, done, rows, 1, jumps)
+                    self.kernel.looked_at(memory)
             else:
                 rest = [a[:, done:] if a.shape[1] > 1 else a for a in arrays]
                 if self.roll(rest, left, (0, 1), lambda *_: None, threads)[1]:
@@ -181,7 +189,9 @@ class Steps:
             given = address(pointers), address(environment)
 
             def run(passes: int, _alive: Any = (pointers, environment)) -> int:
-                return int(function(*given, passes))
+                done = int(function(*given, passes))
+                self.kernel.looked_at(environment)
+                return done
 
             self._run = run
         return self._memory
