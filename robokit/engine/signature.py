@@ -44,6 +44,10 @@ class ArrayOf:
         """The shape for given sizes."""
         return tuple(sizes[n] if isinstance(n, str) else n for n in self.shape)
 
+    def zeros(self, sizes: Mapping[str, int], dtype: Any = "float64") -> np.ndarray:
+        """Such an array for given sizes."""
+        return np.zeros(self.at(sizes), np.int32 if self.kind == "integer" else dtype)
+
 
 @dataclass(frozen=True)
 class Signature:

@@ -7,9 +7,11 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.stepping import iterated_steps
-from robokit.sim.stepping.acceleration import Acceleration
+from robokit.sim.stepping.acceleration import Known, memory, mix
+from robokit.spatial.control_flow import for_range
 
 ACCURACY = 1e-9
 MU = 0.6
@@ -130,9 +132,22 @@ def test_the_acceleration_solves_linear_iterations():
     rng = np.random.default_rng(0)
     M, b = rng.normal(size=(3, 4, 4)), rng.normal(size=(3, 4))
     M *= 0.9 / np.abs(np.linalg.eigvals(M)).max(axis=1)[:, None, None]
-    y = np.zeros((3, 4))
-    mixer = Acceleration(3, 4)
-    for _ in range(12):
-        y = mixer.mixed(np.arange(3), y, np.einsum("bij,bj->bi", M, y) + b)
+
+    def text(turns, M, b, y, g, *work):
+        def turn(_, *known):
+            for i in range(4):
+                g[i] = b[i] + sum((M[i, k] * y[k] for k in range(4)), 0.0)
+            return mix(4, y, g, *work, Known(*known))
+
+        for_range(turns, turn, *Known())
+
+    arrays = [
+        ArrayOf("M", (4, 4)),
+        ArrayOf("b", (4,)),
+        ArrayOf("y", (4,), "inout"),
+        ArrayOf("g", (4,), "work"),
+    ]
+    kernel = LoopKernel("linear", text, ["turns"], [*arrays, *memory(4)])
+    y = kernel(turns=12, M=M, b=b, y=np.zeros((3, 4)), engine="python")["y"]
     solved = np.linalg.solve(np.eye(4) - M, b[:, :, None])[:, :, 0]
     assert np.abs(y - solved).max() < 1e-6

@@ -90,6 +90,7 @@ class Environment:
     Attributes:
         context: where a call says that it failed, or None.
         links: environments of the kernels that it calls, and workspaces of straight ones.
+        memory: of each array; None where it comes with the call.
 
     Raises:
         NoMachineCode: one of these has none.
@@ -115,7 +116,8 @@ class Environment:
             for a, n in zip(arrays, lengths, strict=True)
         ]
         table = list[int]()
-        self._keep: list[Any] = [keep, memory]
+        self._keep: list[Any] = [keep]
+        self.memory = memory
         self.links: list[Any] = []
         self.context = Context() if fails else None
         for link, own in links:

@@ -200,8 +200,12 @@ class LoopKernel:
         """The arrays that callers give: all but work arrays."""
         return [a for a in self.arrays if a.role != "work"]
 
-    def on_memory(self, *arguments: Any) -> None:
-        """Run the function as it is on arrays of one state, in place: sizes that none of them tells, arrays.
+    def on_memory(self, *arguments: Any, work: Mapping[str, np.ndarray] | None = None) -> None:
+        """Run the function as it is on arrays of one state, in place.
+
+        Args:
+            arguments: the sizes, if the arrays do not tell them, and the arrays.
+            work: the work arrays by name; new ones if they are not given.
 
         Raises:
             TypeError, ShapeError, WrongType: these do not fit.
@@ -212,7 +216,10 @@ class LoopKernel:
             claim.check(int)
         rest = iter(given)
         dtype = next((x.dtype for x in given if x.dtype != np.int32), np.dtype("float64"))
-        own = [next(rest) if a.role != "work" else _zeros(a, sizes, dtype) for a in self.arrays]
+        own = [
+            next(rest) if a.role != "work" else work[a.name] if work else a.zeros(sizes, dtype)
+            for a in self.arrays
+        ]
         own = [x.reshape(a.at(sizes)) for a, x in zip(self.arrays, own, strict=True)]
         self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
 
@@ -307,7 +314,7 @@ class LoopKernel:
             raise WrongType(unknown[0], None, "a whole number: no array tells it")
         arrays = []
         for a in self.taken:
-            x = read[a.name] if a.name in read else _zeros(a, sizes, dtype)
+            x = read[a.name] if a.name in read else a.zeros(sizes, dtype)
             if rows is not None and not a.shared and x.ndim == len(a.shape):  # an input: the same for all
                 x = x[None] if a.role == "in" else np.broadcast_to(x, (rows, *x.shape))
             fresh = a.role == "inout" or not x.flags.c_contiguous
@@ -364,10 +371,6 @@ class LoopKernel:
         if status % 2:
             raise MemoryError(f"{self.name}: no memory for zeros{line}")
         raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
-
-
-def _zeros(a: ArrayOf, sizes: Mapping[str, int], dtype: Any) -> np.ndarray:
-    return np.zeros(a.at(sizes), np.int32 if a.kind == INTEGER else dtype)
 
 
 def register(real: Real) -> int:

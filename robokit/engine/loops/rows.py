@@ -36,7 +36,7 @@ class Driver:
         self.taken = [k for k, a in enumerate(arrays) if a.role != "work"]
 
     def linked(self, body: str, masked: str = "") -> str:
-        """``i64 NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code; its value is a status.
+        """``i64 NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code; it tells a status.
 
         Args:
             body: name of the function for all lanes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -126,13 +127,17 @@ class Steps:
     Args:
         kernel: the step.
         sizes: what its sizes are.
+
+    Attributes:
+        work: its work arrays by name, as the last step of one state left them.
+        refused: why there is no machine code; None as long as there is, or may be.
     """
 
     def __init__(self, kernel: LoopKernel, sizes: Mapping[str, int]) -> None:
         self.kernel, self.sizes = kernel, dict(sizes)
         self.state = [k for k, a in enumerate(kernel.taken) if a.role == "inout"]
-        self.shapes = [a.at(sizes) for a in kernel.taken]
         self.refused: str | None = None
+        self.work: dict[str, np.ndarray] = {}
         self._memory: list[np.ndarray] | None = None
         self._seconds = BLOCK_SECONDS
 
@@ -177,12 +182,18 @@ class Steps:
     def _prepared(self) -> list[np.ndarray]:
         """The arrays that the machine code of one state works on."""
         if self._memory is None:
-            self._memory = [np.zeros(shape) for shape in self.shapes]
+            self._memory = [a.zeros(self.sizes) for a in self.kernel.taken]
+            work = [a for a in self.kernel.arrays if a.role == "work"]
             try:
                 environment = self.kernel.environment(self.sizes, "float64")
             except NoMachineCode:
                 self.refused, self._run = self.kernel.refused, self._plain
+                self.work = {a.name: a.zeros(self.sizes) for a in work}
                 return self._memory
+            held = zip(self.kernel.arrays, environment.memory, strict=True)
+            self.work = {
+                a.name: x.reshape(-1)[: math.prod(a.at(self.sizes))] for a, x in held if x is not None
+            }
             driver = self.kernel.driver("single", "float64")
             function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
             pointers = np.array([address(x) for x in self._memory], np.uint64)
@@ -199,7 +210,7 @@ class Steps:
     def _plain(self, passes: int) -> int:
         assert self._memory is not None
         for k in range(passes):
-            self.kernel.on_memory(*self.sizes.values(), *self._memory)
+            self.kernel.on_memory(*self.sizes.values(), *self._memory, work=self.work)
             if not all(np.isfinite(self._memory[j]).all() for j in self.state):
                 return k + 1
         return passes

@@ -35,6 +35,16 @@ SLOTS = (
 DISSIPATED = ("contact", "friction", "stops", "collision")
 """Entries that add up to the dissipated energy."""
 
+ITERATION = (
+    "steps",  # that were iterated to an accuracy
+    "sweeps",  # of all these
+    "most",  # of one step
+    "missed",  # steps that did not settle
+    "first",  # number of the first of them, counted from 1, or 0
+    "largest",  # largest residual of a step [m/s]
+)
+"""The last entries of steps that are iterated (step/iterated_kick.py)."""
+
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)

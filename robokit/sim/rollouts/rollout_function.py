@@ -44,7 +44,7 @@ from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of
 from robokit.sim.run.start_warnings import warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import IteratedSteps
+from robokit.sim.stepping.iterated_steps import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
 
@@ -361,8 +361,7 @@ def rollout(
             "rows_of_excess_energy": lost,
         }
     )
-    if isinstance(batch.stepper, IteratedSteps):
-        found.summary |= batch.stepper.tally.summary(batch.stepper.accuracy, setup.dt)
+    found.summary |= tally(program, batch.ledger, setup.dt)
     warn_of_rows(found.summary, found.failed, found.failed_time, buried)
     return found
 

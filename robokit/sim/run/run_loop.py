@@ -22,7 +22,7 @@ from robokit.sim.run.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
-from robokit.sim.stepping.iterated_steps import IteratedSteps, stepper
+from robokit.sim.stepping.iterated_steps import stepper
 from robokit.stages import stage
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -100,8 +100,6 @@ class Run:
         self.zeros = [np.zeros(x.size) for x in self.state]
         # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
         self.alone = self.controlled or bool(self.given) or every < ITERATED
-        # The next step refuses what is not finite; a record must not get it, nor who looks at each state.
-        self.careful = self.controlled or isinstance(self.kernel, IteratedSteps)
         self.records = Records()
         self.watch = EnergyWatch(program, q)
         self.done = 0
@@ -123,11 +121,9 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        if isinstance(self.kernel, IteratedSteps) or self.alone:
+        if self.alone:
             with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
                 self.kernel(*self._arguments())
-        if isinstance(self.kernel, IteratedSteps):
-            self.kernel.restart()
 
     def _take(self, steps: int, bar: Any) -> None:
         try:
@@ -164,7 +160,8 @@ class Run:
             if few == 1:
                 self.last = self._step_from_here()
             done, state = self._free(few)
-            self._accept(done, state, done == few, self.careful or self.done + done == end)
+            # The next step refuses what is not finite; a record must not get it, nor who looks at each state.
+            self._accept(done, state, done == few, self.controlled or self.done + done == end)
             if self.stop is not None:
                 return
             try:
@@ -282,8 +279,6 @@ class Run:
             "step_seconds": seconds,
             "interrupted": self.interrupted,
         }
-        if isinstance(self.kernel, IteratedSteps):
-            found.summary |= self.kernel.tally.summary(self.kernel.accuracy, self.dt)
         if self.stop is not None:
             found.summary["stopped"] = self.stop.summary()
         return found

@@ -16,6 +16,7 @@ from robokit.sim.record.recorded import energies, momenta
 from robokit.sim.record.replay import StepInputs
 from robokit.sim.run.energy_growth import negligible
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.iterated_steps import tally
 
 
 @dataclass(frozen=True)
@@ -203,4 +204,4 @@ def _summary(
             summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
         summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
         summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
-    return summary
+    return summary | tally(program, last, dt)

@@ -130,10 +130,14 @@ class Program:
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
 
-        They are dt; surfaces, k, d, slip and friction by body of the ground; and where inertias are an input,
-        the gains of the stops, the corners of inertias' boxes and the inertial parameters.
+        They are dt; the accuracy, where steps are iterated to one; surfaces, k, d, slip and friction by body
+        of the ground; and where inertias are an input, the gains of the stops, the corners of inertias' boxes
+        and the inertial parameters.
         """
         numbers: list[Any] = [dt]
+        if self.iterated:
+            assert self.ground is not None
+            numbers.append(self.ground.accuracy)
         if self.ground is not None and self.points is not None:
             k, d = self.gains
             bodies, links = self.points.body[::-1], self.points.link[::-1]
@@ -173,9 +177,14 @@ class Program:
         return self.ground.gains(self.robot, np.minimum(self.size, self.loose), self.steady)
 
     @property
+    def iterated(self) -> bool:
+        """Whether the kick of each step is iterated to an accuracy."""
+        return self.ground is not None and self.ground.accuracy is not None and self.method.falls
+
+    @property
     def sums(self) -> int:
         """Size of the ledger without what is measured, which comes after it."""
-        return ledger.SIZE + self.given.entries
+        return ledger.SIZE + self.given.entries + len(ledger.ITERATION) * self.iterated
 
     @property
     def entries(self) -> int:
@@ -191,7 +200,7 @@ class Program:
         """
         n = len(self.given.inputs)
         inputs, tables = more[:n], more[n:] or self.tables()
-        rest = iter(parameters[1:])
+        rest = iter(parameters[1 + self.iterated :])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
             height, plane, surfaces = read_ground(self.ground, rest, tables)
@@ -296,29 +305,8 @@ class Program:
             outputs: of the text.
             feedback: as of :meth:`Kernel.build`.
         """
-        robot, kernels = self.robot, self.robot.kernels
-        described: tuple[Any, ...]
-        stuck = self.ground is None or self.ground.slip is None
-        loops = [model.key for model in self.loops.models] if self.loops else None
-        uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes, self.bouncing)
-        if self.ground is not None:
-            law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
-        described = (self.name, self.sweeps, self.joints, self.by_body, *law)
-        described += (self.given,) if self.given.inputs or self.given.base else ()
-        described += (self.measured,) if self.measured.trackers else ()
-        key, program = robot.fingerprint, self
-        if self.open:
-            program = self._bare()
-            kernels = robot.kernels_of_all_inertias()
-            described = (*described[:2], program.joints, program.by_body, *described[4:])
-            key = robot.fingerprint_without_inertias + b"inertial parameters"
-        if what != "step":
-            described += (what,)
-        key += repr(described).encode()
-        name = (
-            f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}{' reproducible' * self.reproducible}"
-        )
+        robot = self.robot
+        program, kernels, name, key = self._place(what)
         if name not in kernels:
             built = Kernel.build(
                 what,
@@ -342,6 +330,43 @@ class Program:
             )
             kernels.setdefault(name, built)
         return kernels[name]
+
+    def kept(self, what: str, make: Callable[[], Any]) -> Any:
+        """What follows from the step but for its numbers, made once for a robot."""
+        _, kernels, name, _ = self._place(what)
+        return kernels[name] if name in kernels else kernels.setdefault(name, make())
+
+    def _place(self, what: str) -> tuple[Program, dict[Any, Any], str, bytes]:
+        """Whose text a kernel is, where it is kept, by which name, and what it depends on."""
+        robot, kernels = self.robot, self.robot.kernels
+        described: tuple[Any, ...]
+        stuck = self.ground is None or self.ground.slip is None
+        loops = [model.key for model in self.loops.models] if self.loops else None
+        uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
+        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes, self.bouncing)
+        if self.ground is not None:
+            law += (
+                self.iterated,
+                self.ground.restitution is None,
+                bool(self.ground.torsional),
+                bool(self.ground.rolling),
+            )
+        described = (self.name, self.sweeps, self.joints, self.by_body, *law)
+        described += (self.given,) if self.given.inputs or self.given.base else ()
+        described += (self.measured,) if self.measured.trackers else ()
+        key, program = robot.fingerprint, self
+        if self.open:
+            program = self._bare()
+            kernels = robot.kernels_of_all_inertias()
+            described = (*described[:2], program.joints, program.by_body, *described[4:])
+            key = robot.fingerprint_without_inertias + b"inertial parameters"
+        if what != "step":
+            described += (what,)
+        key += repr(described).encode()
+        name = (
+            f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}{' reproducible' * self.reproducible}"
+        )
+        return program, kernels, name, key
 
     def tables(self) -> list[np.ndarray]:
         """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""

@@ -1,4 +1,4 @@
-"""Acceleration of a fixed-point iteration y <- g(y), for many rows at once, each for itself.
+"""Acceleration of a fixed-point iteration y <- g(y), in a kernel with loops.
 
     y <- g(y) - sum_k c_k (dy_k + df_k),    f = g(y) - y,    c = argmin |f - sum_k c_k df_k|
 
@@ -11,7 +11,12 @@ Source: H. Walker and P. Ni, "Anderson acceleration for fixed-point iterations" 
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from typing import Any, NamedTuple
+
+from robokit.engine.signature import ArrayOf
+from robokit.spatial.control_flow import for_range
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 HISTORY = 4
 """Differences that are kept."""
@@ -25,59 +30,88 @@ DAMPING = (1.0, 0.5, 0.25)
 RIDGE = 1e-14
 """Added to the diagonal of the normal equations, over their trace."""
 
+TINY = 1e-300
 
-class Acceleration:
-    """The history of the iterations.
+
+class Known(NamedTuple):
+    """What is carried from one iteration to the next.
+
+    Attributes:
+        count: of differences.
+        size: of the last f.
+        at: iterations of this turn, accelerated and plain ones, and
+        turn: how many turns are over.
+    """
+
+    count: Any = 0
+    size: Any = math.inf
+    at: Any = 0
+    turn: Any = 0
+
+
+def memory(size: str | int) -> list[ArrayOf]:
+    """Work arrays for iterates of a size: dy, df, and the last y and f."""
+    shapes = {"dy": (HISTORY, size), "df": (HISTORY, size), "y_before": (size,), "f_before": (size,)}
+    return [ArrayOf(name, shape, "work") for name, shape in shapes.items()]
+
+
+def mix(n: Any, y: Any, g: Any, dy: Any, df: Any, y_before: Any, f_before: Any, known: Known) -> Known:
+    """Make y the next iterate after g = g(y), arrays of n numbers; what is known then.
 
     Args:
-        rows: how many there are.
         n: size of an iterate.
+        y, g: iterate and its image.
+        dy, df, y_before, f_before: arrays of :func:`memory`.
+        known: what was carried.
     """
+    square = for_range(n, lambda i, s: s + (g[i] - y[i]) * (g[i] - y[i]), 0.0)
+    size, plain = sqrt(square), ~(known.at < ACCELERATED)
+    fresh = (known.size < size) | plain
+    count = where(fresh, 0, minimum(known.count + 1, HISTORY))
+    pairs = [(k, j) for k in range(HISTORY) for j in range(k + 1)]
 
-    def __init__(self, rows: int, n: int) -> None:
-        self.dy, self.df = np.zeros((rows, HISTORY, n)), np.zeros((rows, HISTORY, n))
-        self.y, self.f = np.zeros((rows, n)), np.zeros((rows, n))
-        self.known, self.last = np.zeros(rows, int), np.full(rows, np.inf)
-        self.taken = 0
+    def learn(i: Any, *sums: Any) -> list[Scalar]:
+        """Shift the differences; the sums of the normal equations."""
+        f = g[i] - y[i]
+        for k in reversed(range(HISTORY)):
+            new_y, new_f = (dy[k - 1, i], df[k - 1, i]) if k else (y[i] - y_before[i], f - f_before[i])
+            dy[k, i], df[k, i] = (where(count > k, x, 0.0) for x in (new_y, new_f))
+        y_before[i], f_before[i] = y[i], f
+        slopes = [df[k, i] for k in range(HISTORY)]
+        products = [slopes[k] * slopes[j] for k, j in pairs] + [slope * f for slope in slopes]
+        return [s + x for s, x in zip(sums, products, strict=True)]
 
-    def mixed(self, going: np.ndarray, y: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """The next iterates of the rows that still go on, (R,), after g = g(y), (R, n) each."""
-        turn, at = divmod(self.taken, ACCELERATED + PLAIN)
-        plain = at >= ACCELERATED
-        beta = DAMPING[min(turn, len(DAMPING) - 1)] if plain else 1.0
-        self.taken += 1
-        f = g - y
-        size = np.sqrt((f * f).sum(axis=1))
-        fresh = (size > self.last[going]) | plain
-        self.last[going] = size
-        known = np.where(fresh, 0, np.minimum(self.known[going] + 1, HISTORY))
-        use = (np.arange(HISTORY) < known[:, None])[:, :, None]
-        dy, df = (
-            np.where(use, np.concatenate([(new - old[going])[:, None], past[going, :-1]], axis=1), 0.0)
-            for new, old, past in ((y, self.y, self.dy), (f, self.f, self.df))
-        )
-        self.known[going], self.dy[going], self.df[going] = known, dy, df
-        self.y[going], self.f[going] = y, f
-        A = (df[:, :, None] * df[:, None]).sum(axis=-1)
-        b = (df * f[:, None]).sum(axis=-1)
-        ridge = RIDGE * np.trace(A, axis1=1, axis2=2)
-        A += np.where(use, np.maximum(ridge, 1e-300)[:, None, None], 1.0) * np.eye(HISTORY)
-        return y + beta * f - (_solved(A, b)[:, :, None] * (dy + df)).sum(axis=1)
+    sums = list(for_range(n, learn, *[0.0] * (len(pairs) + HISTORY)))
+    A = dict(zip(pairs, sums, strict=False))
+    ridge = maximum(RIDGE * sum((A[k, k] for k in range(HISTORY)), 0.0), TINY)
+    for k in range(HISTORY):
+        A[k, k] = A[k, k] + where(count > k, ridge, 1.0)
+    c = _solved(A, sums[len(pairs) :])
+    turn = known.turn
+    beta = where(plain, where(turn < 1, DAMPING[0], where(turn < 2, DAMPING[1], DAMPING[2])), 1.0)
+
+    def move(i: Any) -> None:
+        step = beta * f_before[i]
+        for k in range(HISTORY):
+            step = step - c[k] * (dy[k, i] + df[k, i])
+        y[i] = y[i] + step
+
+    for_range(n, move)
+    over = ~(known.at + 1 < ACCELERATED + PLAIN)
+    return Known(count, size, where(over, 0, known.at + 1), where(over, turn + 1, turn))
 
 
-def _solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x with A x = b for positive definite A (R, n, n), b (R, n).
-
-    By elimination, in one order of operations: that of a library depends on the processor.
-    """
-    A, b, n = A.copy(), b.copy(), b.shape[1]
+def _solved(A: dict[tuple[int, int], Scalar], b: list[Scalar]) -> list[Scalar]:
+    """x with A x = b for positive definite A, of which the lower half is given: by elimination."""
+    n, b = len(b), list(b)
     for k in range(n):
         for i in range(k + 1, n):
-            share = A[:, i, k] / A[:, k, k]
-            A[:, i, k:] -= share[:, None] * A[:, k, k:]
-            b[:, i] -= share * b[:, k]
+            share = A[i, k] / A[k, k]
+            for j in range(k + 1, i + 1):
+                A[i, j] = A[i, j] - share * A[j, k]
+            b[i] = b[i] - share * b[k]
     for k in reversed(range(n)):
         for i in range(k + 1, n):
-            b[:, k] -= A[:, k, i] * b[:, i]
-        b[:, k] /= A[:, k, k]
+            b[k] = b[k] - A[i, k] * b[i]
+        b[k] = b[k] / A[k, k]
     return b
