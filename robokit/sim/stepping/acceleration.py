@@ -37,13 +37,13 @@ class Known(NamedTuple):
     """What is carried from one iteration to the next.
 
     Attributes:
-        count: of differences.
+        count: of differences; -1 before the first iterate.
         size: of the last f.
         at: iterations of this turn, accelerated and plain ones, and
         turn: how many turns are over.
     """
 
-    count: Any = 0
+    count: Any = -1
     size: Any = math.inf
     at: Any = 0
     turn: Any = 0
