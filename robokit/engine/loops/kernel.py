@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class LoopKernel:
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked = reproducible, checked
         self.refused: str | None = None
-        self._codes: dict[tuple[int, str, str], llvm.Loaded] = {}
+        self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
 
     @functools.cached_property
     def graph(self) -> LoopGraph:
@@ -117,33 +118,33 @@ class LoopKernel:
                 raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
         return graph
 
-    def text(self, lanes: int, real: Real, part: str) -> str:
-        """The module for so many lanes; its part is "linked", for callers and one state, or "batch"."""
+    def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
+        """The functions for so many lanes, without what kernels have in common; parts as of :meth:`code`."""
+        fused = not self.reproducible and llvm.has_fused_multiply_add()
+        writer = ModuleWriter(self.graph, self.name, real, register(real), fused)
         of_state = [not a.shared for a in self.arrays]
-        writer = ModuleWriter(self.graph, self.name, real, register(real))
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
         masked = writer.kernel(of_state, lanes, True) if lanes > 1 and part == "linked" else ""
-        widths = sorted({*writer.widths, lanes})
-        parts = [declarations(widths, real), *writer.texts]
-        if any("@more(" in text for text in writer.texts):
-            parts.insert(1, MORE)
-        for width in widths:
-            if any(f"@sincos_{width}(" in text for text in writer.texts):
-                parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
-        if part == "linked":
-            parts += [driver.linked(body, masked), *([driver.single()] if lanes == 1 else [])]
+        if lanes > 1 and part != "linked":
+            drivers = [driver.batch(body)]
         else:
-            parts.append(driver.batch(body))
-        text = LOOPS + module(parts, widths) + ATTRIBUTES
-        return in_one_order(text) if self.reproducible else text
+            drivers = [driver.linked(body, masked), *([driver.single()] if lanes == 1 else [])]
+        return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
 
-    def code(self, lanes: int, real: Real, part: str) -> llvm.Loaded:
-        """Machine code for so many lanes, from the cache or compiled now; parts as those of :meth:`text`."""
-        key = lanes, real.dtype, part
+    def text(self, lanes: int, real: Real, part: str = "") -> str:
+        """The module for so many lanes; parts as of :meth:`code`."""
+        return module_of([self], lanes, real, part)
+
+    def code(self, lanes: int, real: Real, part: str = "") -> llvm.Loaded:
+        """Machine code for so many lanes, from the cache or compiled now.
+
+        Its part is "linked", for callers in machine code, or "batch"; code of one state is for callers too.
+        """
+        key = (lanes, real.dtype, part) if lanes > 1 and part == "linked" else (lanes, real.dtype)
         with MAKING:
             if key not in self._codes:
-                self._codes[key] = _loaded(self.name, self.text(*key[:1], real, part), key)
+                self._codes[key] = _loaded(self.name, self.text(lanes, real, part), key)
             return self._codes[key]
 
     def lanes(self, dtype: str) -> int:
@@ -362,15 +363,43 @@ class LoopKernel:
     def failed(self, environment: Environment) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
         assert environment.context is not None
-        graph, status = self.graph, environment.context.status()
-        node, line = graph.nodes[status // 2], told("here", graph.lines[status // 2])
+        number, code = divmod(environment.context.status(), 2)
+        node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
         if node[0] == LINK:
-            graph.links[node[1]].kernel.failed(environment.links[node[1]])
+            self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
         if node[0] == CHECK:
             raise ERRORS[node[2]](f"{self.name}: {node[3]}{line}")
-        if status % 2:
+        if code:
             raise MemoryError(f"{self.name}: no memory for zeros{line}")
         raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Functions of a kernel.
+
+    Attributes:
+        texts: of the functions.
+        widths: numbers of lanes in them.
+    """
+
+    texts: list[str]
+    widths: set[int]
+
+
+def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "") -> str:
+    """One module of kernels for so many lanes; the kernels are alike in whether they are reproducible."""
+    parts = [kernel.parts(lanes, real, part) for kernel in kernels]
+    widths = sorted(set().union(*(part.widths for part in parts)))
+    texts = [text for part in parts for text in part.texts]
+    shared = [declarations(widths, real)]
+    if any("@more(" in text for text in texts):
+        shared.append(MORE)
+    for width in widths:
+        if any(f"@sincos_{width}(" in text for text in texts):
+            shared.append(sincos.function(width, real, f"sincos_{width}"))
+    text = LOOPS + module([*shared, *texts], widths) + ATTRIBUTES
+    return in_one_order(text) if kernels[0].reproducible else text
 
 
 def register(real: Real) -> int:
