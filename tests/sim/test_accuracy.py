@@ -117,6 +117,21 @@ def test_steps_that_miss_it_are_counted_and_said(monkeypatch):
     assert 0.0 <= t.summary["first_not_settled"] < 0.1
 
 
+def test_a_step_does_not_depend_on_what_was_computed_before():
+    """Its memory holds whatever another step left there; the same start gives the same bits."""
+    robot = m.box()
+    q, v = _start(robot, -2e-5)
+    options = {"duration": 0.01, "dt": 1e-3, "ground": rk.Ground(friction=MU, accuracy=ACCURACY)}
+    first = rk.simulate(robot, q, v, **options)
+    step = iterated_steps.stepper(first.program)
+    given = [first.q[0], first.v[0], np.zeros(robot.nv), np.zeros(first.program.entries), first.carried[0]]
+    alone = step(*given, first.program.parameters(1e-3))
+    for _ in range(3):
+        step(*given[:1], 0.5 * v, *given[2:], first.program.parameters(1e-3))
+    for a, b in zip(alone, step(*given, first.program.parameters(1e-3)), strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_an_accuracy_needs_a_ground_and_double_precision():
     robot = m.box()
     with pytest.raises(rk.ShapeError, match=r"accuracy: .* there is no ground"):

@@ -8,6 +8,7 @@ chunk_code      a program's chunks, by one of these
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state
+linked_tile     the function that other machine code calls in lanes
 batch_module    the module of many states
 wasm_module     the module for WebAssembly
 wasm_sines      sine and cosine in it

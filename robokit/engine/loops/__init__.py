@@ -3,6 +3,9 @@
 record   records a function with loops: regions of operations, integers, arrays
 uniform  which values are the same in all lanes
 emit     writes the regions as LLVM IR, for one state or for lanes
+linked   calls of other compiled kernels, through a table that is given when the code runs
 rows     the functions that callers see: rows of batches to lanes and back
+environment  what machine code works with: memory in lanes, workspace, the table of other kernels
+runs     rows and steps of such a kernel, on several threads
 kernel   such a function in every way to run it
 """

@@ -3,6 +3,6 @@
 default_step    the time step where none is given
 start_momentum  momentum and energy that the first step is handed, to the bit
 iterated_steps  steps that are iterated until their contacts have settled
-acceleration    Anderson's acceleration of that iteration
+acceleration    Anderson's acceleration of that iteration, in a kernel with loops
 page_step       the step and the look of a state for a page, which has no Python
 """
