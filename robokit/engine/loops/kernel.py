@@ -20,7 +20,7 @@ from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
-from robokit.engine.loops.linked import Link, Values, matched
+from robokit.engine.loops.linked import Link, Values, matched, record_call
 from robokit.engine.loops.record import (
     CHECK,
     ERRORS,
@@ -111,7 +111,7 @@ class LoopKernel:
                 graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
-        with recording(graph):
+        with recording(graph, record_call):
             self.function(*known.values(), *given)
         for link in graph.links if self.reproducible else ():
             if not link.kernel.reproducible:

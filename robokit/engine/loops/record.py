@@ -806,8 +806,8 @@ def _wrong(what: str, given: Any, instead: str) -> TypeError:
 class Recorder:
     """What for_range, while_loop and cond do while a graph is recorded."""
 
-    def __init__(self, graph: LoopGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: LoopGraph, link: Callable[..., None]) -> None:
+        self.graph, self.link = graph, link
         self.functions: dict[Any, list[Function]] = {}
         self.open: list[Any] = []
 
@@ -920,9 +920,7 @@ class Recorder:
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
         if hasattr(function, "on_memory"):
-            from robokit.engine.loops.linked import record_call
-
-            return record_call(self.graph, function, arguments)
+            return self.link(self.graph, function, arguments)
         bases: list[int] = []
         given = [self.graph.node(x) for x in flat(arguments)]
         key = self._key(function, arguments, given, bases)
@@ -1106,10 +1104,10 @@ def _arrays_in(values: Any) -> list[int]:
 
 
 @contextlib.contextmanager
-def recording(graph: LoopGraph) -> Iterator[None]:
-    """While it lasts, loops of this thread are recorded."""
+def recording(graph: LoopGraph, link: Callable[..., None]) -> Iterator[None]:
+    """While it lasts, loops of this thread are recorded; ``link`` records calls of other kernels."""
     before = getattr(control_flow.recorder, "now", None)
-    control_flow.recorder.now = Recorder(graph)
+    control_flow.recorder.now = Recorder(graph, link)
     try:
         yield
     finally:

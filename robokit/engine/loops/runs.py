@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS
 from robokit.engine.run.plain_text import SECONDS
 from robokit.engine.run.rollout_calls import Record, RolloutRunner
 
-if TYPE_CHECKING:
-    from robokit.engine.loops.kernel import LoopKernel
-
 
 class LoopRunner(RolloutRunner):
     """As :class:`RolloutRunner`: the arrays of the kernel are (steps or 1, rows or 1, ...) each.
@@ -27,8 +24,8 @@ class LoopRunner(RolloutRunner):
     Those that it reads and writes are its state, which goes from step to step.
     """
 
-    def __init__(self, kernel: LoopKernel, sizes: Mapping[str, int], dtype: str = "float64") -> None:
-        """A kernel for given sizes."""
+    def __init__(self, kernel: Any, sizes: Mapping[str, int], dtype: str = "float64") -> None:
+        """A kernel with loops (kernel.LoopKernel) for given sizes."""
         self.kernel, self.sizes, self.dtype = kernel, dict(sizes), dtype
         self.written = [k for k, a in enumerate(kernel.taken) if a.role != "in"]
         driver, lanes, self._spare = 0, 1, list[Environment]()
@@ -125,7 +122,7 @@ class Steps:
     Its state are the arrays that it reads and writes; others are given anew in each call.
 
     Args:
-        kernel: the step.
+        kernel: the step, a kernel.LoopKernel.
         sizes: what its sizes are.
 
     Attributes:
@@ -133,7 +130,7 @@ class Steps:
         refused: why there is no machine code; None as long as there is, or may be.
     """
 
-    def __init__(self, kernel: LoopKernel, sizes: Mapping[str, int]) -> None:
+    def __init__(self, kernel: Any, sizes: Mapping[str, int]) -> None:
         self.kernel, self.sizes = kernel, dict(sizes)
         self.state = [k for k, a in enumerate(kernel.taken) if a.role == "inout"]
         self.refused: str | None = None

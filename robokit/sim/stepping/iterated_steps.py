@@ -116,7 +116,13 @@ def _iteration(program: Program) -> tuple[LoopKernel, dict[str, int]]:
         arrays = [ArrayOf(name, (name,), "inout" if name in state else "in") for name in names]
         arrays += [ArrayOf(name, (name,), shared=True) for name, _ in begin.tables]
         last = len(arrays)
-        work = {"y": "v", "kept": "kept", "y_next": "v", "kept_next": "kept", "measures": 2}
+        work: dict[str, str | int] = {
+            "y": "v",
+            "kept": "kept",
+            "y_next": "v",
+            "kept_next": "kept",
+            "measures": 2,
+        }
         work |= {f"{name}_next": name for name in state}
         arrays += [ArrayOf(name, (size,), "work") for name, size in work.items()] + memory("v")
 
@@ -154,7 +160,8 @@ def _sweeps(
         residual = where(both < math.inf, maximum(measures[0], measures[1]), both)
 
         def mixed() -> Known:
-            return mix(n["v"], y, new, *(a[k.name] for k in memory("v")), Known(*known))
+            dy, df, y_before, f_before = (a[k.name] for k in memory("v"))
+            return mix(n["v"], y, new, dy, df, y_before, f_before, Known(*known))
 
         def taken() -> Known:
             _copy(new, y, n["v"])
