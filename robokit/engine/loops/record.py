@@ -1114,6 +1114,8 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     """A choice: of whole numbers a whole number."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
+    if isinstance(a, Truth) or isinstance(b, Truth):
+        return (condition & a) | (~condition & b)
     if all(isinstance(x, (int, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
