@@ -344,7 +344,7 @@ def test_memory_and_values_of_another_recording_are_of_no_use():
     ],
 )
 def test_errors_say_what_to_do(text, message):
-    with pytest.raises((TypeError, IndexError, rk.UnknownName), match=message):
+    with pytest.raises((TypeError, IndexError, ValueError), match=message):
         record(text)
 
 
