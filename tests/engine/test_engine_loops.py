@@ -838,3 +838,50 @@ def test_columns_that_write_are_computed_one_after_the_other():
 
     x = np.random.default_rng(0).normal(size=(9, 3))
     everywhere(program, [], [ArrayOf("x", (3,)), ArrayOf("out", (3,), "inout")], x=x, out=x * 0.0)
+
+
+def test_parts_of_arrays_are_carried_chosen_and_returned():
+    def program(n, x, k, out):
+        tail = for_range(k[0], lambda i, part: part[1:], x)
+        row = cond(k[1] < 2, lambda: x[0], lambda: x[n - 1])
+        first, whole_, part = call(lambda a, i: (a[i], a, a[i:]), x, k[1])
+        out[0], out[1], out[2] = tail[0, 1] * tail.shape[0], row[2] + first[0], part[0, 1] + whole_[0, 0]
+        found = while_loop(lambda i, part: i < k[1], lambda i, part: (i + 1, part[1:]), 0, x)[1]
+        out[3] = found[0, 2] + sum(vmap(lambda a, b: a * b)(x[0], row))
+        scalar = zeros()
+        scalar[()] = out[3]
+        out[4] = scalar[()] * 2.0
+
+    arrays = [ArrayOf("x", ("n", 3)), ArrayOf("k", (2,), "in", "integer"), ArrayOf("out", (5,), "out")]
+    rng = np.random.default_rng(0)
+    everywhere(program, ["n"], arrays, x=rng.normal(size=(9, 5, 3)), k=rng.integers(0, 5, (9, 2)))
+
+
+def test_errors_in_called_functions_loops_and_columns_reach_the_caller():
+    def program(n, k, out):
+        def inner(a):
+            memory = zeros(n)
+            memory[0] = 1.0 * (10 // a)
+            return memory[0]
+
+        def outer(i):
+            return call(inner, k[i]) + cond(k[i] > 1, lambda: call(inner, k[i] - 1), lambda: 0.0)
+
+        turns = while_loop(
+            lambda s, i: call(inner, i + 1) > 2.0, lambda s, i: (s + call(outer, i % 3), i + 1), 0.0, 0
+        )
+        out[0] = turns[0] + sum(vmap(lambda a: call(inner, a))([k[0], k[1], k[2]]))
+
+    arrays = [ArrayOf("k", (3,), "in", "integer"), ArrayOf("out", (1,), "out")]
+    kernel = LoopKernel("nested", program, ["n"], arrays)
+    k = np.arange(1, 34).reshape(11, 3)
+    everywhere(program, ["n"], arrays, rows=11, k=k, n=4)
+    for at in (0, 2, 32):
+        wrong = k.copy()
+        wrong.flat[at] = 0
+        for given in (wrong, wrong[at // 3]):
+            for engine in (None, "python"):
+                with pytest.raises(ZeroDivisionError):
+                    kernel(k=given, n=4, engine=engine)
+        with pytest.raises(ValueError, match="zeros: a size"):
+            kernel(k=k, n=-1)
