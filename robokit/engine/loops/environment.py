@@ -44,7 +44,7 @@ class Context:
             self._blocks.pop()
         size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
         try:
-            block = aligned(size, "uint8")
+            block = aligned(size + HEADER, "uint8")  # the first element is read, even where there is none
         except MemoryError:
             return None
         place = address(block)
@@ -109,8 +109,9 @@ class Environment:
         keep: Any = None,
     ) -> None:
         lengths = [math.prod(a.at(sizes)) for a in arrays]
+        # Lanes that do not run read and write the first element of an array, or of an empty part at its end.
         memory = [
-            aligned(max(n, 1) * lanes, "int32" if a.kind == "integer" else dtype)
+            aligned((n + 1) * lanes, "int32" if a.kind == "integer" else dtype)
             if a.role == "work" or (whole and not a.shared)
             else None
             for a, n in zip(arrays, lengths, strict=True)

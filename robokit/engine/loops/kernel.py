@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -293,12 +294,14 @@ class LoopKernel:
                 if isinstance(given[name], bool) or not isinstance(given[name], (int, np.integer)):
                     raise WrongType(name, given[name], "a whole number")
                 sizes[name] = int(given[name])
+                if not -(2**31) <= sizes[name] < 2**31:
+                    raise WrongType(name, given[name], "a whole number of 32 bits")
         for a in self.arrays:
             if a.name not in asked:
                 continue
             if a.name not in given:
                 raise WrongType(a.name, None, f"an array {a.shape}")
-            x = np.ascontiguousarray(given[a.name], np.int32 if a.kind == INTEGER else dtype)
+            x = _numbers(a, given[a.name], dtype)
             leading = x.ndim - len(a.shape)
             if leading not in (0, 1) or (a.shared and leading):
                 raise ShapeError(f"{a.name}: expected an array {a.shape}, got shape {x.shape}")
@@ -314,6 +317,10 @@ class LoopKernel:
         if unknown:
             raise WrongType(unknown[0], None, "a whole number: no array tells it")
         arrays = []
+        for a in self.arrays:
+            shape = a.at(sizes)
+            if min(shape, default=0) < 0 or math.prod(shape) >= 2**31:
+                raise ShapeError(f"{a.name}: no array can have the shape {shape}: 0 to 2^31 - 1 elements")
         for a in self.taken:
             x = read[a.name] if a.name in read else a.zeros(sizes, dtype)
             if rows is not None and not a.shared and x.ndim == len(a.shape):  # an input: the same for all
@@ -400,6 +407,21 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
             shared.append(sincos.function(width, real, f"sincos_{width}"))
     text = LOOPS + module([*shared, *texts], widths) + ATTRIBUTES
     return in_one_order(text) if kernels[0].reproducible else text
+
+
+def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
+    """An argument as the kernel takes it.
+
+    Raises:
+        WrongType: it has other numbers, or whole ones that 32 bits do not hold.
+    """
+    wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
+    x = np.asarray(given)
+    if x.dtype.kind not in ("biu" if a.kind == INTEGER else "biuf") and x.size:
+        raise WrongType(a.name, given, wanted)
+    if a.kind == INTEGER and x.size and (int(x.min()) < -(2**31) or int(x.max()) >= 2**31):
+        raise WrongType(a.name, given, wanted)
+    return np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else dtype)
 
 
 def register(real: Real) -> int:
