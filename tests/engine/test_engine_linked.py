@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -390,3 +391,21 @@ def test_columns_of_a_vmap_may_call_kernels():
             got = kernel(x=given, engine=engine)["out"]
             for k in (1, 2):
                 np.testing.assert_allclose(got[..., k], 2.0 * np.sin(k * given[..., 0]), rtol=1e-14)
+
+
+def test_ctrl_c_ends_a_batch():
+    """After the present block of rows, not after all of them."""
+
+    def text(n, x):
+        x[0] = for_range(n, lambda k, s: s + sin(s), x[0])
+
+    kernel = LoopKernel("long", text, ["n"], [ArrayOf("x", (1,), "inout")])
+    kernel(n=1, x=np.ones((16, 1)))
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        kernel(n=50_000, x=np.ones((100_000, 1)))
+    assert time.perf_counter() - started < 10.0, "the whole takes a minute"
+    timer.join()
