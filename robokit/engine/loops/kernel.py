@@ -10,7 +10,6 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.loops.arguments import ArrayOf
+from robokit.engine.loops.c_source import c_files
 from robokit.engine.loops.emit import RegionWriter, declarations
 from robokit.engine.loops.record import INTEGER, REAL, SIZE, Array, Integer, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
@@ -34,26 +35,6 @@ REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 ATTRIBUTES = 'attributes #2 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
 """Of functions with loops; those of straight lines are not inlined, these may be."""
-
-
-@dataclass(frozen=True)
-class ArrayOf:
-    """An array that a kernel takes.
-
-    Attributes:
-        name: of the argument.
-        shape: numbers, or names of sizes.
-        role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start, as that of "out".
-        kind: "real" or "integer".
-        shared: whether all states have the same one; it is then an input.
-    """
-
-    name: str
-    shape: tuple[int | str, ...]
-    role: str = "in"
-    kind: str = REAL
-    shared: bool = False
 
 
 class LoopKernel:
@@ -133,6 +114,29 @@ class LoopKernel:
             if key not in self._codes:
                 self._codes[key] = _loaded(self.name, self.text(lanes, real), key)
             return self._codes[key]
+
+    def c_source(
+        self, dtype: str = "float64", about: str = "", units: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The function in C99, of one state: a header and its source, by the names of their files.
+
+        ``void NAME(int sizes..., double *arrays...)`` in the order of :attr:`sizes` and :attr:`arrays`. It
+        needs math.h and nothing else, keeps no state and allocates nothing.
+
+        Args:
+            dtype: of the real numbers, "float64" or "float32".
+            about: what it computes, for the header's comment.
+            units: of arguments, by their names, for the same.
+
+        Raises:
+            UnknownName: no such dtype; units of an argument that there is not.
+        """
+        one_of("dtype", dtype, tuple(REALS))
+        names = [*self.sizes, *(a.name for a in self.arrays)]
+        for name in units or {}:
+            one_of("units", name, names)
+        lines = about.splitlines()
+        return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
 
     # -- calls --------------------------------------------------------------------------------------
 
