@@ -18,11 +18,17 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.emit.wasm_code import CALL, Function
+from robokit.engine.emit.wasm_code import module as module_of
+from robokit.engine.emit.wasm_sines import NAME as SINES
+from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
 from robokit.engine.loops.emit import RegionWriter, declarations
-from robokit.engine.loops.record import INTEGER, REAL, SIZE, Array, Integer, LoopGraph, recording
+from robokit.engine.loops.live import Live
+from robokit.engine.loops.record import INTEGER, SIZE, Array, Integer, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
+from robokit.engine.loops.wasm import WasmWriter
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -137,6 +143,12 @@ class LoopKernel:
             one_of("units", name, names)
         lines = about.splitlines()
         return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
+
+    def wasm_function(self) -> Function:
+        """The function in WebAssembly, for :func:`wasm_module`."""
+        graph = self.record()
+        live = Live(graph, [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")])
+        return WasmWriter(graph, live, [a.kind for a in self.arrays], len(self.sizes)).function(self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -266,6 +278,22 @@ class LoopKernel:
                 function(*given)
 
         return call
+
+
+def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
+    """A WebAssembly module with a function of each kernel, of one state, and a memory for their arrays.
+
+    A module serves all sizes, and so all robots. It exports ``memory``, which the host may let grow, and each
+    kernel by its name: ``NAME(sizes..., places...)``, all whole numbers. A place is the first byte of an
+    array, in the order of the kernel's arrays: real numbers have 64 bits, and a place that 8 divides, whole
+    numbers have 32. Nothing is checked, and nothing is given back: results are in the arrays.
+
+    Args:
+        kernels: of different names.
+    """
+    functions = [kernel.wasm_function() for kernel in kernels]
+    helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
+    return module_of(helpers + functions, [kernel.name for kernel in kernels])
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:
