@@ -11,7 +11,7 @@ from loop_programs import ARRAYS, SIZE, Program
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
 
@@ -46,12 +46,12 @@ def agree(folder, seeds):
         LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True) for seed in seeds
     ]
     wrong = []
-    for kernel, call in zip(kernels, in_c(folder, kernels), strict=True):
+    for kernel, by_c in zip(kernels, in_c(folder, kernels), strict=True):
         rng = np.random.default_rng(kernel.function.seed)
         for n in range(4):
             x, y, table = rng.normal(size=(3, SIZE))
             given = {"n": n, "x": x, "y": y, "k": rng.integers(-1, SIZE, SIZE), "table": table}
-            found, plain = call(**given), kernel(**given, engine="python")
+            found, plain = by_c(**given), kernel(**given, engine="python")
             wrong += [(kernel.name, n, a) for a in found if not (found[a] == plain[a]).all()]
     return wrong
 
@@ -93,6 +93,61 @@ SWAPS = LoopKernel(
     ["n"],
     [ArrayOf("x", ("n",)), ArrayOf("int", (3,), "inout", "integer"), ArrayOf("x_1", (3,), "out")],
 )
+
+
+def moved(a, b, scale):
+    """A function with two results, an array that it writes to and one that it reads."""
+
+    def entry(k, total):
+        b[k] = b[k] + a[k] * scale
+        return total + sqrt(abs(b[k]))
+
+    total = for_range(a.shape[0], entry, 0.0)
+    return total, a[0] < total, 3
+
+
+def calls(n, x, y, out):
+    """Calls in loops and calls, of parts of arrays, for what they write or what they return."""
+    seen = x[0] * 2.0
+
+    def clamped(u, whole):
+        return where(u < seen, u, seen * 0.5), whole + 1  # what it uses of the text around it
+
+    def twice(u, rows):
+        (first, i), (second, j) = call(clamped, u, n), call(clamped, u + 1.0, 2)
+        call(moved, x, rows, u)
+        return first + second + rows[1], i + j, 0.25
+
+    def turn(k, s, count):
+        total, small, three = call(moved, x, y[k], s * 0.125)
+        found, more, quarter = call(twice, total * quarter_of(k), y[k])
+        return where(small, s + found * quarter, s - total), count + more * three
+
+    def quarter_of(k):
+        return call(clamped, k * 0.25, k)[0]
+
+    s, count = for_range(3, turn, 1.0, 0)
+    call(moved, x, y[1], 0.5)
+    out[0], out[1], out[2] = s, count * 1.0, call(moved, y[0], y[2], -1.0)[0]
+
+
+CALLS = LoopKernel(
+    "calls",
+    calls,
+    ["n"],
+    [ArrayOf("x", ("n",)), ArrayOf("y", (3, "n"), "inout"), ArrayOf("out", (3,), "out")],
+    reproducible=True,
+)
+CALLS_GIVEN = [{"x": np.linspace(-1.0, 2.0, n), "y": np.ones((3, n))} for n in (2, 5)]
+
+
+def test_calls_are_the_same_bits_in_c(tmp_path):
+    (call,) = in_c(tmp_path, [CALLS])
+    for given in CALLS_GIVEN:
+        found, plain = call(**given), CALLS(**given, engine="python")
+        assert all((found[a] == plain[a]).all() for a in ("y", "out"))
+    text = CALLS.c_source()["calls.c"]
+    assert text.count("\nstatic ") < 6 and text.count("calls_") > 8, "a function for all calls that are alike"
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

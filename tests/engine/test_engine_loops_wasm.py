@@ -9,7 +9,7 @@ import pytest
 from loop_programs import ARRAYS, SIZE, Program
 from node_program import run_in_node
 from test_engine_loops import factor
-from test_engine_loops_c import SWAPS
+from test_engine_loops_c import CALLS, CALLS_GIVEN, SWAPS
 
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, wasm_module
 from robokit.spatial.control_flow import for_range
@@ -80,6 +80,11 @@ def test_one_module_serves_all_sizes_and_its_memory_grows():
         calls.append((ldlt, {"A": M @ M.T + n * np.eye(n)}))
     assert differ(calls) == []
     assert len(wasm_module([ldlt])) < 400
+
+
+@pytest.mark.node
+def test_calls_are_the_same_bits_in_node():
+    assert differ([(CALLS, given) for given in CALLS_GIVEN]) == []
 
 
 @pytest.mark.node

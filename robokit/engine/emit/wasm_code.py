@@ -108,7 +108,7 @@ def whole(value: int) -> bytes:
 
 
 def branch(depth: int, where: bool = False) -> bytes:
-    """Go on behind the end of so many blocks, or at the beginning of a loop; perhaps only if the stack says so."""
+    """Go on behind this block and so many around it, or at a loop's beginning; "where": if the stack says."""
     return (b"\x0d" if where else b"\x0c") + leb(depth)
 
 

@@ -11,6 +11,7 @@ from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.live import Live, carried, starts
 from robokit.engine.loops.record import (
+    CALL,
     COND,
     FOR,
     INTEGER,
@@ -19,7 +20,6 @@ from robokit.engine.loops.record import (
     PARAMETER,
     PLUS,
     REAL,
-    SIZE,
     STORE,
     TIMES,
     TO_REAL,
@@ -51,28 +51,61 @@ _SELF = {WHOLE_LT: "0", WHOLE_LE: "1", WHOLE_EQ: "1"}
 
 
 class CWriter:
-    """Writes one function.
+    """Writes functions.
 
     Args:
         graph: the recording.
         live: what of it is needed.
-        arrays: names of its arrays in C.
-        sizes: names of its sizes.
+        name: of the kernel; its functions' names begin with it.
+        arguments: names of its sizes, then those of its arrays.
         real: kind of the real numbers.
     """
 
     def __init__(
-        self, graph: LoopGraph, live: Live, arrays: Sequence[str], sizes: Sequence[str], real: Real
+        self,
+        graph: LoopGraph,
+        live: Live,
+        name: str,
+        arguments: Sequence[str],
+        real: Real,
     ) -> None:
-        self.graph, self.live, self.arrays, self.sizes, self.real = graph, live, arrays, sizes, real
+        self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
         self.form |= {TO_REAL: f"({self.kind})%s", **_WHOLE}
-        self.names: dict[int, str] = {}
+        kernel = graph.functions[0]
+        numbers = [*kernel.region.parameters, *(~k for k in kernel.arrays)]
+        self.names = dict(zip(numbers, arguments, strict=True))
+        """Of values that have others than x_NUMBER, and of the kernel's arrays, by ~ of their numbers."""
 
-    def body(self) -> list[str]:
-        """The statements of the function."""
-        return list(self._region(self.graph.regions[0]))
+    def function(self, number: int) -> tuple[str, str]:
+        """The head of a function, and its text."""
+        made = self.graph.functions[number]
+        parameters, results = self.live.parameters(made), self.live.results(made)
+        arguments = [self._name(p) for p in parameters] + [self._array(k) for k in made.arrays]
+        declared = [f"{self._type(p)} {self._name(p)}" for p in parameters]
+        for k in made.arrays:
+            memory = self.graph.arrays[k]
+            kind = "int" if memory.kind == INTEGER else self.kind
+            declared.append(f"{'' if memory.writable else 'const '}{kind} *restrict {self._array(k)}")
+        lines = list(self._region(made.region))
+        returned = "void"
+        if len(results) == 1:
+            returned = self._type(results[0])
+            lines.append(f"return {self._name(results[0])};")
+        else:
+            declared += [f"{self._type(r)} *restrict x_out_{k}" for k, r in enumerate(results)]
+            lines += [f"*x_out_{k} = {self._name(r)};" for k, r in enumerate(results)]
+        words = set(re.findall(r"\w+", "\n".join(lines)))
+        lines = [f"(void){x};" for x in arguments if x not in words] + lines
+        head = f"{returned} {self._function(number)}({', '.join(declared) or 'void'})"
+        return head, function(f"static {head}" if number else head, lines)
+
+    def _function(self, number: int) -> str:
+        return f"{self.name}_{number}" if number else self.name
+
+    def _array(self, number: int) -> str:
+        return self.names.get(~number, f"x_a{number}")
 
     def _region(self, region: Region, part: slice = slice(None)) -> Iterator[str]:
         for n in self.live.of(region, part):
@@ -85,7 +118,7 @@ class CWriter:
             return number(node[1], self.real)
         if node[0] == WHOLE:
             return str(node[1]) if node[1] >= 0 else f"({node[1]})"
-        return self.sizes[node[1]] if node[0] == SIZE else self.names.get(n, f"x_{n}")
+        return self.names.get(n, f"x_{n}")
 
     def _type(self, n: int) -> str:
         return self.kind if self.graph.kinds[n] == REAL else "int"
@@ -96,16 +129,18 @@ class CWriter:
     def _lines(self, n: int) -> Iterator[str]:
         node = self.graph.nodes[n]
         opcode = node[0]
-        if opcode in (CONST, WHOLE, SIZE, PARAMETER, VALUE):
+        if opcode in (CONST, WHOLE, PARAMETER, VALUE):
             return
         if opcode == LOAD:
-            yield self._let(n, f"{self.arrays[node[1]]}[{self._name(node[2])}]")
+            yield self._let(n, f"{self._array(node[1])}[{self._name(node[2])}]")
         elif opcode == STORE:
-            yield f"{self.arrays[node[1]]}[{self._name(node[2])}] = {self._name(node[3])};"
+            yield f"{self._array(node[1])}[{self._name(node[2])}] = {self._name(node[3])};"
         elif opcode in (FOR, WHILE):
             yield from self._loop(n)
         elif opcode == COND:
             yield from self._cond(n)
+        elif opcode == CALL:
+            yield from self._call(n)
         elif opcode in _SELF and node[1] == node[2]:
             yield self._let(n, _SELF[opcode])
         else:
@@ -158,6 +193,19 @@ class CWriter:
         yield "}"
         self._leave(n, {k: f"x_{n}_{k}" for k in kept})
 
+    def _call(self, n: int) -> Iterator[str]:
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        results = self.graph.functions[node[1]].region.results
+        given = [self._name(k) for k in self.live.arguments(n)] + [self._array(k) for k in node[2]]
+        if len(kept) != 1:
+            yield from (f"{self._type(results[k])} x_{n}_{k};" for k in kept)
+            given += [f"&x_{n}_{k}" for k in kept]
+        text = f"{self._function(node[1])}({', '.join(given)});"
+        if len(kept) == 1 and self.live.values[n]:
+            text = f"const {self._type(results[kept[0]])} x_{n}_{kept[0]} = {text}"
+        yield text
+        self._leave(n, {k: f"x_{n}_{k}" for k in kept})
+
     def _leave(self, control: int, names: dict[int, str]) -> None:
         """Name the values that a control operation leaves."""
         for n in self.live.values[control]:
@@ -194,20 +242,15 @@ def c_files(
     name, *arguments = names
     named = dict(zip((*sizes, *(a.name for a in arrays)), arguments, strict=True))
     live = Live(graph, [k for k, a in enumerate(arrays) if a.role in ("out", "inout")])
-    writer = CWriter(graph, live, arguments[len(sizes) :], arguments[: len(sizes)], real)
-    body = writer.body()
-    words = set(re.findall(r"\w+", "\n".join(body)))
-    body += [f"(void){x};" for x in arguments if x not in words]
-    declared = [f"int {named[n]}" for n in sizes]
-    for a in arrays:
-        kind = "int" if a.kind == INTEGER else writer.kind
-        declared.append(f"{'const ' if a.role == 'in' else ''}{kind} *restrict {named[a.name]}")
-    head = f"void {name}({', '.join(declared) or 'void'})"
+    writer = CWriter(graph, live, name, arguments, real)
+    functions = [writer.function(k) for k in live.called]
+    head = functions[-1][0]
     lines = [*(about or [f"{name}, a function of arrays."]), "", *_documented(sizes, arrays, named, units)]
     first = comment([lines[0], f"Written by robokit; {name}.h says more."])
     return {
         f"{name}.h": header(name, lines, linked(head.replace("restrict ", ""))),
-        f"{name}.c": f'{first}\n#include "{name}.h"\n\n#include <math.h>\n\n{function(head, body)}',
+        f"{name}.c": f'{first}\n#include "{name}.h"\n\n#include <math.h>\n\n'
+        + "\n".join(text for _, text in functions),
     }
 
 
@@ -237,4 +280,4 @@ def _documented(
     yield "Arrays share no memory. Nothing is checked: all numbers must be finite, and whole numbers that are"
     yield "indices within their arrays. The function keeps no state and allocates nothing."
     yield ""
-    yield "With GCC, -std=c99 rounds each operation by itself; -ffp-contract=off does so with other compilers."
+    yield "GCC rounds each operation by itself with -std=c99, other compilers with -ffp-contract=off."

@@ -24,11 +24,11 @@ from robokit.engine.emit.wasm_sines import NAME as SINES
 from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
-from robokit.engine.loops.emit import RegionWriter, declarations
+from robokit.engine.loops.emit import ModuleWriter, declarations
 from robokit.engine.loops.live import Live
-from robokit.engine.loops.record import INTEGER, SIZE, Array, Integer, LoopGraph, recording
+from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
-from robokit.engine.loops.wasm import WasmWriter
+from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -79,37 +79,35 @@ class LoopKernel:
 
     def record(self) -> LoopGraph:
         """The recorded regions."""
-        graph = LoopGraph(len(self.arrays))
-        known = {name: Integer(graph, graph.add((SIZE, k))) for k, name in enumerate(self.sizes)}
-        given = [
-            Array(graph, k, a.kind, [known[n] if isinstance(n, str) else n for n in a.shape], a.role != "in")
-            for k, a in enumerate(self.arrays)
-        ]
+        graph = LoopGraph()
+        region = graph.regions[0]
+        known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
+        given = []
+        for a in self.arrays:
+            number = graph.array(a.kind, region, a.role != "in")
+            graph.functions[0].arrays.append(number)
+            shape = [known[n] if isinstance(n, str) else n for n in a.shape]
+            given.append(Array(graph, number, a.kind, shape, a.role != "in"))
         with recording(graph):
             self.function(*known.values(), *given)
         return graph
 
     def text(self, lanes: int, real: Real) -> str:
         """The module for so many lanes."""
-        of_state, kinds = [not a.shared for a in self.arrays], [a.kind for a in self.arrays]
-        body = RegionWriter(self.record(), of_state, kinds, lanes, real).function("body", len(self.sizes))
-        parts = [declarations(lanes, real), body]
+        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.record(), self.name, real)
+        body = writer.kernel(of_state, lanes)
+        parts = [declarations(lanes, real), *writer.texts]
+        for width in {1, lanes}:
+            if any(f"@sincos_{width}(" in text for text in writer.texts):
+                parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if lanes == 1:
-            parts.append(single_driver(self.name, len(self.arrays), len(self.sizes)))
+            parts.append(single_driver(self.name, body, len(self.arrays), len(self.sizes)))
         else:
             moves = [
-                (
-                    a.kind,
-                    not a.shared and a.role in ("in", "inout"),
-                    not a.shared and a.role in ("out", "inout"),
-                )
-                for a in self.arrays
+                (a.kind, own and a.role in ("in", "inout"), own and a.role in ("out", "inout"))
+                for a, own in zip(self.arrays, of_state, strict=True)
             ]
-            parts.append(batch_driver(self.name, moves, of_state, len(self.sizes), lanes, real))
-        if "@sincos(" in body:
-            parts.insert(1, sincos.function(lanes, real))
-        if "@sincos_1(" in body:
-            parts.insert(1, sincos.function(1, real, "sincos_1"))
+            parts.append(batch_driver(self.name, body, moves, of_state, len(self.sizes), lanes, real))
         text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 
@@ -144,11 +142,11 @@ class LoopKernel:
         lines = about.splitlines()
         return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
 
-    def wasm_function(self) -> Function:
-        """The function in WebAssembly, for :func:`wasm_module`."""
+    def wasm_functions(self) -> list[Function]:
+        """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
         graph = self.record()
         live = Live(graph, [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")])
-        return WasmWriter(graph, live, [a.kind for a in self.arrays], len(self.sizes)).function(self.name)
+        return wasm_functions(graph, live, self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -291,7 +289,7 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Args:
         kernels: of different names.
     """
-    functions = [kernel.wasm_function() for kernel in kernels]
+    functions = [function for kernel in kernels for function in kernel.wasm_functions()]
     helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
     return module_of(helpers + functions, [kernel.name for kernel in kernels])
 

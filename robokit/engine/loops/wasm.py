@@ -1,6 +1,6 @@
 """Writes regions as WebAssembly: one state, loops as loops, arrays where the caller has put them.
 
-A function's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
+A kernel's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
 
 A value that is read in its own region alone is computed where it is read first, and left in a variable if it
 is read again. What is loaded is so only if nothing is stored in between. All others are computed in their
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from robokit.engine.emit.wasm_code import CALL as TO
 from robokit.engine.emit.wasm_code import (
-    CALL,
     F64,
     GET,
     I32,
@@ -32,6 +32,7 @@ from robokit.engine.emit.wasm_code import (
 from robokit.engine.emit.wasm_sines import NAME
 from robokit.engine.loops.live import Live, carried, inner, starts
 from robokit.engine.loops.record import (
+    CALL,
     COND,
     FOR,
     INTEGER,
@@ -40,7 +41,6 @@ from robokit.engine.loops.record import (
     PARAMETER,
     PLUS,
     REAL,
-    SIZE,
     STORE,
     TIMES,
     TO_REAL,
@@ -70,39 +70,51 @@ _INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS} | {
 
 _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 
-_EFFECTS = (STORE, FOR, WHILE, COND)
+_EFFECTS = (STORE, FOR, WHILE, COND, CALL)
 
-_AT_ONCE = (CONST, WHOLE, SIZE, PARAMETER, VALUE)
+_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
 """What computes nothing."""
 
 
-class WasmWriter:
-    """Writes one function.
+def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
+    """A kernel's functions, itself the last.
 
     Args:
         graph: the recording.
         live: what of it is needed.
-        kinds: of the elements of each array.
-        sizes: how many.
+        name: of the kernel; its functions' names begin with it.
     """
+    return [_Writer(graph, live, name, number).function() for number in live.called]
 
-    def __init__(self, graph: LoopGraph, live: Live, kinds: Sequence[str], sizes: int) -> None:
-        self.graph, self.live, self.kinds = graph, live, kinds
-        self.sizes = [Variable(I32) for _ in range(sizes)]
-        self.arrays = [Variable(I32) for _ in kinds]
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(self, graph: LoopGraph, live: Live, name: str, number: int) -> None:
+        self.graph, self.live, self.name, self.number = graph, live, name, number
+        self.made = graph.functions[number]
         self.code: list[Code] = []
+        self.arrays = {k: Variable(I32) for k in self.made.arrays}
         self.variables: dict[int, Variable] = {}
         """Of values that have been computed, and of what loops carry."""
         self.reads: Counter[int] = Counter()
         self.later: set[int] = set()
         """Values that are computed where they are read first."""
         self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
-        self._plan(graph.regions[0])
+        self._plan(self.made.region)
 
-    def function(self, name: str) -> Function:
+    def function(self) -> Function:
         """The function."""
-        self._region(self.graph.regions[0])
-        return Function(name, [*self.sizes, *self.arrays], [], self.code)
+        parameters = [self._variable(p) for p in self.live.parameters(self.made)]
+        results = self.live.results(self.made)
+        self._region(self.made.region)
+        for r in results:
+            self._value(r)
+        kinds = [F64 if self.graph.kinds[r] == REAL else I32 for r in results]
+        return Function(self._name(self.number), [*parameters, *self.arrays.values()], kinds, self.code)
+
+    def _name(self, function: int) -> str:
+        return f"{self.name} {function}" if function else self.name
 
     # -- where values are computed ------------------------------------------------------------------
 
@@ -152,8 +164,9 @@ class WasmWriter:
 
     def _results(self, region: Region) -> list[int]:
         """The values that a region leaves or carries on, of those that are needed."""
-        control = self.control.get(region.number)
-        return [] if control is None else [region.results[k] for k in self.live.positions(control)]
+        if region is self.made.region:
+            return self.live.results(self.made)
+        return [region.results[k] for k in self.live.positions(self.control[region.number])]
 
     def _operands(self, n: int) -> Iterable[int]:
         """What a node reads itself, of all that is needed."""
@@ -161,6 +174,8 @@ class WasmWriter:
         if node[0] in (FOR, WHILE):
             kept = [starts(node)[k] for k in self.live.positions(n)]
             return [node[2], *kept] if node[0] == FOR else kept
+        if node[0] == CALL:
+            return self.live.arguments(n)
         return () if node[0] == VALUE else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
@@ -193,8 +208,6 @@ class WasmWriter:
             return [number(node[1])]
         if opcode == WHOLE:
             return [whole(node[1])]
-        if opcode == SIZE:
-            return [(GET, self.sizes[node[1]])]
         if opcode == LOAD:
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
@@ -205,7 +218,7 @@ class WasmWriter:
 
     def _element(self, array: int) -> tuple[str, int]:
         """Kind of an array's elements, and by how many bits an index is shifted."""
-        return ("i32", 2) if self.kinds[array] == INTEGER else ("f64", 3)
+        return ("i32", 2) if self.graph.arrays[array].kind == INTEGER else ("f64", 3)
 
     def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
         """What puts the address of an element on the stack, and bytes that come on top."""
@@ -234,6 +247,8 @@ class WasmWriter:
                 self._while(n)
             elif opcode == COND:
                 self._cond(n)
+            elif opcode == CALL:
+                self._call(n)
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
@@ -249,6 +264,16 @@ class WasmWriter:
         self._value(value)
         self.code.append(PLAIN[f"{word}.store"] + leb(offset))
 
+    def _call(self, n: int) -> None:
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        for k in self.live.arguments(n):
+            self._value(k)
+        self.code += [(GET, self.arrays[k]) for k in node[2]]
+        self.code.append((TO, self._name(node[1])))
+        found = {self.graph.nodes[value][2]: value for value in self.live.values[n]}
+        for k in reversed(kept):
+            self.code.append((SET, self._variable(found[k])) if k in found else PLAIN["drop"])
+
     def _sines(self, n: int, region: Region) -> None:
         """A sine and a cosine of one angle."""
         if n in self.variables:
@@ -258,7 +283,7 @@ class WasmWriter:
             self.graph.nodes[k][0]: k for k in self.live.of(region) if self.graph.nodes[k][1:] == (angle,)
         }
         self._value(angle)
-        self.code.append((CALL, NAME))
+        self.code.append((TO, NAME))
         for opcode in (COS, SIN):  # the cosine is on top
             other = found.get(opcode)
             self.code.append(PLAIN["drop"] if other is None else (SET, self._variable(other)))
