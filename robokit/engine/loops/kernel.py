@@ -24,6 +24,7 @@ from robokit.engine.emit.wasm_sines import NAME as SINES
 from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
+from robokit.engine.loops.counts import counts
 from robokit.engine.loops.emit import ModuleWriter, declarations
 from robokit.engine.loops.live import Live
 from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
@@ -142,10 +143,37 @@ class LoopKernel:
         lines = about.splitlines()
         return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
 
+    def counts(self, **given: Any) -> dict[str, int]:
+        """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
+
+        "load" and "store" are elements read and written; "whole" are operations on whole numbers: sums,
+        products, comparisons, choices, and what makes them real numbers. What stays the same in a loop is
+        computed before it, and counts once; the turns of the loops themselves are not counted.
+
+        Args:
+            given: as in a call, of one state.
+
+        Raises:
+            ShapeError: arrays of a batch.
+        """
+        sizes, arrays, rows = self._read(given, "float64")
+        if rows is not None:
+            raise ShapeError("counts are those of one state: give arrays without leading rows")
+        own = [
+            x.ravel() if a.role == "in" else x.ravel().copy()
+            for a, x in zip(self.arrays, arrays, strict=True)
+        ]
+        return counts(self.record(), self._written, [sizes[n] for n in self.sizes], own)
+
+    @property
+    def _written(self) -> list[int]:
+        """Numbers of the arrays whose content matters at the end."""
+        return [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")]
+
     def wasm_functions(self) -> list[Function]:
         """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
         graph = self.record()
-        live = Live(graph, [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")])
+        live = Live(graph, self._written)
         return wasm_functions(graph, live, self.name)
 
     # -- calls --------------------------------------------------------------------------------------

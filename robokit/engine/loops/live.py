@@ -44,7 +44,7 @@ class Live:
     Args:
         graph: the recording.
         arrays: numbers of those whose content matters at the end.
-        control: whether all that decides what runs matters, too.
+        others: operations that matter anyway.
 
     Attributes:
         nodes: numbers of the operations.
@@ -55,7 +55,7 @@ class Live:
         called: numbers of the functions that are called, each after those that it calls.
     """
 
-    def __init__(self, graph: LoopGraph, arrays: Collection[int], control: bool = False) -> None:
+    def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
         self.graph = graph
         self.nodes: set[int] = set()
         self.left: defaultdict[int, set[int]] = defaultdict(set)
@@ -76,8 +76,7 @@ class Live:
             self._look(function.region, None, function.number)
         for array in arrays:
             self._array(array)
-        if control:
-            self._work += [n for n, node in enumerate(graph.nodes) if node[0] in (FOR, WHILE, COND)]
+        self._work += others
         while self._work:
             self._need(self._work.pop())
         self.called: list[int] = []
