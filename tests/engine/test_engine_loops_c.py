@@ -30,7 +30,7 @@ def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
         def call(spare=0, **given):
             sizes, arrays, _ = kernel._read(given, dtype)
             needed = {"real": 0, "integer": 0}
-            if "work_size" in head:
+            if " work_size" in head or "whole_work_size" in head:
                 needed = kernel.workspace(**given)
             works = [np.full(max(0, needed["real"] + spare), np.nan, dtype)] * (" work_size" in head)
             works += [np.full(max(0, needed["integer"] + spare), 7, np.int32)] * ("whole_work_size" in head)

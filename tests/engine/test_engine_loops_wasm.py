@@ -50,7 +50,7 @@ def in_node(calls, spare=0):
         values = [{"values": x.ravel().tolist(), "whole": x.dtype == np.int32} for x in arrays]
         try:
             needed = kernel.workspace(**arguments)
-        except IndexError:
+        except (IndexError, MemoryError, ValueError, ZeroDivisionError):
             needed = {"real": 0, "integer": 0}
         own = {"sizes": [sizes[n] for n in kernel.sizes], "arrays": values}
         given.append({"name": kernel.name, "work": 8 * needed["real"] + 4 * needed["integer"] + spare, **own})
