@@ -11,6 +11,7 @@ a load of a vector, one that differs a gather.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from robokit.engine.emit.ir import FLOAT64, Lines, Real, constant, suffix, vector
@@ -46,7 +47,7 @@ from robokit.engine.loops.record import (
     operands,
 )
 from robokit.engine.loops.uniform import Pattern, Uniformity
-from robokit.engine.trace.ops import CONST, OPERATIONS
+from robokit.engine.trace.ops import ADD, CONST, MUL, OPERATIONS, SUB
 
 _WHOLE = {
     PLUS: "add nsw {i} %s, %s",
@@ -58,6 +59,9 @@ _WHOLE = {
     WHOLE_SELECT: "select {b} %s, {i} %s, {i} %s",
     TO_REAL: "sitofp {i} %s to {t}",
 }
+
+RUNNING = (ADD, SUB, PARAMETER, VALUE)
+"""What a running sum goes on from."""
 
 STACK = 4096
 """Bytes of the largest array that stands on the stack: no more than the page that guards its end, and small
@@ -102,11 +106,15 @@ class ModuleWriter:
     Attributes:
         texts: of the functions.
         columns: of a VMAP that code of one state computes in the lanes of a vector.
+        fused: sums and differences with the product that each takes part in with one rounding.
         widths: numbers of lanes that there are functions for.
     """
 
-    def __init__(self, graph: LoopGraph, name: str, real: Real, columns: int = 1) -> None:
+    def __init__(
+        self, graph: LoopGraph, name: str, real: Real, columns: int = 1, fused: bool = False
+    ) -> None:
         self.graph, self.name, self.real, self.columns = graph, name, real, columns
+        self.fused = _fused(graph) if fused else {}
         self.widths = {1}
         self.uniformity = Uniformity(graph)
         self.texts: list[str] = []
@@ -171,7 +179,10 @@ class FunctionWriter:
                 "i": vector(width, "i32"),
                 "b": vector(width, "i1"),
             }
-            rows = {operation.number: operation.llvm.format(**words) for operation in OPERATIONS}
+            rows = {
+                operation.number: operation.llvm.format(**words).replace(" contract ", " ")
+                for operation in OPERATIONS
+            }
             rows |= {opcode: text.format(**words) for opcode, text in _WHOLE.items()}
             self.templates[width] = rows
 
@@ -473,11 +484,31 @@ class FunctionWriter:
             self.names[number] = self.control[node[1], node[2]]
         else:
             wide = self._width(number)
+            if number in self.module.fused:
+                self._fuse(number, node, wide)
+                return
             values = [self._value(k, wide) for k in operands(node)]
             if opcode < 1000 and OPERATIONS[opcode].paired:
                 values = [self._pair(node[1], values[0], wide)]
             template = self.templates[self.lanes if wide else 1][opcode]
             self.names[number] = self.out(template % tuple(values))
+
+    def _fuse(self, number: int, node: tuple, wide: bool) -> None:
+        """A product and a sum or difference."""
+        out, product = self.out, self.module.fused[number]
+        lanes = self.lanes if wide else 1
+        t = vector(lanes, self.real.kind)
+        # The same order where the same is done side by side: LLVM finds no vectors otherwise.
+        factors = sorted(self.graph.nodes[product][1:], key=lambda k: self.graph.nodes[k][0])
+        a, b = (self._value(k, wide) for k in factors)
+        first = node[1] == product
+        rest = self._value(node[2] if first else node[1], wide)
+        if node[0] == SUB and first:
+            rest = out(f"fneg {t} {rest}")
+        elif node[0] == SUB:
+            a = out(f"fneg {t} {a}")
+        call = f"call {t} @llvm.fma.{suffix(lanes, self.real)}({t} {a}, {t} {b}, {t} {rest})"
+        self.names[number] = out(call)
 
     def _pair(self, angle: int, value: str, wide: bool) -> str:
         if angle not in self.sines:
@@ -698,6 +729,29 @@ def _suffix(lanes: int, kind: str, real: Real) -> str:
     return f"v{lanes}i32" if kind == INTEGER else f"v{lanes}{real.suffix}"
 
 
+def _fused(graph: LoopGraph) -> dict[int, int]:
+    """Sums and differences with a product that only they use: these are computed with one rounding.
+
+    This is not left to LLVM, which decides by what stands side by side: code of one state and of lanes would
+    differ in their last bits. A sum is left as it is where a running sum goes on: each has to wait for the one
+    before, and an addition is over sooner than a fused one, or at least as soon. On an AMD EPYC sweeps of
+    Gauss-Seidel take a fifth less time so.
+    """
+    uses: Counter[int] = Counter()
+    for node in graph.nodes:
+        uses.update(operands(node))
+    for region in graph.regions:
+        uses.update(region.results)
+    found = {}
+    for number, node in enumerate(graph.nodes):
+        if node[0] in (ADD, SUB):
+            for k, rest in (node[:0:-1], node[1:]):
+                if graph.nodes[k][0] == MUL and uses[k] == 1 and graph.nodes[rest][0] not in RUNNING:
+                    found[number] = k
+                    break
+    return found
+
+
 def declarations(widths: Sequence[int], real: Real) -> str:
     """What the functions for these numbers of lanes need of LLVM."""
     lines = ["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
@@ -705,6 +759,7 @@ def declarations(widths: Sequence[int], real: Real) -> str:
         for number in dict.fromkeys((FLOAT64, real)):
             whole, end = "i32" if width == 1 else f"v{width}i32", suffix(width, number)
             t = vector(width, number.kind)
+            lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
             lines.append(f"declare {vector(width, 'i32')} @llvm.fptosi.sat.{whole}.{end}({t})")
     for lanes in widths:
         if lanes == 1:
