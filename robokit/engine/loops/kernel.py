@@ -10,7 +10,8 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,18 +19,10 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.emit.wasm_code import CALL, Function
-from robokit.engine.emit.wasm_code import module as module_of
-from robokit.engine.emit.wasm_sines import NAME as SINES
-from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.c_source import c_files
-from robokit.engine.loops.counts import Counted
 from robokit.engine.loops.emit import HEADER, MORE, ModuleWriter, declarations
-from robokit.engine.loops.live import Live
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, ZEROS, Array, LoopGraph, recording, told
 from robokit.engine.loops.rows import MOVES, Body, batch_driver, moves_module, single_driver
-from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -37,6 +30,10 @@ from robokit.engine.reproducible import in_one_order
 from robokit.engine.target import llvm
 from robokit.engine.target.split import LOOPS
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
+
+if TYPE_CHECKING:
+    from robokit.engine.emit.wasm_code import Function
+    from robokit.engine.loops.counts import Counted
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -149,12 +146,14 @@ class LoopKernel:
         Raises:
             UnknownName: no such dtype; units of an argument that there is not.
         """
+        from robokit.engine.loops.c_source import c_files
+
         one_of("dtype", dtype, tuple(REALS))
         names = [*self.sizes, *(a.name for a in self.arrays)]
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
+        return c_files(self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {})
 
     def counts(self, **given: Any) -> dict[str, int]:
         """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
@@ -184,9 +183,13 @@ class LoopKernel:
 
     def failures(self) -> list[str]:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
-        return Live(self.record(), self._written).reasons()
+        from robokit.engine.loops.live import Live
+
+        return Live(self.graph, self._written).reasons()
 
     def _counted(self, given: Mapping[str, Any]) -> Counted:
+        from robokit.engine.loops.counts import Counted
+
         sizes, arrays, rows = self._read(given, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
@@ -194,7 +197,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Counted(self.record(), self._written, [sizes[n] for n in self.sizes], own)
+        return Counted(self.graph, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -203,9 +206,10 @@ class LoopKernel:
 
     def wasm_functions(self) -> list[Function]:
         """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
-        graph = self.record()
-        live = Live(graph, self._written)
-        return wasm_functions(graph, live, self.name)
+        from robokit.engine.loops.live import Live
+        from robokit.engine.loops.wasm import wasm_functions
+
+        return wasm_functions(self.graph, Live(self.graph, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -460,13 +464,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
+    from robokit.engine.emit import wasm_code, wasm_sines
+
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
-    return module_of(helpers + functions, names[1:])
+    angles = any((wasm_code.CALL, wasm_sines.NAME) in each.code for each in functions)
+    return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:
