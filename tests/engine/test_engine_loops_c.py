@@ -248,6 +248,29 @@ def test_every_form_in_both_precisions(tmp_path, dtype):
         np.testing.assert_allclose(found["x_1"], plain["x_1"], rtol=1e-15 if dtype == "float64" else 1e-5)
 
 
+def angles(n, x, out):
+    """A sine and a cosine of each number."""
+
+    def one(k):
+        out[k, 0], out[k, 1] = sin(x[k]), cos(x[k])
+
+    for_range(n, one)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sines_of_a_reproducible_kernel_are_the_engine_s_own(tmp_path, dtype):
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("out", ("n", 2), "out")]
+    kernel = LoopKernel("angles", angles, ["n"], arrays, reproducible=True)
+    x = np.random.default_rng(0).normal(size=2000) * 10.0 ** np.linspace(-3.0, 8.9, 2000)
+    x[:9] = 0.0, 1e9, 2e9, -2e9, np.pi, -np.pi / 2, 8192.5, 2.0**20 + 1, -(2.0**30)
+    for flags in (("-O0",), ("-O3", "-march=native")):
+        (call,) = in_c(tmp_path, [kernel], (*flags, "-Wdouble-promotion", "-ffp-contract=off"), dtype)
+        np.testing.assert_array_equal(call(x=x)["out"], kernel(x=x, dtype=dtype)["out"])
+    assert "sin(" not in kernel.c_source()["angles.c"]
+    library = LoopKernel("angles", angles, ["n"], arrays)
+    assert " = sin(" in library.c_source()["angles.c"]
+
+
 def test_the_header_names_arguments_shapes_and_units():
     texts = SWAPS.c_source(about="Swaps.\n*/ twice", units={"x": "N m"})
     head = texts["swaps.h"]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from robokit.engine.emit.c_sines import sines
 from robokit.engine.emit.c_source import comment, function, header, identifier, linked, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
@@ -38,7 +39,7 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
-from robokit.engine.trace.ops import CONST, OPERATIONS
+from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
 
 _WHOLE = {
     PLUS: "%s + %s",
@@ -83,6 +84,7 @@ class CWriter:
         name: of the kernel; its functions' names begin with it.
         arguments: names of its sizes, then those of its arrays.
         real: kind of the real numbers.
+        own_sines: whether sines and cosines are not those of the C library.
     """
 
     def __init__(
@@ -92,11 +94,14 @@ class CWriter:
         name: str,
         arguments: Sequence[str],
         real: Real,
+        own_sines: bool,
     ) -> None:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
         self.form |= {TO_REAL: f"({self.kind})%s", FLOOR: f"x_{name}_whole(%s)", **_WHOLE}
+        if own_sines:
+            self.form |= {SIN: f"x_{name}_sines(%s, 0)", COS: f"x_{name}_sines(%s, 1)"}
         self.form[FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"
         kernel = graph.functions[0]
         numbers = [*kernel.region.parameters, *(~k for k in kernel.arrays)]
@@ -160,10 +165,14 @@ class CWriter:
         return {REAL: ("work", self.kind), INTEGER: ("whole_work", "int")}
 
     def helpers(self) -> list[str]:
-        """Functions of whole numbers that are needed."""
+        """Functions of one number or two that are needed."""
         opcodes = {self.graph.nodes[n][0] for n in self.live.nodes}
         found = [_WHOLE_BELOW] * (FLOOR in opcodes) + [_DIVIDED] * (FLOOR_DIVIDE in opcodes)
-        return [text.format(name=self.name) for text in found]
+        texts = [text.format(name=self.name) for text in found]
+        name = f"x_{self.name}_sines"
+        if name in self.form[SIN] and opcodes & {SIN, COS}:
+            texts.append(sines(name, self.real))
+        return texts
 
     def _function(self, number: int) -> str:
         return f"x_{self.name}_{number}" if number else self.name
@@ -333,6 +342,7 @@ def c_files(
     real: Real,
     about: Sequence[str],
     units: Mapping[str, str],
+    own_sines: bool,
 ) -> dict[str, str]:
     """The header and the source of a kernel, by the names of their files.
 
@@ -344,6 +354,7 @@ def c_files(
         real: of its real numbers.
         about: what it computes, in lines.
         units: of arguments, by their names.
+        own_sines: whether sines and cosines are not those of the C library.
     """
     name = identifier(name)
     names = [name, "work", "work_size", "whole_work", "whole_work_size"]
@@ -352,7 +363,7 @@ def c_files(
     arguments = names[5:]
     named = dict(zip((*sizes, *(a.name for a in arrays)), arguments, strict=True))
     live = Live(graph, [k for k, a in enumerate(arrays) if a.role in ("out", "inout")])
-    writer = CWriter(graph, live, name, arguments, real)
+    writer = CWriter(graph, live, name, arguments, real, own_sines)
     functions = [writer.function(k) for k in live.called]
     head = functions[-1][0]
     lines = [*(about or [f"{name}, a function of arrays."]), "", *_documented(sizes, arrays, named, units)]

@@ -136,7 +136,8 @@ class LoopKernel:
         needs math.h and nothing else, keeps no state and allocates nothing. A kernel with arrays of zeros
         whose size is known only when it runs takes more arguments, ``work, work_size`` for real numbers and
         ``whole_work, whole_work_size`` for whole ones (:meth:`workspace` tells how much). One that may end
-        early returns an int, 0 or a status (:meth:`failures`).
+        early returns an int, 0 or a status (:meth:`failures`). Sines are those of the C library, unless the
+        kernel is reproducible.
 
         Args:
             dtype: of the real numbers, "float64" or "float32".
@@ -153,7 +154,8 @@ class LoopKernel:
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        return c_files(self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {})
+        given = self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        return c_files(*given, own_sines=self.reproducible)
 
     def counts(self, **given: Any) -> dict[str, int]:
         """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
