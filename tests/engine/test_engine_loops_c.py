@@ -7,7 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 from c_compiler import compiled
-from loop_programs import ARRAYS, SIZE, Program
+from loop_programs import ARRAYS, Program
+from test_engine_loops import inputs
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
@@ -51,19 +52,23 @@ def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
     return [caller(kernel) for kernel in kernels]
 
 
+def random_calls(seeds, rows=3):
+    """Random programs with arguments of one state: (kernel, arguments)."""
+    for seed in seeds:
+        kernel = LoopKernel(f"random_{seed}", Program(seed, angles=True), ["n"], ARRAYS, reproducible=True)
+        many, n = inputs(seed, rows, "float64")
+        for row in range(rows):
+            yield kernel, {"n": n} | {a.name: many[a.name] if a.shared else many[a.name][row] for a in ARRAYS}
+
+
 def agree(folder, seeds):
     """Programs whose numbers by C and by Python are not the same bits."""
-    kernels = [
-        LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True) for seed in seeds
-    ]
-    wrong = []
-    for kernel, by_c in zip(kernels, in_c(folder, kernels), strict=True):
-        rng = np.random.default_rng(kernel.function.seed)
-        for n in range(4):
-            x, y, table = rng.normal(size=(3, SIZE))
-            given = {"n": n, "x": x, "y": y, "k": rng.integers(-1, SIZE, SIZE), "table": table}
-            found, plain = by_c(**given), kernel(**given, engine="python")
-            wrong += [(kernel.name, n, a) for a in found if not (found[a] == plain[a]).all()]
+    pairs, wrong = list(random_calls(seeds)), []
+    kernels = list(dict.fromkeys(kernel for kernel, _ in pairs))
+    by_c = dict(zip(kernels, in_c(folder, kernels), strict=True))
+    for kernel, given in pairs:
+        found, plain = by_c[kernel](**given), kernel(**given, engine="python")
+        wrong += [(kernel.name, a) for a in found if not (found[a] == plain[a]).all()]
     return wrong
 
 

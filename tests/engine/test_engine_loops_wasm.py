@@ -6,10 +6,9 @@ import base64
 
 import numpy as np
 import pytest
-from loop_programs import ARRAYS, SIZE, Program
 from node_program import run_in_node
 from test_engine_loops import factor
-from test_engine_loops_c import CALLS, CALLS_GIVEN, MEMORY, MEMORY_GIVEN, OUTSIDE, SWAPS
+from test_engine_loops_c import CALLS, CALLS_GIVEN, MEMORY, MEMORY_GIVEN, OUTSIDE, SWAPS, random_calls
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, wasm_module
@@ -74,15 +73,7 @@ def differ(calls):
 
 @pytest.mark.node
 def test_random_programs_are_the_same_bits_in_node():
-    calls = []
-    for seed in range(60):
-        kernel = LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True)
-        rng = np.random.default_rng(seed)
-        for n in range(4):
-            x, y, table = rng.normal(size=(3, SIZE))
-            k = rng.integers(-1, SIZE, SIZE)
-            calls.append((kernel, {"n": n, "x": x, "y": y, "k": k, "table": table}))
-    assert differ(calls) == []
+    assert differ(list(random_calls(range(60)))) == []
 
 
 @pytest.mark.node
