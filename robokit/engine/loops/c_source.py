@@ -11,7 +11,7 @@ from robokit.engine.emit.c_sines import sines
 from robokit.engine.emit.c_source import comment, function, header, identifier, linked, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.live import CALLS, Live, carried, starts
+from robokit.engine.loops.live import CALLS, Live, carried, known, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -50,9 +50,6 @@ _WHOLE = {
     WHOLE_EQ: "%s == %s",
     WHOLE_SELECT: "(%s ? %s : %s)",
 }
-
-_SELF = {WHOLE_LT: "0", WHOLE_LE: "1", WHOLE_EQ: "1"}
-"""A comparison of a whole number with itself, which compilers warn of."""
 
 STACK = 4096
 """Bytes of the largest array of zeros that stands on the stack, if its size is known."""
@@ -218,8 +215,8 @@ class CWriter:
             yield from self._zeros(n)
         elif opcode == CHECK:
             yield f"if (!{self._name(node[1])}) return {self._status(n)};"
-        elif opcode in _SELF and node[1] == node[2]:
-            yield self._let(n, _SELF[opcode])
+        elif known(node) is not None:
+            yield self._let(n, str(known(node)))
         else:
             yield self._let(n, self.form[opcode] % tuple(map(self._name, operands(node))))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.live import CALLS, Live, carried, inner, starts
+from robokit.engine.loops.live import CALLS, Live, carried, inner, known, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -99,7 +99,7 @@ class Counted:
 def _counted(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
     """Operations of a part of a region, without those inside it."""
     part = slice(0, region.tested) if is_test else slice(region.tested, None)
-    nodes = [graph.nodes[n] for n in live.of(region, part)]
+    nodes = [graph.nodes[n] for n in live.of(region, part) if known(graph.nodes[n]) is None]
     opcodes = Counter(node[0] for node in nodes)
     found = counted(node for node in nodes if CONST < node[0] < len(OPERATIONS))
     whole = sum(count for opcode, count in opcodes.items() if opcode in _VALUES)
@@ -143,6 +143,9 @@ class _Run:
 
     def _operation(self, n: int) -> None:
         node = self.graph.nodes[n]
+        if known(node) is not None:
+            self.values[n] = known(node)
+            return
         read = [self._value(k) for k in operands(node)]
         if node[0] == LOAD:
             self.values[n] = self.arrays[node[1]][read[0]].item()

@@ -15,6 +15,9 @@ from robokit.engine.loops.record import (
     VALUE,
     VMAP,
     WHILE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
     ZEROS,
     Function,
     LoopGraph,
@@ -31,6 +34,14 @@ def inner(graph: LoopGraph, node: Node) -> list[Region]:
     if node[0] in (FOR, WHILE):
         return [graph.regions[node[1]]]
     return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
+
+
+def known(node: Node) -> int | None:
+    """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
+    return _SELF.get(node[0]) if node[1:2] == node[2:3] else None
+
+
+_SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
 
 
 def starts(node: Node) -> tuple[int, ...]:
@@ -222,7 +233,7 @@ class Live:
             work.append(graph.regions[node[1]].test)
         elif node[0] in CALLS:
             work += [x for column in self.arguments(n) for x in column]
-        else:
+        elif known(node) is None:
             work += operands(node)
             if node[0] == LOAD:
                 self._array(node[1])

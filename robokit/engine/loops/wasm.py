@@ -31,7 +31,7 @@ from robokit.engine.emit.wasm_code import (
     whole,
 )
 from robokit.engine.emit.wasm_sines import NAME
-from robokit.engine.loops.live import CALLS, Live, carried, inner, starts
+from robokit.engine.loops.live import CALLS, Live, carried, inner, known, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -191,7 +191,7 @@ class _Writer(StackWriter):
             return [node[2], *kept] if node[0] == FOR else kept
         if node[0] in CALLS:
             return [k for column in self.live.arguments(n) for k in column]
-        return () if node[0] == VALUE else operands(node)
+        return () if node[0] == VALUE or known(node) is not None else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -213,6 +213,9 @@ class _Writer(StackWriter):
             return [number(node[1])]
         if opcode == WHOLE:
             return [whole(node[1])]
+        outcome = known(node)
+        if outcome is not None:
+            return [whole(outcome)]
         if opcode == LOAD:
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
