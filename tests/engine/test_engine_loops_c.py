@@ -16,7 +16,10 @@ from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
 
-def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
+FLAGS = ("-O1", "-ffp-contract=off")
+
+
+def in_c(folder, kernels, flags=FLAGS, dtype="float64"):
     """Functions as :class:`LoopKernel` calls them, of one compiled library."""
     sources = []
     for kernel in kernels:
@@ -61,11 +64,11 @@ def random_calls(seeds, rows=3):
             yield kernel, {"n": n} | {a.name: many[a.name] if a.shared else many[a.name][row] for a in ARRAYS}
 
 
-def agree(folder, seeds):
+def agree(folder, seeds, *flags):
     """Programs whose numbers by C and by Python are not the same bits."""
     pairs, wrong = list(random_calls(seeds)), []
     kernels = list(dict.fromkeys(kernel for kernel, _ in pairs))
-    by_c = dict(zip(kernels, in_c(folder, kernels), strict=True))
+    by_c = dict(zip(kernels, in_c(folder, kernels, flags or FLAGS), strict=True))
     for kernel, given in pairs:
         found, plain = by_c[kernel](**given), kernel(**given, engine="python")
         wrong += [(kernel.name, a) for a in found if not (found[a] == plain[a]).all()]
@@ -78,7 +81,7 @@ def test_random_programs_are_the_same_bits_in_c(tmp_path):
 
 @pytest.mark.slow
 def test_more_random_programs_in_c(tmp_path):
-    assert agree(tmp_path, range(100, 300)) == []
+    assert agree(tmp_path, range(100, 250), "-O3", "-march=native", "-ffp-contract=off") == []
 
 
 def swaps(n, x, whole, out):

@@ -309,7 +309,7 @@ class CWriter:
         for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
             given, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
             if fails or len(kept) != 1:
-                yield from (f"{self._type(results[k])} {name}_{k};" for k in kept)
+                yield from (f"{self._type(results[k])} {name}_{k} = 0;" for k in kept)
                 given += [f"&{name}_{k}" for k in kept]
             text = f"{self._function(node[1])}({', '.join(given)});"
             if fails:
