@@ -214,7 +214,7 @@ class CWriter:
         elif opcode == ZEROS:
             yield from self._zeros(n)
         elif opcode == CHECK:
-            yield f"if (!{self._name(node[1])}) return {self._status(n)};"
+            yield f"if (!{self._name(node[1])}) return {self.live.failures[n]};"
         elif known(node) is not None:
             yield self._let(n, str(known(node)))
         else:
@@ -270,9 +270,6 @@ class CWriter:
         yield "}"
         self._leave(n, {k: f"x_{n}_{k}" for k in kept})
 
-    def _status(self, n: int) -> int:
-        return 1 + self.live.failures.index(n)
-
     def _zeros(self, n: int) -> Iterator[str]:
         node, known = self.graph.nodes[n], self._known(n)
         kind = self.graph.arrays[node[1]].kind
@@ -286,7 +283,7 @@ class CWriter:
         ]
         room = f"{word}_size" + (f" - {top}" if top != "0" else "")
         wrong.append(f"(double){' * '.join(sizes or ['1'])} > {room}")
-        yield f"if ({' || '.join(wrong)}) return {self._status(n)};"
+        yield f"if ({' || '.join(wrong)}) return {self.live.failures[n]};"
         yield f"const int x_{n}_size = {' * '.join(sizes or ['1'])};"
         yield f"const int x_{n}_top = {top} + x_{n}_size;"
         yield f"{t} *const {self._array(node[1])} = {word} + {top};"

@@ -72,7 +72,7 @@ class Live:
         taken: positions of the parameters that each function needs.
         returned: positions of the results that somebody needs of it.
         called: numbers of the functions that are called, each after those that it calls.
-        failures: the operations that may end a call, in order.
+        failures: the operations that may end a call, and the status that it then returns, from 1.
     """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
@@ -103,9 +103,10 @@ class Live:
             self._need(self._work.pop())
         self.called: list[int] = []
         self._order(0)
-        self.failures = sorted(
-            n for n in self.nodes if graph.nodes[n][0] in (CHECK, ZEROS) and self.function[n] in self.called
-        )
+        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
+        self.failures = {
+            n: k for k, n in enumerate((n for n in ending if self.function[n] in self.called), 1)
+        }
 
     def of(self, region: Region, part: slice = slice(None)) -> list[int]:
         """The operations of a region that are needed, in order."""
@@ -127,7 +128,7 @@ class Live:
         return found
 
     def reasons(self) -> list[str]:
-        """Why a call may end, each of :attr:`failures` in words; a status counts them from 1."""
+        """Why a call may end, each of :attr:`failures` in words."""
         found = []
         for n in self.failures:
             node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()

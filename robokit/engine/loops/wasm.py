@@ -111,6 +111,8 @@ class _Writer(StackWriter):
         self.reads: Counter[int] = Counter()
         self.later: set[int] = set()
         """Values that are computed where they are read first."""
+        self.pairs: dict[tuple[int, int, int], int] = {}
+        """Sines and cosines by region, opcode and angle."""
         self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
         self._plan(self.made.region)
 
@@ -140,7 +142,10 @@ class _Writer(StackWriter):
         stretch, at = dict[int, int](), 0
         for n in nodes:
             stretch[n] = at
-            at += self.graph.nodes[n][0] in _EFFECTS
+            opcode, *operand = self.graph.nodes[n]
+            at += opcode in _EFFECTS
+            if opcode in (SIN, COS):
+                self.pairs[region.number, opcode, operand[0]] = n
         read: dict[int, set[int]] = {n: set() for n in nodes}
         outside, apart = set[int](), set[int]()
 
@@ -271,7 +276,7 @@ class _Writer(StackWriter):
                 self._zeros(n)
             elif opcode == CHECK:
                 self.write([self.graph.nodes[n][1], *plain("i32.eqz if")])
-                self._fail(whole(1 + self.live.failures.index(n)))
+                self._fail(whole(self.live.failures[n]))
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
@@ -319,7 +324,7 @@ class _Writer(StackWriter):
             if self.graph.nodes[k][0] != WHOLE:
                 wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
         self.write([*wrong, PLAIN["if"]])
-        self._fail(whole(1 + self.live.failures.index(n)))
+        self._fail(whole(self.live.failures[n]))
         self.code += [(GET, self.top), (SET, base), (GET, base), whole(0), whole(1)]
         for k in sizes:
             self.write([k, PLAIN["i32.mul"]])
@@ -334,12 +339,9 @@ class _Writer(StackWriter):
         if n in self.variables:
             return
         angle = self.graph.nodes[n][1]
-        found = {
-            self.graph.nodes[k][0]: k for k in self.live.of(region) if self.graph.nodes[k][1:] == (angle,)
-        }
         self.write([angle, (TO, NAME)])
         for opcode in (COS, SIN):  # the cosine is on top
-            other = found.get(opcode)
+            other = self.pairs.get((region.number, opcode, angle))
             self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))
 
     def _begin(self, n: int) -> tuple[list[Variable], list[int]]:
