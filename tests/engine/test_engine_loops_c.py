@@ -15,7 +15,6 @@ from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
-
 FLAGS = ("-O1", "-ffp-contract=off")
 
 

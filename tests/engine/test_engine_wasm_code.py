@@ -94,18 +94,18 @@ def _read(code: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def test_places_that_are_named_often_are_globals_and_arrays_stay_in_memory():
-    zero, drop = number(0.0), PLAIN["drop"]
+def test_arrays_are_in_memory_all_other_places_are_globals_and_constants_that_are_named_often():
+    zero, once, drop = number(0.0), number(2.5), PLAIN["drop"]
     code = [(AT, 2), zero, (PUT, 2), (AT, 7), (TAKE, 2), (PUT, 7), (AT, 9), zero, (PUT, 9)]
-    code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3
+    code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3 + [once, drop]
     function = Function("step", [], [], code)
     storage = Storage.of([function], 3)
-    assert storage.address == {2: 16, 7: 24} and storage.size == 32
-    assert set(storage.globals) == {9, bytes(8)}
-    assert storage.globals[9] == 1, "the most used first, after the host's"
-    assert [each[1] for each in storage.declared()] == [1, 0], "a constant does not change"
+    assert storage.globals == {9: 1, bytes(8): 2, 7: 3}, "the most used first, after the host's"
+    assert [each[1] for each in storage.declared()] == [1, 0, 1], "a constant does not change"
     code = body(function, storage, {})
     assert code.endswith(b"\x0b") and code.count(b"\x24\x01") == 1 and code.count(b"\x23\x01") == 9
+    in_memory = b"\x41\x00" + PLAIN["f64.load"] + leb(16)
+    assert code.count(in_memory) == 21 and code.count(b"\x44" + once[1]) == 1
 
 
 def test_constants_alone_need_nothing_of_the_host():
