@@ -83,7 +83,8 @@ def copies(given):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("reproducible", [True, False])
 def test_random_programs_are_the_same_by_python_alone_and_in_lanes(dtype, reproducible):
-    assert agree(range(40), dtype, reproducible) == []
+    assert agree(range(6), dtype, reproducible) == []
+    assert agree(range(6, 30), dtype, reproducible, passes=False) == []
 
 
 @pytest.mark.slow
@@ -747,6 +748,26 @@ def test_a_checked_kernel_refuses_indices_out_of_range():
             ):
                 kernel(**given)
         kernel(x=x[0], k=k[0], out=out[0])
+
+
+def test_an_index_that_all_lanes_share_is_a_load_of_a_vector():
+    def program(n, x, index, table, out):
+        def turn(k, s):
+            i = index[k] % n + n // 2 - k  # of numbers that all states share
+            out[k] = x[where(i < 0, 0, minimum(i, n - 1))] + table[k]
+            return call(lambda j: x[j] + s, n - 1 - k)
+
+        out[0] = for_range(n, turn, 0.0)
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("index", ("n",), "in", "integer", True)]
+    arrays += [ArrayOf("table", ("n",), shared=True), ArrayOf("out", ("n",), "out")]
+    kernel = LoopKernel("same", program, ["n"], arrays, reproducible=True)
+    texts = kernel.parts(4, FLOAT64).texts[:-1]
+    assert not any("extractelement" in text for text in texts)
+    assert any("load <4 x double>" in text for text in texts)
+    rng = np.random.default_rng(0)
+    given = {"index": rng.integers(0, 9, 5), "table": rng.normal(size=5)}
+    everywhere(program, ["n"], arrays, x=rng.normal(size=(9, 5)), **given)
 
 
 # -- columns in lanes -------------------------------------------------------------------------------
