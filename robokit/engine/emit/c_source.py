@@ -101,7 +101,7 @@ def header(name: str, about: Sequence[str], declarations: str) -> str:
     )
 
 
-def linked(prototype: str) -> str:
+def extern_c(prototype: str) -> str:
     """A declaration that C++ reads as one of C; `restrict`, which C++ has not, need not stand in it."""
     return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototype};\n\n#ifdef __cplusplus\n}}\n#endif\n'
 

@@ -182,11 +182,11 @@ class Storage:
             )
         often = [x for x in named if (named[x] >= OFTEN if type(x) is bytes else x >= arrays)]
         often.sort(key=lambda x: -named[x])
-        brought = any(type(x) is int for x in often)  # the host's own is the first
-        return cls(arrays, {x: brought + k for k, x in enumerate(often)})
+        needs_zero = any(type(x) is int for x in often)  # the host's own is the first
+        return cls(arrays, {x: needs_zero + k for k, x in enumerate(often)})
 
     @property
-    def brought(self) -> bool:
+    def needs_zero(self) -> bool:
         """Whether the host has to bring a 0."""
         return any(type(x) is int for x in self.globals)
 
@@ -207,7 +207,7 @@ def body(function: Function, storage: Storage, index: dict[str, int]) -> bytes:
         storage: where places and constants are.
         index: number of each function.
     """
-    place, declared = numbered(function)
+    place, declared = variable_numbers(function)
     coded = dict[Code, bytes]()
     out = [declared]
     for item in function.code:
@@ -251,7 +251,7 @@ SPARE = Variable()
 """Holds what KEEP finds on the stack."""
 
 
-def numbered(function: Function) -> tuple[dict[Variable, int], bytes]:
+def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
     """The number of each variable, and the declaration of those that are no parameters."""
     first, ends, times = _lives(function)
     place: dict[Variable, int] = {}
@@ -355,7 +355,7 @@ def module(found: Sequence[Function], exported: Iterable[str], arrays: int = 0) 
     types = sorted(set(kinds))
     parts = {
         TYPE: [b"\x60" + b"".join(leb(len(k)) + bytes(k) for k in each) for each in types],
-        IMPORT: [_name("start") + _name("zero") + b"\3" + bytes([F64, 0])] * storage.brought,
+        IMPORT: [_name("start") + _name("zero") + b"\3" + bytes([F64, 0])] * storage.needs_zero,
         FUNCTION: [leb(types.index(kind)) for kind in kinds],
         MEMORY: [b"\0" + leb(max(1, -(-8 * arrays // PAGE)))],
         GLOBAL: storage.declared(),

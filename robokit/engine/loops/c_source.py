@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from robokit.engine.emit.c_sines import sines
-from robokit.engine.emit.c_source import comment, function, header, identifier, linked, number
+from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.live import CALLS, Live, carried, known, starts
+from robokit.engine.loops.live import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -116,9 +116,9 @@ class CWriter:
 
     def _in_workspace(self, n: int, kind: str) -> bool:
         node = self.graph.nodes[n]
-        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._known(n) is None
+        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._length(n) is None
 
-    def _known(self, n: int) -> int | None:
+    def _length(self, n: int) -> int | None:
         """Elements of an array of zeros that stands on the stack."""
         sizes = [self.graph.nodes[k] for k in self.graph.nodes[n][2:]]
         if any(size[0] != WHOLE for size in sizes):
@@ -142,19 +142,19 @@ class CWriter:
                 declared += [f"{t} *restrict {word}", f"int {word}_size"]
         self.tops = dict.fromkeys(self._workspaces(), "0")
         lines = list(self._region(made.region))
-        returned = "void"
+        kind_of_result = "void"
         if len(results) == 1 and number not in self.fails:
-            returned = self._type(results[0])
+            kind_of_result = self._type(results[0])
             lines.append(f"return {self._name(results[0])};")
         else:
             declared += [f"{self._type(r)} *restrict x_out_{k}" for k, r in enumerate(results)]
             lines += [f"*x_out_{k} = {self._name(r)};" for k, r in enumerate(results)]
         if number in self.fails:
-            returned = "int"
+            kind_of_result = "int"
             lines.append("return 0;")
         words = set(re.findall(r"\w+", "\n".join(lines)))
         lines = [f"(void){x};" for x in arguments if x not in words] + lines
-        head = f"{returned} {self._function(number)}({', '.join(declared) or 'void'})"
+        head = f"{kind_of_result} {self._function(number)}({', '.join(declared) or 'void'})"
         return head, function(f"static {head}" if number else head, lines)
 
     def _workspaces(self) -> dict[str, tuple[str, str]]:
@@ -215,8 +215,8 @@ class CWriter:
             yield from self._zeros(n)
         elif opcode == CHECK:
             yield f"if (!{self._name(node[1])}) return {self.live.failures[n]};"
-        elif known(node) is not None:
-            yield self._let(n, str(known(node)))
+        elif outcome(node) is not None:
+            yield self._let(n, str(outcome(node)))
         else:
             yield self._let(n, self.form[opcode] % tuple(map(self._name, operands(node))))
 
@@ -225,7 +225,7 @@ class CWriter:
     def _loop(self, n: int) -> Iterator[str]:
         node, tops = self.graph.nodes[n], dict(self.tops)
         region, kept = self.graph.regions[node[1]], self.live.positions(n)
-        parameters = [carried(node, region)[k] for k in kept]
+        parameters = [loop_parameters(node, region)[k] for k in kept]
         for k, p in zip(kept, parameters, strict=True):
             yield f"{self._type(p)} x_{p} = {self._name(starts(node)[k])};"
         if node[0] == FOR:
@@ -271,11 +271,11 @@ class CWriter:
         self._leave(n, {k: f"x_{n}_{k}" for k in kept})
 
     def _zeros(self, n: int) -> Iterator[str]:
-        node, known = self.graph.nodes[n], self._known(n)
+        node, length = self.graph.nodes[n], self._length(n)
         kind = self.graph.arrays[node[1]].kind
         word, t = self._workspaces()[kind]
-        if known is not None:
-            yield f"{t} {self._array(node[1])}[{max(known, 1)}] = {{0}};"
+        if length is not None:
+            yield f"{t} {self._array(node[1])}[{max(length, 1)}] = {{0}};"
             return
         sizes, top = [self._name(k) for k in node[2:]], self.tops[kind]
         wrong = [
@@ -295,7 +295,7 @@ class CWriter:
         """A call, or several: one result is returned, several through pointers, and a status."""
         node, live = self.graph.nodes[n], self.live
         results = self.graph.functions[node[1]].region.results
-        kept, fails = sorted(live.returned[node[1]]), node[1] in self.fails
+        kept, fails = sorted(live.needed_results[node[1]]), node[1] in self.fails
         arrays = [self._array(k) for k in node[2]]
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
@@ -358,13 +358,13 @@ def c_files(
     named = dict(zip((*sizes, *(a.name for a in arrays)), arguments, strict=True))
     live = Live(graph, [k for k, a in enumerate(arrays) if a.role in ("out", "inout")])
     writer = CWriter(graph, live, name, arguments, real, own_sines)
-    functions = [writer.function(k) for k in live.called]
+    functions = [writer.function(k) for k in live.functions]
     head = functions[-1][0]
     lines = [*(about or [f"{name}, a function of arrays."]), "", *_documented(sizes, arrays, named, units)]
     lines += _workspace_documented(writer)
     first = comment([lines[0], f"Written by robokit; {name}.h says more."])
     return {
-        f"{name}.h": header(name, lines, linked(head.replace("restrict ", ""))),
+        f"{name}.h": header(name, lines, extern_c(head.replace("restrict ", ""))),
         f"{name}.c": f'{first}\n#include "{name}.h"\n\n#include <math.h>\n\n'
         + "\n".join([*writer.helpers(), *(text for _, text in functions)]),
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.live import CALLS, Live, carried, inner, known, starts
+from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -69,7 +69,7 @@ Part = tuple[int, bool]
 """A region, and whether its test is meant."""
 
 
-class Counted:
+class Usage:
     """What one state takes.
 
     Args:
@@ -92,14 +92,14 @@ class Counted:
         self.workspace = {"real": run.most[REAL], "integer": run.most[INTEGER]}
         self.counts = dict.fromkeys(NAMES, 0)
         for (region, is_test), times in run.times.items():
-            for name, count in _counted(graph, live, graph.regions[region], is_test).items():
+            for name, count in _usage(graph, live, graph.regions[region], is_test).items():
                 self.counts[name] += times * count
 
 
-def _counted(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
+def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
     """Operations of a part of a region, without those inside it."""
     part = slice(0, region.tested) if is_test else slice(region.tested, None)
-    nodes = [graph.nodes[n] for n in live.of(region, part) if known(graph.nodes[n]) is None]
+    nodes = [graph.nodes[n] for n in live.of(region, part) if outcome(graph.nodes[n]) is None]
     opcodes = Counter(node[0] for node in nodes)
     found = counted(node for node in nodes if CONST < node[0] < len(OPERATIONS))
     whole = sum(count for opcode, count in opcodes.items() if opcode in _VALUES)
@@ -143,8 +143,8 @@ class _Run:
 
     def _operation(self, n: int) -> None:
         node = self.graph.nodes[n]
-        if known(node) is not None:
-            self.values[n] = known(node)
+        if outcome(node) is not None:
+            self.values[n] = outcome(node)
             return
         read = [self._value(k) for k in operands(node)]
         if node[0] == LOAD:
@@ -192,7 +192,7 @@ class _Run:
         """Run a loop; the parameters that hold what it leaves."""
         node, kept = self.graph.nodes[n], self.live.positions(n)
         (region,) = inner(self.graph, node)
-        parameters = carried(node, region)
+        parameters = loop_parameters(node, region)
         own, results = [parameters[k] for k in kept], [region.results[k] for k in kept]
         self.values |= zip(own, [self._value(starts(node)[k]) for k in kept], strict=True)
         if node[0] == FOR:

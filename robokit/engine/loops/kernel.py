@@ -33,7 +33,7 @@ from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
-    from robokit.engine.loops.counts import Counted
+    from robokit.engine.loops.counts import Usage
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -171,7 +171,7 @@ class LoopKernel:
         Raises:
             ShapeError: arrays of a batch.
         """
-        return self._counted(given).counts
+        return self._usage(given).counts
 
     def workspace(self, **given: Any) -> dict[str, int]:
         """Elements of the largest workspace that arrays of zeros need: "real" and "integer".
@@ -181,7 +181,7 @@ class LoopKernel:
         Args:
             given: as in a call, of one state.
         """
-        return self._counted(given).workspace
+        return self._usage(given).workspace
 
     def failures(self) -> list[str]:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
@@ -189,8 +189,8 @@ class LoopKernel:
 
         return Live(self.graph, self._written).reasons()
 
-    def _counted(self, given: Mapping[str, Any]) -> Counted:
-        from robokit.engine.loops.counts import Counted
+    def _usage(self, given: Mapping[str, Any]) -> Usage:
+        from robokit.engine.loops.counts import Usage
 
         sizes, arrays, rows = self._read(given, "float64")
         if rows is not None:
@@ -199,7 +199,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Counted(self.graph, self._written, [sizes[n] for n in self.sizes], own)
+        return Usage(self.graph, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:

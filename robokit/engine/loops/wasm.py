@@ -31,7 +31,7 @@ from robokit.engine.emit.wasm_code import (
     whole,
 )
 from robokit.engine.emit.wasm_sines import NAME
-from robokit.engine.loops.live import CALLS, Live, carried, inner, known, starts
+from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -90,7 +90,7 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
     """
     works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
     fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
-    return [_Writer(graph, live, name, number, works, fails).function() for number in live.called]
+    return [_Writer(graph, live, name, number, works, fails).function() for number in live.functions]
 
 
 class _Writer(StackWriter):
@@ -196,7 +196,7 @@ class _Writer(StackWriter):
             return [node[2], *kept] if node[0] == FOR else kept
         if node[0] in CALLS:
             return [k for column in self.live.arguments(n) for k in column]
-        return () if node[0] == VALUE or known(node) is not None else operands(node)
+        return () if node[0] == VALUE or outcome(node) is not None else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -218,9 +218,9 @@ class _Writer(StackWriter):
             return [number(node[1])]
         if opcode == WHOLE:
             return [whole(node[1])]
-        outcome = known(node)
-        if outcome is not None:
-            return [whole(outcome)]
+        found = outcome(node)
+        if found is not None:
+            return [whole(found)]
         if opcode == LOAD:
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
@@ -290,7 +290,7 @@ class _Writer(StackWriter):
         self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
-        node, kept = self.graph.nodes[n], sorted(self.live.returned[self.graph.nodes[n][1]])
+        node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
         places: list[Code] = [(GET, self.arrays[k]) for k in node[2]]
         if node[1] in self.works:
             places += [(GET, self.top), (GET, self.end)]
@@ -348,12 +348,12 @@ class _Writer(StackWriter):
         """What a loop carries: set before it; what is carried on."""
         node, kept = self.graph.nodes[n], self.live.positions(n)
         region = self.graph.regions[node[1]]
-        parameters = [carried(node, region)[k] for k in kept]
+        parameters = [loop_parameters(node, region)[k] for k in kept]
         self._set([self.variable(p) for p in parameters], [starts(node)[k] for k in kept])
         pairs = [(p, region.results[k]) for p, k in zip(parameters, kept, strict=True)]
         changed = [(self.variables[p], r) for p, r in pairs if p != r]
         for value in self.live.values[n]:
-            self.variables[value] = self.variables[carried(node, region)[self.graph.nodes[value][2]]]
+            self.variables[value] = self.variables[loop_parameters(node, region)[self.graph.nodes[value][2]]]
         return [v for v, _ in changed], [r for _, r in changed]
 
     def _for(self, n: int) -> None:
