@@ -225,6 +225,31 @@ def test_arrays_of_zeros_are_in_the_workspace(tmp_path):
     assert MEMORY.workspace(x=np.ones(4)) == {"real": 3 + 4 + 8, "integer": 4}
 
 
+def spare_memory(n, x, out):
+    """Arrays and results that a function has and nobody needs."""
+
+    def first(unread, unused, values):
+        unread[0] = 2.0
+        scratch = zeros(n)
+        scratch[0] = values[0]
+        return scratch[0] + 1.0, unused + 3.0
+
+    found = [call(first, zeros(3), x[k] * 5.0, x[k:]) for k in (0, 1)]
+    call(first, zeros(n), 1.0, zeros(2))
+    out[0] = found[0][0] + found[1][0]
+
+
+SPARE = LoopKernel("spare_memory", spare_memory, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
+
+
+def test_arrays_that_a_function_does_not_need_are_not_handed_over(tmp_path):
+    (call,) = in_c(tmp_path, [SPARE])
+    given = {"x": [0.5, 2.0, 3.0]}
+    assert call(**given)["out"] == SPARE(**given, engine="python")["out"] == [4.5]
+    assert SPARE.workspace(**given) == {"real": 3, "integer": 0}
+    assert SPARE.counts(**given)["store"] == 3 and SPARE.counts(**given)["mul"] == 0
+
+
 def outside(n, x, out):
     """Ends where an index is beyond, in a function that is called."""
     first = call(lambda k: x[k] + 1.0, n - 2)

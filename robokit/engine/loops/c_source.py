@@ -130,9 +130,9 @@ class CWriter:
         """The head of a function, and its text."""
         made = self.graph.functions[number]
         parameters, results = self.live.parameters(made), self.live.results(made)
-        arguments = [self._name(p) for p in parameters] + [self._array(k) for k in made.arrays]
+        arguments = [self._name(p) for p in parameters] + [self._array(k) for k in self.live.arrays(made)]
         declared = [f"{self._type(p)} {self._name(p)}" for p in parameters]
-        for k in made.arrays:
+        for k in self.live.arrays(made):
             memory = self.graph.arrays[k]
             kind = "int" if memory.kind == INTEGER else self.kind
             declared.append(f"{'' if memory.writable else 'const '}{kind} *restrict {self._array(k)}")
@@ -296,7 +296,7 @@ class CWriter:
         node, live = self.graph.nodes[n], self.live
         results = self.graph.functions[node[1]].region.results
         kept, fails = sorted(live.needed_results[node[1]]), node[1] in self.fails
-        arrays = [self._array(k) for k in node[2]]
+        arrays = [self._array(k) for k in live.given_arrays(n)]
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
                 top = self.tops[kind]

@@ -182,7 +182,7 @@ class _Run:
         node, graph, live = self.graph.nodes[n], self.graph, self.live
         function = graph.functions[node[1]]
         parameters = live.parameters(function)
-        self.arrays |= zip(function.arrays, [self.arrays[k] for k in node[2]], strict=True)
+        self.arrays |= zip(live.arrays(function), [self.arrays[k] for k in live.given_arrays(n)], strict=True)
         for column, read in zip(live.arguments(n), live.values_of(n), strict=True):
             self.values |= zip(parameters, [self._value(k) for k in column], strict=True)
             self._region(function.region)

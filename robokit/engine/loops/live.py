@@ -151,6 +151,16 @@ class Live:
             else numbers
         )
 
+    def arrays(self, function: Function) -> list[int]:
+        """The arrays that a function needs; the kernel has all of its own."""
+        return [k for k in function.arrays if k in self._arrays or not function.number]
+
+    def given_arrays(self, call: int) -> list[int]:
+        """The arrays that a CALL or VMAP hands over."""
+        node = self.graph.nodes[call]
+        pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
+        return [outside for inside, outside in pairs if inside in self._arrays]
+
     def arguments(self, call: int) -> list[list[int]]:
         """The values that each call of a CALL or VMAP hands over."""
         node = self.graph.nodes[call]

@@ -104,7 +104,7 @@ class _Writer(StackWriter):
         self.works, self.fails = works, fails
         """The functions that need a workspace, and those that return a status."""
         self.made = graph.functions[number]
-        self.arrays = {k: Variable(I32) for k in self.made.arrays}
+        self.arrays = {k: Variable(I32) for k in live.arrays(self.made)}
         self.top, self.end = Variable(I32), Variable(I32)
         """Where the workspace is free."""
         self.kinds = [self.kind(r) for r in live.results(self.made)]
@@ -291,7 +291,7 @@ class _Writer(StackWriter):
 
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
-        places: list[Code] = [(GET, self.arrays[k]) for k in node[2]]
+        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n)]
         if node[1] in self.works:
             places += [(GET, self.top), (GET, self.end)]
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
