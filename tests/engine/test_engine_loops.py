@@ -83,8 +83,8 @@ def copies(given):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("reproducible", [True, False])
 def test_random_programs_are_the_same_by_python_alone_and_in_lanes(dtype, reproducible):
-    assert agree(range(6), dtype, reproducible) == []
-    assert agree(range(6, 30), dtype, reproducible, passes=False) == []
+    assert agree(range(3), dtype, reproducible) == []
+    assert agree(range(3, 23), dtype, reproducible, passes=False) == []
 
 
 @pytest.mark.slow

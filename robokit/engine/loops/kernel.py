@@ -415,7 +415,7 @@ class Context:
             self._blocks.pop()
         size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
         try:
-            block = aligned(size, "uint8")
+            block = aligned(size + HEADER, "uint8")  # the first element is read, even where there is none
         except MemoryError:
             return None
         place = address(block)
