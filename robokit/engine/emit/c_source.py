@@ -31,7 +31,7 @@ WORDS = """
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
     while asm and bool catch class compl delete explicit export false friend mutable namespace new not
     operator or private protected public template this throw true try typeid typename using virtual xor
-    cos cosf entry fabs fabsf floor floorf main printf sin sinf sqrt sqrtf work
+    cos cosf entry fabs fabsf floor floorf infinity main nan printf sin sinf sqrt sqrtf work
 """
 """Words of C and C++, and names in the code: no argument has them."""
 

@@ -51,6 +51,17 @@ _WHOLE = {
     WHOLE_SELECT: "(%s ? %s : %s)",
 }
 
+LIBRARY = """
+    acosh? asinh? atanh? atan2 cbrt ceil copysign cosh? erfc? exp2? expm1 fabs fdim floor fma fmax fmin fmod
+    frexp hypot ilogb ldexp lgamma l?l?rint log10 log1p log2 logb? l?l?round modf nan nearbyint nextafter
+    nexttoward pow remainder remquo scalbl?n sinh? sqrt tanh? tgamma trunc
+    l?l?abs l?l?div atan2 abort exit free malloc calloc realloc qsort rand srand
+    is(alnum|alpha|cntrl|digit|finite|graph|inf|lower|nan|normal|print|punct|space|upper|xdigit)
+    to(lower|upper) mem(chr|cmp|cpy|move|set) strc?spn strn?(cat|cmp|cpy) str(chr|len|pbrk|rchr|str)
+    v?[fs]?n?printf v?[fs]?scanf puts putchar
+"""
+"""Functions of the C library, of which no kernel has the name."""
+
 STACK = 4096
 """Bytes of the largest array of zeros that stands on the stack, if its size is known."""
 
@@ -351,6 +362,8 @@ def c_files(
         own_sines: whether sines and cosines are not those of the C library.
     """
     name = identifier(name)
+    if re.fullmatch(f"({'|'.join(LIBRARY.split())})[fl]?", name):
+        name = f"r_{name}"
     names = [name, "work", "work_size", "whole_work", "whole_work_size"]
     for argument in (*sizes, *(a.name for a in arrays)):
         names.append(identifier(argument, names))
