@@ -7,5 +7,9 @@ linked   calls of other compiled kernels, through a table that is given when the
 rows     the functions that callers see: rows of batches to lanes and back
 environment  what machine code works with: memory in lanes, workspace, the table of other kernels
 runs     rows and steps of such a kernel, on several threads
+live     what of a recording is needed, for what no optimizer comes after:
+c_source the regions as C99
+wasm     the regions as WebAssembly
+counts   operations and workspace for given arguments
 kernel   such a function in every way to run it
 """

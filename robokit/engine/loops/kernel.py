@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,11 @@ from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.engine.target import llvm
 from robokit.engine.target.split import LOOPS
-from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
+
+if TYPE_CHECKING:
+    from robokit.engine.emit.wasm_code import Function
+    from robokit.engine.loops.counts import Usage
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -224,6 +228,92 @@ class LoopKernel:
         ]
         own = [x.reshape(a.at(sizes)) for a, x in zip(self.arrays, own, strict=True)]
         self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
+
+    def c_source(
+        self, dtype: str = "float64", about: str = "", units: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The function in C99, of one state: a header and its source, by the names of their files.
+
+        ``void NAME(int sizes..., double *arrays...)`` in the order of :attr:`sizes` and :attr:`arrays`. It
+        needs math.h and nothing else, keeps no state and allocates nothing. A kernel with arrays of zeros
+        whose size is known only when it runs takes more arguments, ``work, work_size`` for real numbers and
+        ``whole_work, whole_work_size`` for whole ones (:meth:`workspace` tells how much). One that may end
+        early returns an int, 0 or a status (:meth:`failures`). Sines are those of the C library, unless the
+        kernel is reproducible.
+
+        Args:
+            dtype: of the real numbers, "float64" or "float32".
+            about: what it computes, for the header's comment.
+            units: of arguments, by their names, for the same.
+
+        Raises:
+            UnknownName: no such dtype; units of an argument that there is not.
+        """
+        from robokit.engine.loops.c_source import c_files
+
+        one_of("dtype", dtype, tuple(REALS))
+        names = [*self.sizes, *(a.name for a in self.arrays)]
+        for name in units or {}:
+            one_of("units", name, names)
+        lines = about.splitlines()
+        given = self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        return c_files(*given, own_sines=self.reproducible)
+
+    def counts(self, **given: Any) -> dict[str, int]:
+        """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
+
+        "load" and "store" are elements read and written; "whole" are operations on whole numbers: sums,
+        products, quotients, comparisons, choices, and what makes them real numbers or is made of those. What
+        stays the same in a loop is computed before it, and counts once. What is not counted: the turns of
+        the loops themselves, and that arrays of zeros are filled.
+
+        Args:
+            given: as in a call, of one state.
+
+        Raises:
+            ShapeError: arrays of a batch.
+        """
+        return self._usage(given).counts
+
+    def workspace(self, **given: Any) -> dict[str, int]:
+        """Elements of the largest workspace that arrays of zeros need: "real" and "integer".
+
+        In C these are the sizes of ``work`` and ``whole_work``, in WebAssembly 8 bytes each and 4.
+
+        Args:
+            given: as in a call, of one state.
+        """
+        return self._usage(given).workspace
+
+    def failures(self) -> list[str]:
+        """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
+        from robokit.engine.loops.live import Live
+
+        return Live(self.graph, self._written).reasons()
+
+    def _usage(self, given: Mapping[str, Any]) -> Usage:
+        from robokit.engine.loops.counts import Usage
+
+        sizes, arrays, rows = self._read(given, "float64")
+        if rows is not None:
+            raise ShapeError("counts are those of one state: give arrays without leading rows")
+        own = [
+            x.ravel() if a.role == "in" else x.ravel().copy()
+            for a, x in zip(self.arrays, arrays, strict=True)
+        ]
+        return Usage(self.graph, self._written, [sizes[n] for n in self.sizes], own)
+
+    @property
+    def _written(self) -> list[int]:
+        """Numbers of the arrays whose content matters at the end."""
+        return [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")]
+
+    def wasm_functions(self) -> list[Function]:
+        """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
+        from robokit.engine.loops.live import Live
+        from robokit.engine.loops.wasm import wasm_functions
+
+        return wasm_functions(self.graph, Live(self.graph, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -427,6 +517,35 @@ def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
 def register(real: Real) -> int:
     """Numbers in a vector register of this processor."""
     return llvm.vector_width() * FLOAT64.bytes // real.bytes
+
+
+def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
+    """A WebAssembly module with a function of each kernel, of one state, and a memory for their arrays.
+
+    A module serves all sizes, and so all robots. It exports ``memory``, which the host may let grow, and each
+    kernel by its name: ``NAME(sizes..., places...)``, all whole numbers. A place is the first byte of an
+    array, in the order of the kernel's arrays: real numbers have 64 bits, and a place that 8 divides, whole
+    numbers have 32. Results are in the arrays.
+
+    A kernel with arrays of zeros takes two more numbers, the first byte of a workspace, which 8 divides, and
+    the one after its last (:meth:`LoopKernel.workspace`). It returns 0 or a status
+    (:meth:`LoopKernel.failures`), as one with checks does; nothing else is checked.
+
+    Args:
+        kernels: of different names.
+
+    Raises:
+        RobokitError: two of the same name, or one that is named "memory".
+    """
+    from robokit.engine.emit import wasm_code, wasm_sines
+
+    names = ["memory", *(kernel.name for kernel in kernels)]
+    for name in names:
+        if names.count(name) > 1:
+            raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
+    functions = [function for kernel in kernels for function in kernel.wasm_functions()]
+    angles = any((wasm_code.CALL, wasm_sines.NAME) in each.code for each in functions)
+    return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
 
 
 def _loaded(name: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:

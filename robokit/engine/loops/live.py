@@ -1,0 +1,293 @@
+"""What of a recording is needed: a language that has no optimizer behind it writes nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection
+
+from robokit.engine.loops.record import (
+    CALL,
+    CHECK,
+    COND,
+    FOR,
+    LINK,
+    LOAD,
+    STORE,
+    VALUE,
+    VMAP,
+    WHILE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
+    ZEROS,
+    Function,
+    LoopGraph,
+    Region,
+    calls,
+    operands,
+    told,
+)
+from robokit.engine.trace.graph import Node
+from robokit.errors import RobokitError
+
+
+def inner(graph: LoopGraph, node: Node) -> list[Region]:
+    """The regions that a control operation runs."""
+    if node[0] in (FOR, WHILE):
+        return [graph.regions[node[1]]]
+    return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
+
+
+def outcome(node: Node) -> int | None:
+    """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
+    return _SELF.get(node[0]) if node[1:2] == node[2:3] else None
+
+
+_SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
+
+
+def starts(node: Node) -> tuple[int, ...]:
+    """What a loop carries into its first turn."""
+    return node[3:] if node[0] == FOR else node[2:]
+
+
+def loop_parameters(node: Node, region: Region) -> list[int]:
+    """The parameters of a loop's region that stand for what it carries."""
+    return region.parameters[1:] if node[0] == FOR else region.parameters
+
+
+CALLS = (CALL, VMAP)
+
+
+class Live:
+    """What is needed of a recording.
+
+    Args:
+        graph: the recording.
+        arrays: numbers of those whose content matters at the end.
+        others: operations that matter anyway.
+
+    Attributes:
+        nodes: numbers of the operations.
+        outputs: the values that each control operation leaves, by position, and what a loop carries.
+        values: the nodes that read them, by control operation.
+        needed_parameters: positions of the parameters that each function needs.
+        needed_results: positions of the results that somebody needs of it.
+        functions: numbers of the functions that are called, each after those that it calls.
+        failures: the operations that may end a call, and the status that it then returns, from 1.
+
+    Raises:
+        RobokitError: the recording calls other compiled kernels, which only machine code of this process does.
+    """
+
+    def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
+        if any(node[0] == LINK for node in graph.nodes):
+            raise RobokitError(
+                "this kernel calls other compiled kernels: C, WebAssembly and counts are of kernels that call "
+                "functions alone (call(function, ...))"
+            )
+        self.graph = graph
+        self.nodes: set[int] = set()
+        self.outputs: defaultdict[int, set[int]] = defaultdict(set)
+        self.values: defaultdict[int, list[int]] = defaultdict(list)
+        self.needed_parameters: defaultdict[int, set[int]] = defaultdict(set)
+        self.needed_results: defaultdict[int, set[int]] = defaultdict(set)
+        self.function: dict[int, int] = {}
+        """The function that each node belongs to."""
+        self._around: dict[int, int] = {}
+        self._parameter: dict[int, tuple[int, int]] = {}
+        self._stores: defaultdict[int, list[int]] = defaultdict(list)
+        self._calls: defaultdict[int, list[int]] = defaultdict(list)
+        self._zeros: dict[int, int] = {}
+        self._checks: list[int] = []
+        self._work: list[int] = []
+        self._arrays: set[int] = set()
+        self._effects: set[int] = set()
+        for function in graph.functions:
+            self._parameter |= {p: (-1, k) for k, p in enumerate(function.region.parameters)}
+            self._look(function.region, None, function.number)
+        for array in arrays:
+            self._array(array)
+        self._work += [*others, *self._checks]
+        while self._work:
+            self._need(self._work.pop())
+        self.functions: list[int] = []
+        self._order(0)
+        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
+        self.failures = {
+            n: k for k, n in enumerate((n for n in ending if self.function[n] in self.functions), 1)
+        }
+
+    def of(self, region: Region, part: slice = slice(None)) -> list[int]:
+        """The operations of a region that are needed, in order."""
+        return [n for n in region.nodes[part] if n in self.nodes]
+
+    def positions(self, control: int) -> list[int]:
+        """Of the values of a loop or a condition, those that are needed."""
+        return sorted(self.outputs[control])
+
+    def reach(self, what: Callable[[int], bool]) -> set[int]:
+        """The functions with an operation of some kind, in themselves or in what they call."""
+        found: set[int] = set()
+        for function in self.functions:
+            own = [n for n in self.nodes if self.function[n] == function]
+            if any(what(n) for n in own) or not found.isdisjoint(
+                self.graph.nodes[n][1] for n in own if self.graph.nodes[n][0] in CALLS
+            ):
+                found.add(function)
+        return found
+
+    def reasons(self) -> list[str]:
+        """Why a call may end, each of :attr:`failures` in words."""
+        found = []
+        for n in self.failures:
+            node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()
+            what = "the workspace is too small for zeros, or a size is below 0"
+            if node[0] == CHECK:
+                what = f"{node[2]}: {node[3]}"
+            found.append(f"{what}{' ' * bool(line)}{line}")
+        return found
+
+    def results(self, function: Function) -> list[int]:
+        """The values that somebody needs of a function."""
+        return [function.region.results[k] for k in sorted(self.needed_results[function.number])]
+
+    def parameters(self, function: Function) -> list[int]:
+        """The parameters that a function needs; the kernel has all of its own."""
+        numbers = function.region.parameters
+        return (
+            [numbers[k] for k in sorted(self.needed_parameters[function.number])]
+            if function.number
+            else numbers
+        )
+
+    def arrays(self, function: Function) -> list[int]:
+        """The arrays that a function needs; the kernel has all of its own."""
+        return [k for k in function.arrays if k in self._arrays or not function.number]
+
+    def given_arrays(self, call: int) -> list[int]:
+        """The arrays that a CALL or VMAP hands over."""
+        node = self.graph.nodes[call]
+        pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
+        return [outside for inside, outside in pairs if inside in self._arrays]
+
+    def arguments(self, call: int) -> list[list[int]]:
+        """The values that each call of a CALL or VMAP hands over."""
+        node = self.graph.nodes[call]
+        kept = sorted(self.needed_parameters[node[1]])
+        return [[values[k] for k in kept] for values in calls(self.graph, node)]
+
+    def values_of(self, call: int) -> list[dict[int, int]]:
+        """For each call of a CALL or VMAP, the nodes that read its results, by position in the function."""
+        node, count = (
+            self.graph.nodes[call],
+            len(self.graph.functions[self.graph.nodes[call][1]].region.results),
+        )
+        found: list[dict[int, int]] = [{} for _ in calls(self.graph, node)]
+        for value in self.values[call]:
+            column, position = divmod(self.graph.nodes[value][2], count)
+            found[column][position] = value
+        return found
+
+    def _order(self, function: int) -> None:
+        nodes = self.graph.nodes
+        for n in sorted(n for n in self.nodes if nodes[n][0] in CALLS and self.function[n] == function):
+            if self.graph.nodes[n][1] not in self.functions:
+                self._order(self.graph.nodes[n][1])
+        self.functions.append(function)
+
+    def _look(self, region: Region, around: int | None, function: int) -> None:
+        graph = self.graph
+        for n in region.nodes:
+            node = graph.nodes[n]
+            self.function[n] = function
+            if around is not None:
+                self._around[n] = around
+            if node[0] == STORE:
+                self._stores[node[1]].append(n)
+            if node[0] == ZEROS:
+                self._zeros[node[1]] = n
+            if node[0] == CHECK:
+                self._checks.append(n)
+            if node[0] in CALLS:
+                self._calls[node[1]].append(n)
+            for each in inner(graph, node):
+                if node[0] != COND:
+                    self._parameter |= {p: (n, k) for k, p in enumerate(loop_parameters(node, each))}
+                self._look(each, n, function)
+
+    def _array(self, array: int) -> None:
+        """An array whose content matters, and what it is called in other functions."""
+        if array in self._arrays:
+            return
+        self._arrays.add(array)
+        self._work += self._stores[array]
+        if array in self._zeros:
+            self._work.append(self._zeros[array])
+        for function in self.graph.functions:
+            for call in self._calls[function.number]:
+                for inside, outside in zip(function.arrays, self.graph.nodes[call][2], strict=True):
+                    if array in (inside, outside):
+                        self._array(inside)
+                        self._array(outside)
+
+    def _effect(self, function: int) -> None:
+        """A function that changes what matters, or may end the call, runs wherever it is called."""
+        if function not in self._effects:
+            self._effects.add(function)
+            for call in self._calls[function]:
+                self._work.append(call)
+                self._effect(self.function[call])
+
+    def _need(self, n: int) -> None:
+        if n in self.nodes:
+            return
+        self.nodes.add(n)
+        graph, node, work = self.graph, self.graph.nodes[n], self._work
+        if n in self._around:
+            work.append(self._around[n])
+        if n in self._parameter:
+            self._leave(*self._parameter[n], self.function[n])
+        if node[0] == VALUE:
+            self.values[node[1]].append(n)
+            work.append(node[1])
+            self._leave(node[1], node[2], 0)
+        elif node[0] == FOR:
+            work.append(node[2])
+        elif node[0] == WHILE:
+            work.append(graph.regions[node[1]].test)
+        elif node[0] in CALLS:
+            work += [x for column in self.arguments(n) for x in column]
+        elif outcome(node) is None:
+            work += operands(node)
+            if node[0] == LOAD:
+                self._array(node[1])
+            own = self.graph.functions[self.function[n]].arrays
+            if node[0] == CHECK or (node[0] == STORE and node[1] in own):
+                self._effect(self.function[n])
+
+    def _leave(self, control: int, position: int, function: int) -> None:
+        """A value that a control operation leaves, or what a loop carries, or a function takes."""
+        graph = self.graph
+        node = graph.nodes[control] if control >= 0 else None
+        results: list[int] = []
+        if node is None:
+            needed = self.needed_parameters[function]
+        elif node[0] in CALLS:
+            needed, results = self.needed_results[node[1]], graph.functions[node[1]].region.results
+            position %= len(results)
+        else:
+            needed = self.outputs[control]
+        if position in needed:
+            return
+        needed.add(position)
+        if node is None:
+            made = [graph.nodes[n] for n in self._calls[function] if n in self.nodes]
+            self._work += [values[position] for call in made for values in calls(graph, call)]
+        elif results:
+            self._work.append(results[position])
+        else:
+            for region in inner(self.graph, node):
+                self._work.append(region.results[position])
+                if node[0] != COND:
+                    self._work += [starts(node)[position], loop_parameters(node, region)[position]]

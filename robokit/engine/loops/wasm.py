@@ -1,0 +1,406 @@
+"""Writes regions as WebAssembly: one state, loops as loops, arrays where the caller has put them.
+
+A kernel's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
+
+A value that is read in its own region alone is computed where it is read first, and left in a variable if it
+is read again. What is loaded is so only if nothing is stored in between. All others are computed in their
+place, into variables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from robokit.engine.emit.wasm_code import CALL as TO
+from robokit.engine.emit.wasm_code import (
+    F64,
+    GET,
+    I32,
+    PLAIN,
+    SET,
+    TEE,
+    Code,
+    Function,
+    StackWriter,
+    Variable,
+    branch,
+    leb,
+    number,
+    plain,
+    whole,
+)
+from robokit.engine.emit.wasm_sines import NAME
+from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
+from robokit.engine.loops.record import (
+    CHECK,
+    COND,
+    FLOOR,
+    FLOOR_DIVIDE,
+    FOR,
+    INTEGER,
+    LOAD,
+    MINUS,
+    PARAMETER,
+    PLUS,
+    REAL,
+    STORE,
+    TIMES,
+    TO_REAL,
+    VALUE,
+    WHILE,
+    WHOLE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
+    WHOLE_SELECT,
+    ZEROS,
+    LoopGraph,
+    Region,
+    operands,
+)
+from robokit.engine.trace.graph import Node
+from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
+
+_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS} | {
+    PLUS: "i32.add",
+    MINUS: "i32.sub",
+    TIMES: "i32.mul",
+    WHOLE_LT: "i32.lt_s",
+    WHOLE_LE: "i32.le_s",
+    WHOLE_EQ: "i32.eq",
+    TO_REAL: "f64.convert_i32_s",
+}
+
+_CHOICES = (SELECT, GUARD, WHOLE_SELECT)
+
+_EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
+
+_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
+"""What computes nothing."""
+
+
+def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
+    """A kernel's functions, itself the last.
+
+    Args:
+        graph: the recording.
+        live: what of it is needed.
+        name: of the kernel; its functions' names begin with it.
+    """
+    works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
+    fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
+    return [_Writer(graph, live, name, number, works, fails).function() for number in live.functions]
+
+
+class _Writer(StackWriter):
+    """Writes one function."""
+
+    def __init__(
+        self, graph: LoopGraph, live: Live, name: str, number: int, works: set[int], fails: set[int]
+    ) -> None:
+        super().__init__()
+        self.graph, self.live, self.name, self.number = graph, live, name, number
+        self.works, self.fails = works, fails
+        """The functions that need a workspace, and those that return a status."""
+        self.made = graph.functions[number]
+        self.arrays = {k: Variable(I32) for k in live.arrays(self.made)}
+        self.top, self.end = Variable(I32), Variable(I32)
+        """Where the workspace is free."""
+        self.kinds = [self.kind(r) for r in live.results(self.made)]
+        self.reads: Counter[int] = Counter()
+        self.later: set[int] = set()
+        """Values that are computed where they are read first."""
+        self.pairs: dict[tuple[int, int, int], int] = {}
+        """Sines and cosines by region, opcode and angle."""
+        self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
+        self._plan(self.made.region)
+
+    def function(self) -> Function:
+        """The function."""
+        parameters = [self.variable(p) for p in self.live.parameters(self.made)]
+        parameters += self.arrays.values()
+        if self.number in self.works:
+            parameters += [self.top, self.end]
+        self._region(self.made.region)
+        self.write(self.live.results(self.made))
+        kinds = list(self.kinds)
+        if self.number in self.fails:
+            self.code.append(whole(0))
+            kinds.append(I32)
+        return Function(self._name(self.number), parameters, kinds, self.code)
+
+    def _name(self, function: int) -> str:
+        return f"{self.name} {function}" if function else self.name
+
+    # -- where values are computed ------------------------------------------------------------------
+
+    def _plan(self, region: Region) -> set[int]:
+        """Decide for a region and those in it; what they read of the regions around."""
+        nodes = self.live.of(region)
+        # A stretch is a run of nodes in which nothing is stored.
+        stretch, at = dict[int, int](), 0
+        for n in nodes:
+            stretch[n] = at
+            opcode, *operand = self.graph.nodes[n]
+            at += opcode in _EFFECTS
+            if opcode in (SIN, COS):
+                self.pairs[region.number, opcode, operand[0]] = n
+        read: dict[int, set[int]] = {n: set() for n in nodes}
+        outside, apart = set[int](), set[int]()
+
+        def use(n: int, where: int) -> None:
+            self.reads[n] += 1
+            if n in read:
+                read[n].add(where)
+            else:
+                outside.add(n)
+
+        for r in self._results(region):
+            use(r, at)
+        tested = self.live.of(region, slice(0, region.tested))
+        if region.tested:
+            use(region.test, stretch[tested[-1]] if tested else 0)
+        for n in reversed(nodes):
+            node, where = self.graph.nodes[n], stretch[n]
+            if self._later(node, where, read[n]) and n not in apart:
+                self.later.add(n)
+                where = min(read[n])
+            for k in self._operands(n):
+                use(k, where)
+            if node[0] in (FOR, ZEROS):
+                apart.update(node[2:3] if node[0] == FOR else node[2:])
+            for each in inner(self.graph, node):
+                for k in self._plan(each):
+                    apart.add(k)
+                    use(k, where)
+        return outside
+
+    def _later(self, node: Node, stretch: int, read: set[int]) -> bool:
+        """Whether a value may be computed where it is read first."""
+        if node[0] in (*_EFFECTS, *_AT_ONCE, SIN, COS) or not read:
+            return False
+        return node[0] != LOAD or min(read) == stretch
+
+    def _results(self, region: Region) -> list[int]:
+        """The values that a region leaves or carries on, of those that are needed."""
+        if region is self.made.region:
+            return self.live.results(self.made)
+        return [region.results[k] for k in self.live.positions(self.control[region.number])]
+
+    def _operands(self, n: int) -> Iterable[int]:
+        """What a node reads itself, of all that is needed."""
+        node = self.graph.nodes[n]
+        if node[0] in (FOR, WHILE):
+            kept = [starts(node)[k] for k in self.live.positions(n)]
+            return [node[2], *kept] if node[0] == FOR else kept
+        if node[0] in CALLS:
+            return [k for column in self.live.arguments(n) for k in column]
+        return () if node[0] == VALUE or outcome(node) is not None else operands(node)
+
+    # -- values -------------------------------------------------------------------------------------
+
+    def kind(self, n: int) -> int:
+        """Kind of a value."""
+        return F64 if self.graph.kinds[n] == REAL else I32
+
+    def steps(self, n: int) -> list[Code]:
+        """What computes a value: operands and instructions, in order."""
+        found = self._operation(n)
+        if n in self.later and self.reads[n] > 1:
+            found.append((TEE, self.variable(n)))
+        return found
+
+    def _operation(self, n: int) -> list[Code]:
+        node = self.graph.nodes[n]
+        opcode = node[0]
+        if opcode == CONST:
+            return [number(node[1])]
+        if opcode == WHOLE:
+            return [whole(node[1])]
+        found = outcome(node)
+        if found is not None:
+            return [whole(found)]
+        if opcode == LOAD:
+            word, size = self._element(node[1])
+            address, offset = self._address(node[1], node[2], size)
+            return [*address, PLAIN[f"{word}.load"] + leb(offset)]
+        if opcode == FLOOR:
+            return [node[1], *plain("f64.floor i32.trunc_sat_f64_s")]
+        if opcode == FLOOR_DIVIDE:
+            return self._divided(node[1], node[2])
+        if opcode in _CHOICES:
+            return [*node[2:], node[1], PLAIN["select"]]
+        return [*operands(node), PLAIN[_INSTRUCTIONS[opcode]]]
+
+    def _divided(self, a: int, b: int) -> list[Code]:
+        """A quotient of whole numbers; in double precision it is never rounded up to a whole number."""
+        node = self.graph.nodes[b]
+        if node[0] == WHOLE and node[1] > 0 and node[1].bit_count() == 1:
+            return [a, whole(node[1].bit_length() - 1), PLAIN["i32.shr_s"]]
+        real = PLAIN["f64.convert_i32_s"]
+        return [a, real, b, real, *plain("f64.div f64.floor i32.trunc_sat_f64_s")]
+
+    def _element(self, array: int) -> tuple[str, int]:
+        """Kind of an array's elements, and by how many bits an index is shifted."""
+        return ("i32", 2) if self.graph.arrays[array].kind == INTEGER else ("f64", 3)
+
+    def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
+        """What puts the address of an element on the stack, and bytes that come on top."""
+        node = self.graph.nodes[index]
+        begin = [(GET, self.arrays[array])]
+        if node[0] == WHOLE and node[1] >= 0:
+            return begin, node[1] << shift
+        return [*begin, index, whole(shift), *plain("i32.shl i32.add")], 0
+
+    def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
+        """Values to variables, all at once."""
+        self.write([*values, *((SET, v) for v in reversed(variables))])
+
+    # -- regions ------------------------------------------------------------------------------------
+
+    def _region(self, region: Region, part: slice = slice(None)) -> None:
+        for n in self.live.of(region, part):
+            opcode = self.graph.nodes[n][0]
+            if opcode == STORE:
+                self._store(n)
+            elif opcode == FOR:
+                self._for(n)
+            elif opcode == WHILE:
+                self._while(n)
+            elif opcode == COND:
+                self._cond(n)
+            elif opcode in CALLS:
+                self._call(n)
+            elif opcode == ZEROS:
+                self._zeros(n)
+            elif opcode == CHECK:
+                self.write([self.graph.nodes[n][1], *plain("i32.eqz if")])
+                self._fail(whole(self.live.failures[n]))
+            elif opcode in (SIN, COS):
+                self._sines(n, region)
+            elif opcode not in _AT_ONCE and n not in self.later:
+                self.value(n)
+                self.code.append((SET, self.variable(n)))
+
+    def _store(self, n: int) -> None:
+        _, array, index, value = self.graph.nodes[n]
+        word, shift = self._element(array)
+        address, offset = self._address(array, index, shift)
+        self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
+
+    def _call(self, n: int) -> None:
+        node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
+        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n)]
+        if node[1] in self.works:
+            places += [(GET, self.top), (GET, self.end)]
+        for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
+            self.write([*values, *places, (TO, self._name(node[1]))])
+            status = Variable(I32)
+            if node[1] in self.fails:
+                self.code.append((SET, status))
+            for k in reversed(kept):
+                self.code.append((SET, self.variable(read[k])) if k in read else PLAIN["drop"])
+            if node[1] in self.fails:
+                self.code += [(GET, status), PLAIN["if"]]
+                self._fail((GET, status))
+
+    def _fail(self, status: Code) -> None:
+        """Leave the function; the end of what an "if" has begun."""
+        self.code += [whole(0) if kind == I32 else number(0.0) for kind in self.kinds]
+        self.code += [status, *plain("return end")]
+
+    def _zeros(self, n: int) -> None:
+        """Memory for the rest of the region; sizes are compared with the room there is as real numbers."""
+        node = self.graph.nodes[n]
+        sizes, (_, shift) = node[2:], self._element(node[1])
+        length, base, top = Variable(I32), Variable(I32), Variable(I32)
+        real = PLAIN["f64.convert_i32_s"]
+        wrong: list[Code] = [number(float(1 << shift))]
+        for k in sizes:
+            wrong += [k, real, PLAIN["f64.mul"]]
+        wrong += [(GET, self.end), (GET, self.top), PLAIN["i32.sub"], real, PLAIN["f64.gt"]]
+        for k in sizes:
+            if self.graph.nodes[k][0] != WHOLE:
+                wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
+        self.write([*wrong, PLAIN["if"]])
+        self._fail(whole(self.live.failures[n]))
+        self.code += [(GET, self.top), (SET, base), (GET, base), whole(0), whole(1)]
+        for k in sizes:
+            self.write([k, PLAIN["i32.mul"]])
+        # The next one begins at a place that 8 divides.
+        self.code += [whole(shift), *plain("i32.shl"), (TEE, length), PLAIN["memory.fill"]]
+        self.code += [(GET, base), (GET, length), *plain("i32.add"), whole(7), *plain("i32.add"), whole(-8)]
+        self.code += [PLAIN["i32.and"], (SET, top)]
+        self.arrays[node[1]], self.top = base, top
+
+    def _sines(self, n: int, region: Region) -> None:
+        """A sine and a cosine of one angle."""
+        if n in self.variables:
+            return
+        angle = self.graph.nodes[n][1]
+        self.write([angle, (TO, NAME)])
+        for opcode in (COS, SIN):  # the cosine is on top
+            other = self.pairs.get((region.number, opcode, angle))
+            self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))
+
+    def _begin(self, n: int) -> tuple[list[Variable], list[int]]:
+        """What a loop carries: set before it; what is carried on."""
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        region = self.graph.regions[node[1]]
+        parameters = [loop_parameters(node, region)[k] for k in kept]
+        self._set([self.variable(p) for p in parameters], [starts(node)[k] for k in kept])
+        pairs = [(p, region.results[k]) for p, k in zip(parameters, kept, strict=True)]
+        changed = [(self.variables[p], r) for p, r in pairs if p != r]
+        for value in self.live.values[n]:
+            self.variables[value] = self.variables[loop_parameters(node, region)[self.graph.nodes[value][2]]]
+        return [v for v, _ in changed], [r for _, r in changed]
+
+    def _for(self, n: int) -> None:
+        _, number_of, count, *_ = self.graph.nodes[n]
+        region = self.graph.regions[number_of]
+        changed, results = self._begin(n)
+        index = self.variable(region.parameters[0])
+        self.code += [whole(0), (SET, index)]
+        node = self.graph.nodes[count]
+        always = node[0] == WHOLE and node[1] > 0
+        if not always:
+            self.value(count)
+            self.code += [whole(0), *plain("i32.gt_s if")]
+        self.code += plain("loop")
+        top = self.top
+        self._region(region)
+        self._set(changed, results)
+        self.code += [(GET, index), whole(1), *plain("i32.add"), (TEE, index)]
+        self.value(count)
+        self.code += [*plain("i32.lt_s"), branch(0, True), *plain("end" if always else "end end")]
+        self.top = top
+
+    def _while(self, n: int) -> None:
+        top = self.top
+        region = self.graph.regions[self.graph.nodes[n][1]]
+        changed, results = self._begin(n)
+        self.code += plain("block loop")
+        self._region(region, slice(0, region.tested))
+        self.value(region.test)
+        self.code += [*plain("i32.eqz"), branch(1, True)]
+        self._region(region, slice(region.tested, None))
+        self._set(changed, results)
+        self.code += [branch(0), *plain("end end")]
+        self.top = top
+
+    def _cond(self, n: int) -> None:
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        branches = [self.graph.regions[k] for k in node[2:]]
+        left = [Variable(self.kind(branches[0].results[k])) for k in kept]
+        self.value(node[1])
+        for word, each in zip(("if", "else"), branches, strict=True):
+            if word == "if" or left or self.live.of(each):
+                self.code += plain(word)
+            top = self.top
+            self._region(each)
+            self._set(left, [each.results[k] for k in kept])
+            self.top = top
+        self.code += plain("end")
+        for value in self.live.values[n]:
+            self.variables[value] = left[kept.index(self.graph.nodes[value][2])]
