@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -310,6 +310,7 @@ class Derivation:
         self.directions = directions
         self.outer = getattr(control_flow.recorder, "now", None)
         self.number, self.array = _pairs(self.level, directions)
+        self.called: dict[Any, Callable[..., Any]] = {}
 
     def inside(self) -> Any:
         """While it lasts, loops of this thread go to this one."""
@@ -396,15 +397,24 @@ class Derivation:
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
         with self.outside():
-            found = control_flow.call(_Called(self, function), *self.lowered(arguments, all_reals=False))
+            found = control_flow.call(self._of_pairs(function), *self.lowered(arguments, all_reals=False))
         return self.raised(found)
 
     def vmap(self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]]) -> list[Any]:
         """As :func:`robokit.spatial.control_flow.vmap`."""
         with self.outside():
-            mapped = control_flow.vmap(_Called(self, function, all_reals=True))
+            mapped = control_flow.vmap(self._of_pairs(function, all_reals=True))
             found = mapped(*([self.lowered(x) for x in row] for row in zip(*columns, strict=True)))
         return [self.raised(each) for each in found]
+
+    def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
+        """A function of pairs that calls one of dual numbers; one and the same for one function."""
+
+        def called(*arguments: Any) -> Any:
+            with self.inside():
+                return self.lowered(function(*self.raised(arguments)), all_reals)
+
+        return self.called.setdefault((identity(function), all_reals), called)
 
     def zeros(self, shape: tuple[Any, ...], kind: str) -> Any:
         """As :func:`robokit.spatial.control_flow.zeros`."""
@@ -436,22 +446,38 @@ class Derivation:
         return still
 
 
-class _Called:
-    """A function of pairs that calls one of dual numbers; equal to any other such call of it."""
+def differentiated(
+    function: Callable[..., None],
+    sizes: Sequence[Any],
+    arrays: Mapping[str, Any],
+    tangents: Mapping[str, Sequence[Any]],
+    directions: int,
+) -> None:
+    """Run a function that writes to arrays, which writes derivatives then as well.
 
-    def __init__(self, words: Derivation, function: Callable[..., Any], all_reals: bool = False) -> None:
-        self.words, self.function, self.all_reals = words, function, all_reals
-        self.key = words.level, words.directions, identity(function)
+    Args:
+        function: of sizes and arrays.
+        sizes: whole numbers.
+        arrays: by name.
+        tangents: of those that have derivatives, one array for each direction.
+        directions: how many.
+    """
+    words = Derivation(directions)
+    given = [DualArray(words.level, x, tangents[k]) if k in tangents else x for k, x in arrays.items()]
+    with words.inside():
+        function(*sizes, *given)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Called) and self.key == other.key
 
-    def __hash__(self) -> int:
-        return hash(self.key)
+def fill(array: Any, value: float) -> None:
+    """Write a number to all entries of an array."""
 
-    def __call__(self, *arguments: Any) -> Any:
-        with self.words.inside():
-            return self.words.lowered(self.function(*self.words.raised(arguments)), self.all_reals)
+    def part(k: Any) -> None:
+        if len(array.shape) == 1:
+            array[k] = value
+        else:
+            fill(array[k], value)
+
+    for_range(array.shape[0], part)
 
 
 def jvp(function: Callable[..., Any], values: Sequence[Any], *directions: Sequence[Any]) -> tuple[Any, ...]:
