@@ -3,7 +3,7 @@
     for_range(n, body, *start)          while_loop(test, body, *start, most=None)
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
-    solution(residual, unknown, *parameters)
+    whole(x)                            solution(residual, unknown, *parameters)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
@@ -11,9 +11,14 @@ is known then is unrolled or chosen as in Python, and what is not becomes part o
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
+
+from robokit.spatial.scalars import holds
 
 recorder = threading.local()
 """Its attribute ``now`` is what records in this thread: an object with the functions below.
@@ -58,7 +63,7 @@ def while_loop(
     if recording is not None:
         return _one_or_all(recording.while_loop(test, body, start, most))
     carried, turns = start, 0
-    while test(*carried) and (most is None or turns < most):
+    while holds(test(*carried)) and (most is None or turns < most):
         carried = _as_tuple(body(*carried), start)
         turns += 1
     return _one_or_all(carried)
@@ -73,8 +78,8 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         otherwise: likewise; returns the same in number, form and kind.
     """
     recording = getattr(recorder, "now", None)
-    if recording is None or isinstance(condition, bool):
-        return then() if condition else otherwise()
+    if recording is None or isinstance(condition, (int, np.bool_)):
+        return then() if holds(condition) else otherwise()
     return recording.cond(condition, then, otherwise)
 
 
@@ -123,11 +128,23 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)
-    import numpy as np
-
     found = np.empty(shape, object)
     found.fill(0 if kind == "integer" else 0.0)
     return found
+
+
+def whole(x: Any) -> Any:
+    """The largest whole number that is not above x, for indices and counts.
+
+    Raises:
+        ValueError: x is NaN, or the whole number has more than 32 bits.
+    """
+    recording = getattr(recorder, "now", None)
+    if recording is not None and not isinstance(x, (int, float)):
+        return recording.whole(x)
+    if not -(2.0**31) <= x < 2.0**31:
+        raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+    return math.floor(x)
 
 
 def solution(
@@ -175,8 +192,6 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
             found = [like(each) for each in part]
             return part._make(found) if hasattr(part, "_make") else type(part)(found)
         if getattr(part, "ndim", 0):
-            import numpy as np
-
             made = np.empty(part.shape, object)
             made.ravel()[:] = [next(rest) for _ in range(made.size)]
             return made

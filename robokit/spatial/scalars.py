@@ -29,8 +29,13 @@ Block = Callable[[], Sequence[Scalar]]
 """Text of a guarded block: its values, one for each that stands for them elsewhere."""
 
 
-def _pick(condition: bool, a: Scalar, b: Scalar) -> Scalar:
-    return a if condition else b
+def holds(condition: Any) -> bool:
+    """Whether a condition that is known holds; Python's ``~True`` is -2."""
+    return bool(condition) and condition != -2
+
+
+def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+    return a if holds(condition) else b
 
 
 def _block(condition: bool, text: Block, *fallbacks: Scalar) -> list[Scalar]:

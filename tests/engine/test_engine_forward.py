@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.loops.dual import jvp
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.passes.derivative import jacobian
+from robokit.engine.passes.linear_maps import pushforward
 from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import atan2, cos, floor, maximum, minimum, sin, sqrt, where
 
@@ -243,11 +243,11 @@ def test_kinks_are_those_of_straight_lines(number):
         out[0] = text(x)[0]
 
     loops = LoopKernel("kink", written, [], [ArrayOf("x", (2,)), OUT], reproducible=True).forward("x")
-    slopes = jacobian(lambda x: [text(x)], [("x", 2)], [("y", (1,))], [0])
-    line = Kernel.build("kink", [("x", 2)], [("J", (1, 2))], slopes, reproducible=True)
+    slope = pushforward(lambda x: [text(x)], [("x", 2)], [("y", (1,))], 1)
+    line = Kernel.build("kink", [("x", 2), ("dx", 2)], [("dy", (1,))], slope, reproducible=True)
     for x in ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.25, -0.5], [-1.0, -1.0]):
-        found = [loops(x=x, dx=d)["dout"][0] for d in np.eye(2)]
-        np.testing.assert_array_equal(found, np.ravel(line(np.array(x))))
+        for d in ([1.0, 0.0], [0.0, 1.0], [-0.5, 2.0]):
+            np.testing.assert_array_equal(loops(x=x, dx=d)["dout"], np.ravel(line(np.array(x), np.array(d))))
 
 
 def disagreements(seeds):

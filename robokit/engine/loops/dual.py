@@ -243,6 +243,9 @@ class DualArray:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
     def __getitem__(self, index: Any) -> Any:
         value, tangents = self.value[index], [array[index] for array in self.tangents]
         if _is_array(value):
@@ -423,6 +426,11 @@ class Derivation:
             if kind != "real":
                 return value
             return DualArray(self.level, value, [zeros(*shape) for _ in range(self.directions)])
+
+    def whole(self, x: Any) -> Any:
+        """As :func:`robokit.spatial.control_flow.whole`."""
+        with self.outside():
+            return control_flow.whole(self.values(x))
 
     # -- solved equations ---------------------------------------------------------------------------
 
