@@ -39,7 +39,7 @@ def exact(x):
 
 
 def along(function, x, d):
-    """The derivatives of a function of numbers and arrays that returns an array, along a direction, as floats."""
+    """The derivative along a direction of a function of arrays that returns an array, as floats."""
     with mp.workdps(DIGITS):
         x, d = [exact(each) for each in x], [exact(each) for each in d]
         after = function(*(a + STEP * b for a, b in zip(x, d, strict=True)))
@@ -74,6 +74,8 @@ def of_kernel(kernel, sizes, integers=()):
                 shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
                 arrays.append(exact(np.zeros(shape)))
         kernel.function(*(sizes[n] for n in kernel.sizes), *arrays)
-        return np.concatenate([x.ravel() for a, x in zip(kernel.arrays, arrays, strict=True) if "out" in a.role])
+        return np.concatenate(
+            [x.ravel() for a, x in zip(kernel.arrays, arrays, strict=True) if "out" in a.role]
+        )
 
     return run

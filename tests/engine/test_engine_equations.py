@@ -1,4 +1,4 @@
-"""Derivatives of numbers that solve equations: in texts of robots and in kernels with loops, against 50 digits."""
+"""Derivatives of numbers that solve equations, in texts and in kernels with loops, against 50 digits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outputs(u, p):
 
 def exact(p, d):
     """The outputs' derivatives along d in 50 digits: a difference quotient of the converged iteration."""
-    run = lambda q: sum((list(x) for x in outputs(iterated(q, 9), q)), [])  # noqa: E731
+    run = lambda q: [x for row in outputs(iterated(q, 9), q) for x in row]  # noqa: E731
     return fifty_digits.along(run, (p,), (d,))
 
 
@@ -154,7 +154,7 @@ def test_the_angle_that_closes_a_four_bar():
 
     def angles(drive, lengths, turns=9):
         coupler, rocker = 0.5, 1.3
-        a, b, c, d = lengths
+        _, b, c, _ = lengths
         for _ in range(turns):
             x, y = closure((coupler, rocker), drive, lengths)
             J = [[-b * sin(coupler), c * sin(rocker)], [b * cos(coupler), -c * cos(rocker)]]
@@ -266,11 +266,11 @@ def test_plain_numbers_are_what_they_are():
 
 
 def test_a_wrong_number_of_residuals_is_an_error():
-    for f in (lambda p: [[solution(lambda u, a: [u - a, u], p[0], p[1])]],):
-        with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
-            jacobian(f, [("p", 2)], [("y", ())], [0])([1.0, 1.0])
-        with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
-            jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
+    f = lambda p: [[solution(lambda u, a: [u - a, u], p[0], p[1])]]  # noqa: E731
+    with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
+        jacobian(f, [("p", 2)], [("y", ())], [0])([1.0, 1.0])
+    with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
+        jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
 
 
 def test_factors_exchange_rows():
@@ -458,7 +458,9 @@ def test_what_a_kernel_that_is_not_differentiated_computes_is_the_same_program()
             u = for_range(9, lambda _, u: u - (u * u * u - p[0]) / (3.0 * u * u), 1.0)
             out[0] = solution(lambda u: u * u * u - p[0], u) if solved else u
 
-        return LoopKernel("same", function, [], [ArrayOf("p", (1,)), ArrayOf("out", (1,), "out")]).record().nodes
+        return (
+            LoopKernel("same", function, [], [ArrayOf("p", (1,)), ArrayOf("out", (1,), "out")]).record().nodes
+        )
 
     assert program(True) == program(False)
 
@@ -483,7 +485,9 @@ def test_errors_of_arrays():
             for_range(n, lambda k: out.__setitem__(k, x[k]))
             solve(out, x)
 
-        return LoopKernel("bad", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]).forward("x")
+        return LoopKernel(
+            "bad", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]
+        ).forward("x")
 
     cases = [
         (lambda u, x: solution(lambda u: [u[0] - x[0]], u), "residual of an array is an array"),

@@ -3,8 +3,8 @@
 A dual number is a value with its derivatives along some directions. Over the words of control_flow it is
 carried as a tuple of them, and an array of such numbers is an array with an array of derivatives for each
 direction. So the derivative of a function is a function again: it runs in plain Python, is recorded and
-compiled by the recorder of loops, and is differentiated in turn. Whole numbers and outcomes of comparisons have no
-derivatives.
+compiled by the recorder of loops, and is differentiated in turn. Whole numbers and outcomes of comparisons
+have no derivatives.
 
 Every derivation has a *level*; a number of an inner one is a constant for the outer ones, and the other way
 round, so that derivatives of derivatives do not mix.
@@ -142,7 +142,7 @@ class Dual:
     def __float__(self) -> float:
         raise TypeError(
             "a number with derivatives is no plain one: use the functions of robokit.spatial.scalars and "
-            "robokit.spatial.elementary, and arrays made by zeros() inside the function that is differentiated"
+            "robokit.spatial.elementary, and arrays that the function that is differentiated makes by zeros()"
         )
 
     __int__ = __float__  # type: ignore[assignment]
@@ -153,13 +153,12 @@ class Dual:
 
 
 def _aligned(a: Any, b: Any) -> tuple[int, Any, Any, Any, Any]:
-    """The level of the inner one of two numbers, and of each there the value and the derivatives, if any."""
+    """The level of the inner one of two numbers, and there the value and derivatives of each."""
     level = max(x.level for x in (a, b) if x.__class__ is Dual)
-    found: list[Any] = [level]
-    for x in (a, b):
-        own = x.__class__ is Dual and x.level == level
-        found += [x.value, x.tangents] if own else [x, None]
-    return tuple(found)  # type: ignore[return-value]
+    (a, da), (b, db) = (
+        (x.value, x.tangents) if x.__class__ is Dual and x.level == level else (x, None) for x in (a, b)
+    )
+    return level, a, da, b, db
 
 
 def _value_of(x: Any) -> Any:
@@ -304,7 +303,7 @@ class Derivation:
 
     Attributes:
         level: of its numbers.
-        directions: how many derivatives each has. Without any, numbers of the level are what their values are.
+        directions: how many derivatives each has. With none, the level's numbers count as their values.
         outer: what records around it, or None.
     """
 
@@ -312,6 +311,8 @@ class Derivation:
         self.level = next(_levels) if level is None else level
         self.directions = directions
         self.outer = getattr(control_flow.recorder, "now", None)
+        self.number: Any
+        self.array: Any
         self.number, self.array = _pairs(self.level, directions)
         self.called: dict[Any, Callable[..., Any]] = {}
 
@@ -601,7 +602,7 @@ class _Solution:
         n, changes = value.shape[0], self.changes()
         if not _is_array(changes):
             raise TypeError("solution: the residual of an array is an array, made by zeros()")
-        if (whole.__class__ is not DualArray or whole.level != words.level):
+        if whole.__class__ is not DualArray or whole.level != words.level:
             with words.outside():
                 whole = DualArray(words.level, value, [zeros(n) for _ in range(words.directions)])
         moving = changes.__class__ is DualArray and changes.level == words.level

@@ -27,7 +27,6 @@ from robokit.engine.trace.ops import (
     MUL,
     NEG,
     NOT,
-    OPERATIONS,
     OR,
     RESULT,
     SELECT,
@@ -133,8 +132,8 @@ def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None
 def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
     """One of the numbers that solve an equation.
 
-    Where that is to be differentiated, too, all of them are noted, and the residuals computed again: as functions
-    of the numbers that solve the equation, no longer of what was found for them.
+    Where that is to be differentiated in turn, all of them are noted, and the residuals computed again: as
+    functions of the numbers that solve the equation, no longer of what was found for them.
     """
     equation, notes = Equation(nodes, number), noted()
     at = equation.at[number - equation.first]
