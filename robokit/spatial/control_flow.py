@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.errors import UnknownName
 from robokit.spatial.scalars import holds
 
 recorder = threading.local()
@@ -121,10 +122,17 @@ def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 def zeros(*shape: Any, kind: str = "real") -> Any:
     """Memory of a state: an array of zeros, whose entries can be read and written.
 
+    It is there until the loop's turn, the branch or the called function that it is made in is over.
+
     Args:
         shape: whole numbers.
         kind: of its entries, "real" or "integer".
+
+    Raises:
+        ValueError: a size is below 0, or there are 2^31 entries or more.
     """
+    if kind not in ("real", "integer"):
+        raise UnknownName("kind", kind, ("real", "integer"))
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)

@@ -83,7 +83,8 @@ def copies(given):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("reproducible", [True, False])
 def test_random_programs_are_the_same_by_python_alone_and_in_lanes(dtype, reproducible):
-    assert agree(range(40), dtype, reproducible) == []
+    assert agree(range(6), dtype, reproducible) == []
+    assert agree(range(6, 30), dtype, reproducible, passes=False) == []
 
 
 @pytest.mark.slow
@@ -230,24 +231,98 @@ def record(text, *arrays):
     ).record()
 
 
-def test_a_value_that_leaves_a_loop_by_accident_is_an_error_where_it_is_used():
+@pytest.mark.parametrize(
+    "inside",
+    [
+        lambda kept, n, x: for_range(n, lambda k: kept.append(x[k])),
+        lambda kept, n, x: for_range(n, lambda k, s: kept.append(s * x[k]) or s, 0.0),
+        lambda kept, n, x: for_range(n, lambda k: kept.append(1.0 * k)),
+        lambda kept, n, x: while_loop(lambda s: kept.append(s + 1.0) or s < x[0], lambda s: s + 1.0, 0.0),
+        lambda kept, n, x: while_loop(lambda s: s < 1.0, lambda s: kept.append(s + x[0]) or s + 1.0, 0.0),
+        lambda kept, n, x: cond(n < 2, lambda: kept.append(x[0] + 2.0), lambda: None),
+        lambda kept, n, x: cond(n < 2, lambda: None, lambda: kept.append(-x[n - 1])),
+        lambda kept, n, x: call(lambda a: kept.append(a * 2.0), x[0]),
+        lambda kept, n, x: vmap(lambda a: kept.append(a * 2.0) or a)([x[0], x[1]]),
+        lambda kept, n, x: for_range(n, lambda k: call(lambda a: kept.append(a * 2.0), x[k])),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda value, y: value + 1.0,  # used
+        lambda value, y: y.__setitem__(0, value),  # used
+        lambda value, y: 1.0 / (value * value),  # used
+        lambda value, y: where(value < 1.0, 0.0, 1.0),  # used
+        lambda value, y: for_range(3, lambda k, s: s + 1.0, value),  # used
+        lambda value, y: for_range(3, lambda k, s: value, 0.0),  # used
+        lambda value, y: cond(y[0] < 1.0, lambda: value, lambda: 1.0),  # used
+        lambda value, y: call(lambda a: a, value),  # used
+        lambda value, y: call(lambda: value),  # used
+    ],
+)
+def test_a_value_that_leaves_by_accident_is_an_error_with_both_lines(inside, use):
     def text(n, x, y):
         kept = []
-        for_range(n, lambda k: kept.append(x[k]))
-        y[0] = kept[0] + 1.0  # here
+        inside(kept, n, x)
+        use(kept[0], y)
 
     with pytest.raises(Escaped, match="carry it") as caught:
         record(text)
-    lines = [entry.lineno for entry in caught.traceback if entry.path.name == "test_engine_loops.py"]
-    assert lines[-1] + 1 == text.__code__.co_firstlineno + 3
+    made, used = str(caught.value).splitlines()[1:]
+    assert "made at test_engine_loops.py:" in made and "kept.append" in made
+    assert "used at test_engine_loops.py:" in used and used.endswith("# used")
+
+
+def test_memory_and_values_of_another_recording_are_of_no_use():
+    kept = []
+    record(lambda n, x, y: kept.extend([x[0], x, n]))
+    for use in (
+        lambda: kept[0] + 1.0,
+        lambda: kept[1][0],
+        lambda: kept[2] + 1,
+        lambda: record(lambda n, x, y: y.__setitem__(0, kept[0])),
+        lambda: record(lambda n, x, y: cond(n < 1, lambda: kept[0], lambda: 0.0)),
+    ):
+        with pytest.raises(Escaped):
+            use()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (lambda n, x, y: for_range(n, lambda k, s: s + x[k], 0), "began as .'integer'."),
-        (lambda n, x, y: for_range(n, lambda k, s: (s, s), 0.0), "same in number and kind"),
-        (lambda n, x, y: cond(n < 2, lambda: 1.0, lambda: 1), "branches of cond return"),
+        (
+            lambda n, x, y: for_range(n, lambda k, s: s + x[k], 0),
+            "returns real, what it carries began as int",
+        ),
+        (lambda n, x, y: for_range(n, lambda k, s: (s, s), 0.0), "returns .real, real., .* began as real"),
+        (lambda n, x, y: for_range(n, lambda k, s, t: ((s, s), t), 0.0, 0), r"\(\(real, real\), integer\)"),
+        (lambda n, x, y: for_range(n, lambda k, s: None, 0.0), "returns nothing"),
+        (lambda n, x, y: for_range(n, lambda k: x[k]), "began as nothing"),
+        (lambda n, x, y: for_range(x[0], lambda k: None), r"a count is a whole number, .*\n  here at .*x.0"),
+        (lambda n, x, y: for_range(n < 2, lambda k: None), "a count is a whole number"),
+        (lambda n, x, y: for_range(n, lambda k, v: y, x), "part of another one"),
+        (lambda n, x, y: while_loop(lambda s: s, lambda s: s, x[0]), "a test returns a comparison"),
+        (lambda n, x, y: while_loop(lambda s: 1 < 2, lambda s: s, x[0]), "never ends"),
+        (lambda n, x, y: while_loop(lambda s: s < 1, lambda s: s < 1, x[0]), "returns truth"),
+        (lambda n, x, y: cond(x[0], lambda: 1.0, lambda: 2.0), "a condition is a comparison"),
+        (lambda n, x, y: cond(n < 2, lambda: 1.0, lambda: 1), "second branch of cond returns integer"),
+        (lambda n, x, y: cond(n < 2, lambda: x, lambda: y), "part of another one"),
+        (lambda n, x, y: cond(n < 2, dict, dict), "a number, a comparison or an array"),
+        (lambda n, x, y: call(lambda a: a, "word"), "a number, a comparison or an array"),
+        (lambda n, x, y: zeros(x[0]), "a size is a whole number"),
+        (lambda n, x, y: zeros(3, kind="complex"), "'complex'"),
+        (lambda n, x, y: zeros(3, kind="integer").__setitem__(0, x[0]), "a real is no .* whole.x."),
+        (lambda n, x, y: y.__setitem__(0, x[0] < 1.0), "a truth is no .* where"),
+        (lambda n, x, y: zeros(3)[3], "index out of range: 3 of 3"),
+        (lambda n, x, y: zeros(3)[-4], "index out of range"),
+        (lambda n, x, y: zeros(3)[1:5], "index out of range"),
+        (lambda n, x, y: [0.0, 1.0][n], "array .zeros. in place of the list"),
+        (lambda n, x, y: list(x), "array.shape"),
+        (lambda n, x, y: range(x[0]), "whole.x."),
+        (lambda n, x, y: int(x[0]), "whole.x."),
+        (lambda n, x, y: whole(x[0] < 1), "where"),
+        (lambda n, x, y: min(x[0], 1.0), "minimum"),
+        (lambda n, x, y: x[0] < 1.0 and n < 2, "instead of and"),
         (lambda n, x, y: x.__setitem__(0, 1.0), "cannot be written"),
         (lambda n, x, y: y.__setitem__(x[0], 1.0), "an index is a whole number"),
         (lambda n, x, y: y.__setitem__(slice(0, 2), 1.0), "one element at a time"),
@@ -258,7 +333,7 @@ def test_a_value_that_leaves_a_loop_by_accident_is_an_error_where_it_is_used():
     ],
 )
 def test_errors_say_what_to_do(text, message):
-    with pytest.raises((TypeError, IndexError), match=message):
+    with pytest.raises((TypeError, IndexError, rk.UnknownName), match=message):
         record(text)
 
 
@@ -673,6 +748,26 @@ def test_a_checked_kernel_refuses_indices_out_of_range():
             ):
                 kernel(**given)
         kernel(x=x[0], k=k[0], out=out[0])
+
+
+def test_an_index_that_all_lanes_share_is_a_load_of_a_vector():
+    def program(n, x, index, table, out):
+        def turn(k, s):
+            i = index[k] % n + n // 2 - k  # of numbers that all states share
+            out[k] = x[where(i < 0, 0, minimum(i, n - 1))] + table[k]
+            return call(lambda j: x[j] + s, n - 1 - k)
+
+        out[0] = for_range(n, turn, 0.0)
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("index", ("n",), "in", "integer", True)]
+    arrays += [ArrayOf("table", ("n",), shared=True), ArrayOf("out", ("n",), "out")]
+    kernel = LoopKernel("same", program, ["n"], arrays, reproducible=True)
+    texts = kernel.parts(4, FLOAT64).texts[:-1]
+    assert not any("extractelement" in text for text in texts)
+    assert any("load <4 x double>" in text for text in texts)
+    rng = np.random.default_rng(0)
+    given = {"index": rng.integers(0, 9, 5), "table": rng.normal(size=5)}
+    everywhere(program, ["n"], arrays, x=rng.normal(size=(9, 5)), **given)
 
 
 # -- columns in lanes -------------------------------------------------------------------------------

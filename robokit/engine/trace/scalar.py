@@ -47,7 +47,8 @@ from robokit.spatial.scalars import holds, register
 
 NO_BRANCH = (
     "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
-    "minimum of robokit.spatial.scalars, and & and | instead of and and or"
+    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, and in a kernel with loops "
+    "cond and while_loop of robokit.spatial.control_flow"
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
@@ -192,7 +193,13 @@ class Scalar:
             "robokit.spatial.scalars and robokit.spatial.elementary"
         )
 
-    __int__ = __float__
+    def __int__(self) -> NoReturn:
+        raise TypeError(
+            "a traced scalar has no value yet: floor(x) of robokit.spatial.scalars rounds down, and in a "
+            "kernel with loops whole(x) of robokit.spatial.control_flow is an index and a count of for_range"
+        )
+
+    __index__ = __int__
 
     def __round__(self, digits: int | None = None) -> NoReturn:
         float(self)
