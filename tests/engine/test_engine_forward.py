@@ -234,6 +234,8 @@ KINKS = [
     lambda x: [x[0] ** 1.5 + x[1] ** 3],
     lambda x: [(x[0] + 0.25) % 1.0 + x[1] // 0.5],
     lambda x: [np.hypot(x[0], 3.0) * np.exp(x[1])],
+    lambda x: [np.maximum(x[0], np.float64(0.5)) * np.float64(2.0) + np.float64(1.0) / (x[1] + 3.0)],
+    lambda x: [np.array([x[0], 2.0]) @ np.array([x[1], x[0]]) + (x[1] * np.array([1.0, x[0]])).sum()],
 ]
 
 

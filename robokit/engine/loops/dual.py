@@ -31,7 +31,7 @@ import numpy as np
 
 from robokit.engine.loops.record import Integer, identity
 from robokit.engine.trace import scalar
-from robokit.engine.trace.numpy_calls import METHODS
+from robokit.engine.trace.numpy_calls import METHODS, of_numpy
 from robokit.engine.trace.scalar import NO_BRANCH, Truth
 from robokit.spatial import control_flow, dense_lu, elementary
 from robokit.spatial import scalars as generic
@@ -50,6 +50,7 @@ class Dual:
     """
 
     __slots__ = ("level", "tangents", "value")
+    __array_ufunc__ = of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, level: int, value: Any, tangents: Sequence[Any]) -> None:
