@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import UnknownName
 from robokit.spatial.scalars import holds
 
 recorder = threading.local()
@@ -129,10 +128,10 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
         kind: of its entries, "real" or "integer".
 
     Raises:
-        ValueError: a size is below 0, or there are 2^31 entries or more.
+        ValueError: a size is below 0, there are 2^31 entries or more, or there is no such kind.
     """
     if kind not in ("real", "integer"):
-        raise UnknownName("kind", kind, ("real", "integer"))
+        raise ValueError(f'zeros: kind is "real" or "integer", not {kind!r}')
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)

@@ -6,7 +6,7 @@ what is carried stays as it is in lanes that are done. So a row's numbers do not
 
 Memory of a state is element by element, the lanes of each side by side: an index that is the same for all is
 a load of a vector. One that differs is a load of each lane: gathers and scatters of the processor take longer
-(sweeps of Gauss-Seidel over pairs of bodies that differ 1.6 times as long on an AMD EPYC).
+(sweeps of Gauss-Seidel over pairs of bodies that differ 1.6 times as long on an AMD EPYC, under a mask 1.2).
 """
 
 from __future__ import annotations
@@ -169,7 +169,6 @@ class FunctionWriter:
         self.sines: dict[int, str] = {}
         self.bases = {k: f"%a{k}" for k in self.called.arrays}
         self.stack: list[str] = []
-        self.nowhere = ""
         self.memory = "%block", "%top"
         self.templates = {}
         for width in {1, self.lanes}:
@@ -319,6 +318,7 @@ class FunctionWriter:
         known = [self.graph.nodes[k] for k in sizes]
         length = math.prod(each[1] for each in known if each[0] == WHOLE) * size
         if length <= STACK and all(each[0] == WHOLE for each in known):
+            length = max(length, HEADER)  # the first element is read, even where there is none
             self.bases[array] = f"%z{array}"
             self.stack.append(f"  %z{array} = alloca [{length} x i8], align {HEADER}")
             out.do(
@@ -526,25 +526,18 @@ class FunctionWriter:
         return self.out(f"getelementptr inbounds {element}, ptr {self.bases[array]}, i64 {place}")
 
     def _addresses(self, array: int, index: int) -> list[str]:
-        """Where the element of each lane stands; a place of no use for lanes that do not run."""
+        """Where the element of each lane stands; in lanes that do not run that is the first one."""
         out, n = self.out, self.lanes
         kind, places = self._type(self.graph.arrays[array].kind, False), self._value(index, True)
+        if self.mask:
+            places = self._choose(INTEGER, self.mask, places, "zeroinitializer")
         found = []
         for lane in range(n):
             place = out(f"extractelement <{n} x i32> {places}, i32 {lane}")
-            place = out(f"sext i32 {place} to i64")
-            if array in self.uniform.own:
-                step = f"<{n} x {kind}>, ptr {self.bases[array]}, i64 {place}, i32 {lane}"
-            else:
-                step = f"{kind}, ptr {self.bases[array]}, i64 {place}"
-            where = out(f"getelementptr inbounds {step}" if not self.mask else f"getelementptr {step}")
-            if self.mask:
-                if not self.nowhere:
-                    self.nowhere = "%nowhere"
-                    self.stack.append("  %nowhere = alloca double, align 8")
-                runs = out(f"extractelement <{n} x i1> {self.mask}, i32 {lane}")
-                where = out(f"select i1 {runs}, ptr {where}, ptr %nowhere")
-            found.append(where)
+            place = f"ptr {self.bases[array]}, i64 {out(f'sext i32 {place} to i64')}"
+            own = f"<{n} x {kind}>, {place}, i32 {lane}"
+            step = own if array in self.uniform.own else f"{kind}, {place}"
+            found.append(out(f"getelementptr inbounds {step}"))
         return found
 
     def _load(self, array: int, index: int) -> str:
@@ -574,6 +567,9 @@ class FunctionWriter:
             out.do(f"store {t} {what}, ptr {where}, align {align}")
             return
         one = self._type(kind, False)
+        if self.mask:  # lanes that do not run write what is there
+            first = out(f"load {t}, ptr {self.bases[array]}, align {size * self.lanes}")
+            what = self._choose(kind, self.mask, what, first)
         for lane, where in enumerate(self._addresses(array, index)):
             element = out(f"extractelement {t} {what}, i32 {lane}")
             out.do(f"store {one} {element}, ptr {where}, align {size}")

@@ -42,7 +42,6 @@ from typing import Any
 
 import numpy as np
 
-import robokit
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
@@ -436,8 +435,8 @@ def _open(stack: list[Region], region: Region) -> bool:
 
 # -- lines of the user's source ---------------------------------------------------------------------
 
-_ROOT = os.path.dirname(robokit.__file__)
-_INSIDE = (os.path.join(_ROOT, "engine") + os.sep, os.path.join(_ROOT, "spatial") + os.sep)
+_ENGINE = os.path.dirname(os.path.dirname(__file__))
+_INSIDE = (_ENGINE + os.sep, os.path.join(os.path.dirname(_ENGINE), "spatial") + os.sep)
 _is_inside: dict[str, bool] = {}
 
 
@@ -1120,6 +1119,8 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     """A choice: of whole numbers a whole number."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
+    if isinstance(a, Truth) or isinstance(b, Truth):
+        return (condition & a) | (~condition & b)
     if all(isinstance(x, (int, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))

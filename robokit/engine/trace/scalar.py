@@ -232,8 +232,31 @@ class Truth:
     def __invert__(self) -> Truth:
         return Truth(self.graph, self.graph.record(NOT, self.number))
 
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, (Truth, bool)):
+            return NotImplemented
+        if isinstance(other, bool):
+            return self if other else ~self
+        both: Any = self & other
+        return both | ~(self | other)  # type: ignore[operator]
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else ~same
+
+    def __xor__(self, other: Truth | bool) -> Any:
+        return self != other
+
+    __rxor__ = __xor__
+    __hash__ = object.__hash__
+
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_BRANCH)
+
+    def __add__(self, other: Any) -> NoReturn:
+        raise TypeError("a comparison is no number: where(condition, 1.0, 0.0) makes one of it")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __add__
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
