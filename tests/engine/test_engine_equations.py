@@ -15,6 +15,7 @@ from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
 from robokit.engine.trace.record import trace
+from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, solution, while_loop, zeros
 from robokit.spatial.dense_lu import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
 from robokit.spatial.scalars import cos, guard, maximum, minimum, shared, sin, sqrt, where
@@ -295,6 +296,19 @@ def test_a_wrong_number_of_residuals_is_an_error():
         jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
 
 
+def test_residuals_may_be_vectors_and_unknown_numbers_arrays():
+    def f(p):
+        u = np.array([p[0] + p[1], 2.0 * p[2], p[0] * p[1]])
+        return [solution(lambda u: Vector3(u[0] - p[0] - p[1], u[1] - 2.0 * p[2], u[2] - p[0] * p[1]), u)]
+
+    expected = [1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 5.0, 3.0, 0.0]
+    for mode in (jacobian, gradient):
+        found = mode(f, IN, [("u", (3,))], [0])([3.0, 5.0, 7.0])[0]
+        assert np.array(found, float).tolist() == expected
+    with pytest.raises(TypeError, match="one array, not Vector3"):
+        jacobian(lambda p: [solution(lambda u: u, Vector3(*p))], IN, [("u", (3,))], [0])([1.0, 1.0, 1.0])
+
+
 def test_factors_exchange_rows():
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 6):
@@ -513,7 +527,7 @@ def test_errors_of_arrays():
 
     cases = [
         (lambda u, x: solution(lambda u: [u[0] - x[0]], u), "residual of an array is an array"),
-        (lambda u, x: solution(lambda u: zeros(2), (u, 1.0)), "numbers, or one array"),
+        (lambda u, x: solution(lambda u: zeros(2), (u, 1.0)), "or one array"),
         (lambda u, x: solution(lambda u: zeros(2, 2), zeros(2, 2)), "one dimension"),
     ]
     for solve, message in cases:

@@ -278,6 +278,13 @@ def _is_array(x: Any) -> bool:
     return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict))
 
 
+def _has_array(x: Any) -> bool:
+    """Whether there are arrays of a kernel in tuples and lists."""
+    if isinstance(x, (tuple, list)):
+        return any(map(_has_array, x))
+    return _is_array(x) and not isinstance(x, np.ndarray)
+
+
 def _is_real(x: Any) -> bool:
     """Whether something is a number that may have derivatives."""
     return not (x is None or isinstance(x, (bool, int, np.bool_, np.integer, Integer, Truth)) or _is_array(x))
@@ -446,7 +453,11 @@ class Derivation:
         if not self.directions:
             return found
         made = _Solution(self, residual, found, parameters, solve)
-        return made.array(unknown) if _is_array(unknown) else made.numbers()
+        if _is_array(unknown):
+            return made.array(unknown)
+        if _has_array(unknown):
+            raise TypeError("solution: the unknown is numbers, in tuples and lists, or one array of them")
+        return made.numbers()
 
     def _frozen(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function for which numbers of this level are constants."""
@@ -558,8 +569,6 @@ class _Solution:
         """Of numbers, how many is known."""
         words, flat = self.words, control_flow.numbers
         unknown = flat(self.unknown)
-        if any(map(_is_array, unknown)):
-            raise TypeError("solution: the unknown is numbers, or one array of them")
         count, residuals = len(unknown), flat(self.changes())
         control_flow.check_residuals(len(residuals), count)
         rates = [[_tangents(words, r, d) for r in residuals] for d in range(words.directions)]
