@@ -305,6 +305,8 @@ def test_residuals_may_be_vectors_and_unknown_numbers_arrays():
     for mode in (jacobian, gradient):
         found = mode(f, IN, [("u", (3,))], [0])([3.0, 5.0, 7.0])[0]
         assert np.array(found, float).tolist() == expected
+    rates = jvp(lambda *p: f(p)[0], (3.0, 5.0, 7.0), (1.0, 0.0, 0.0))[1]
+    assert rates.tolist() == expected[::3]
     with pytest.raises(TypeError, match="one array, not Vector3"):
         jacobian(lambda p: [solution(lambda u: u, Vector3(*p))], IN, [("u", (3,))], [0])([1.0, 1.0, 1.0])
 
@@ -513,6 +515,29 @@ def test_a_solution_inside_a_branch_and_a_loop():
     x, dx = np.array([[4.0, 0.25, 9.0], [0.1, 0.7, 2.25]]), np.ones((2, 3))
     found = made.forward("x")(x=x, dx=dx)["dout"]
     np.testing.assert_allclose(found, [[0.25, 3.0, 1 / 6], [3.0, 0.0, 1 / 3]], rtol=1e-15)
+
+
+def test_a_residual_that_carries_memory_through_loops():
+    def function(n, x, out):
+        def residual(u):
+            memory = zeros(n)
+
+            def row(k, held):
+                held[k] = u[k] * u[k] - x[k]
+                return held
+
+            return for_range(n, row, memory)
+
+        for_range(n, lambda k: out.__setitem__(k, sqrt(x[k])))
+        solution(residual, out)
+
+    made = LoopKernel("carried", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    x, dx = np.array([4.0, 0.25, 9.0]), np.array([1.0, -1.0, 2.0])
+    for how in ({}, {"engine": "python"}):
+        found = made.forward("x")(x=x, dx=dx, **how)["dout"]
+        np.testing.assert_allclose(found, dx / (2.0 * np.sqrt(x)), rtol=1e-15)
+        twice = made.forward("x").forward("x")(x=x, dx=dx, d2x=dx, **how)["d2dout"]
+        np.testing.assert_allclose(twice, -dx * dx / (4.0 * x**1.5), rtol=1e-14)
 
 
 def test_errors_of_arrays():

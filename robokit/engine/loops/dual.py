@@ -263,6 +263,8 @@ def _still(x: Any, level: int) -> Any:
     """Numbers and arrays without derivatives of a level."""
     if isinstance(x, (tuple, list)):
         return _like(x, [_still(each, level) for each in x])
+    if isinstance(x, np.ndarray) and any(each.__class__ is Dual for each in x.flat):
+        return control_flow.shaped(x, [_still(each, level) for each in x.flat])
     if x.__class__ not in (Dual, DualArray):
         return x
     value = _still(x.value, level)
@@ -453,7 +455,7 @@ class Derivation:
         if not self.directions:
             return found
         made = _Solution(self, residual, found, parameters, solve)
-        if _is_array(unknown):
+        if _is_array(unknown) and not isinstance(unknown, np.ndarray):
             return made.array(unknown)
         if _has_array(unknown):
             raise TypeError("solution: the unknown is numbers, in tuples and lists, or one array of them")
@@ -532,6 +534,8 @@ def _tangents(words: Derivation, x: Any, k: int) -> Any:
     """The derivatives along a direction: 0 of what has none."""
     if isinstance(x, (tuple, list)):
         return _like(x, [_tangents(words, each, k) for each in x])
+    if isinstance(x, np.ndarray):
+        return control_flow.shaped(x, [_tangents(words, each, k) for each in x.flat])
     if x.__class__ in (Dual, DualArray) and x.level == words.level:
         return x.tangents[k]
     if _is_array(x):
