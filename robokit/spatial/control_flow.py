@@ -3,7 +3,7 @@
     for_range(n, body, *start)          while_loop(test, body, *start, most=None)
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
-    whole(x)
+    whole(x)                            solution(residual, unknown, *parameters)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
@@ -21,7 +21,10 @@ import numpy as np
 from robokit.spatial.scalars import holds
 
 recorder = threading.local()
-"""Its attribute ``now`` is what records in this thread: an object with the functions below."""
+"""Its attribute ``now`` is what records in this thread: an object with the functions below.
+
+``equations``, if set, is what notes solved equations of a straight line that will be differentiated.
+"""
 
 
 def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
@@ -152,6 +155,81 @@ def whole(x: Any) -> Any:
     if not -(2.0**31) <= x < 2.0**31:
         raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
     return math.floor(x)
+
+
+def solution(
+    residual: Callable[..., Any],
+    unknown: Any,
+    *parameters: Any,
+    solve: Callable[[Any], Any] | None = None,
+) -> Any:
+    """The numbers that solve an equation, as they were found; their derivatives follow from the equation.
+
+    They are found before, by iterations or otherwise, and nothing of that is differentiated. By the implicit
+    function theorem the derivative along a direction of the parameters p is -(dr/du)^-1 (dr/dp) p', where r
+    is the residual. It is as accurate as the solution, and not finite where dr/du is singular.
+
+    Args:
+        residual: called with the unknown and the parameters; returns as many numbers, which are 0 there. What
+            else it uses counts as parameters, too. Of an array it returns an array that it makes by
+            :func:`zeros`.
+        unknown: numbers, tuples and lists of them; in loop kernels also an array (n,), which keeps its place.
+        parameters: numbers, arrays, and tuples and lists of them.
+        solve: gives the x of (dr/du) x = b for a b in the form of the unknown, for who has factors of that
+            matrix already. Otherwise it is computed and factored where derivatives are asked for.
+
+    Returns:
+        the unknown.
+    """
+    now = getattr(recorder, "now", None)
+    noted = getattr(recorder, "equations", None) if now is None else now
+    return unknown if noted is None else noted.solution(residual, unknown, parameters, solve)
+
+
+def numbers(values: Any) -> list[Any]:
+    """The numbers of nested tuples, lists, vectors and NumPy arrays, in order."""
+    if isinstance(values, np.ndarray):
+        return numbers(values.tolist())
+    return [x for each in values for x in numbers(each)] if hasattr(values, "__iter__") else [values]
+
+
+def shaped(pattern: Any, items: Sequence[Any]) -> Any:
+    """Numbers in the form of a pattern, the other way round than :func:`numbers`.
+
+    Raises:
+        TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
+    """
+    rest = iter(items)
+
+    def like(part: Any) -> Any:
+        if isinstance(part, (tuple, list)):
+            found = [like(each) for each in part]
+            return part._make(found) if hasattr(part, "_make") else type(part)(found)
+        if isinstance(part, np.ndarray) and part.ndim:
+            made = np.empty(part.shape, object)
+            made.ravel()[:] = [next(rest) for _ in range(made.size)]
+            return made
+        if hasattr(part, "__iter__"):
+            raise TypeError(
+                "solution: the unknown is numbers, in tuples, lists or NumPy arrays, or in a kernel with "
+                f"loops one array, not {type(part).__name__}"
+            )
+        return next(rest)
+
+    return like(pattern)
+
+
+def check_residuals(count: int, wanted: int) -> None:
+    """Raise unless an equation has as many residuals as unknown numbers.
+
+    Raises:
+        ValueError: it has not.
+    """
+    if count != wanted:
+        raise ValueError(
+            f"solution: the residual returns {count} numbers for {wanted} unknown ones; return as many as "
+            "there are unknown"
+        )
 
 
 def _as_tuple(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -45,7 +45,7 @@ def _block(condition: bool, text: Block, *fallbacks: Scalar) -> list[Scalar]:
 def _block_of_rows(condition: np.ndarray, text: Block, *fallbacks: Scalar) -> list[Scalar]:
     if not condition.any():
         return list(fallbacks)
-    return [np.where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
+    return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
 
 
 def _entry(table: Sequence[float], index: float) -> float:
@@ -112,15 +112,22 @@ _TABLE: dict[type, Any] = {
 _CONSTANT = (float, int, bool, np.bool_, np.float64)
 
 
-def register(scalar_type: type, functions: Any) -> None:
+OUTERMOST: set[type] = set()
+"""Types whose functions are taken where there are scalars of several types: they hold those of the others."""
+
+
+def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
     """Give a scalar type its functions.
 
     Args:
         scalar_type: the type of the scalars.
         functions: an object with sin, cos, sqrt, atan2, floor, where, guard, lookup, maximum, minimum (those
             that exist).
+        outermost: whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
+    if outermost:
+        OUTERMOST.add(scalar_type)
 
 
 _listener = threading.local()
@@ -248,7 +255,11 @@ def _functions(scalar_type: type) -> Any:
 
 
 def _choose(*scalars: Scalar) -> Any:
-    """Functions of the first argument that is not a plain number."""
+    """Functions of the first argument that is not a plain number, unless there is an outermost one."""
+    if OUTERMOST:
+        for scalar in scalars:
+            if type(scalar) in OUTERMOST:
+                return _TABLE[type(scalar)]
     for scalar in scalars:
         if type(scalar) not in _CONSTANT:
             return _functions(type(scalar))

@@ -11,5 +11,6 @@ live     what of a recording is needed, for what no optimizer comes after:
 c_source the regions as C99
 wasm     the regions as WebAssembly
 counts   operations and workspace for given arguments
+dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it
 """

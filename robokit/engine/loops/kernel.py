@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.loops.linked import Link, Values, matched, record_call
@@ -27,6 +29,7 @@ from robokit.engine.loops.record import (
     ERRORS,
     INTEGER,
     LINK,
+    REAL,
     ZEROS,
     Array,
     LoopGraph,
@@ -98,6 +101,60 @@ class LoopKernel:
     def graph(self) -> LoopGraph:
         """The recorded regions, kept."""
         return self.record()
+
+    def forward(self, wrt: str | Sequence[str], directions: int | None = None) -> LoopKernel:
+        """The kernel of values and derivatives along directions of some inputs, by forward mode.
+
+        Beside x it takes a direction dx, beside out it gives the derivative dout. Derivatives of derivatives
+        have names of their own: ``kernel.forward("x").forward("x")`` gives d2dout along d2x. An input that is
+        not among these does not change.
+
+        Args:
+            wrt: names of arrays of real numbers that are inputs.
+            directions: how many at once: dx and dout have one more dimension, the first. Without it there is
+                one; a batch of rows of dx for one x has a direction in each lane.
+
+        Raises:
+            UnknownName: no such input.
+            WrongType: its numbers are whole ones.
+        """
+        wrt = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+        inputs = {a.name: a for a in self.arrays if a.role in ("in", "inout")}
+        for name in wrt:
+            if name not in inputs:
+                raise UnknownName("input", name, list(inputs), f"(kernel {self.name!r})")
+            if inputs[name].kind != REAL:
+                raise WrongType("wrt", name, "an input of real numbers")
+        taken = {a.name for a in self.arrays} | set(self.sizes)
+        marks = itertools.chain(["d"], (f"d{k}" for k in itertools.count(2)))
+        mark = next(mark for mark in marks if taken.isdisjoint(mark + name for name in taken))
+        moving = {
+            a.name: replace(
+                a,
+                name=mark + a.name,
+                shape=a.shape if directions is None else (directions, *a.shape),
+                role="out" if a.role == "inout" and a.name not in wrt else a.role,
+                shared=False,
+            )
+            for a in self.arrays
+            if a.kind == REAL and (a.role != "in" or a.name in wrt)
+        }
+        still = [name for name in moving if name in inputs and name not in wrt]
+        count, names = len(self.sizes), [a.name for a in self.arrays]
+
+        def text(*given: Any) -> None:
+            own = dict(zip(names, given[count:], strict=False))
+            rates = dict(zip(moving, given[count + len(names) :], strict=True))
+            for name in still:
+                fill(rates[name], 0.0)
+            tangents = {
+                name: (rate,) if directions is None else tuple(rate[k] for k in range(directions))
+                for name, rate in rates.items()
+            }
+            differentiated(self.function, given[:count], own, tangents, directions or 1)
+
+        arrays = [*self.arrays, *moving.values()]
+        return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
 
     def record(self) -> LoopGraph:
         """The recorded regions.

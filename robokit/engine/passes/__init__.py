@@ -20,6 +20,7 @@ recorded_once texts of users, which run once
 forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output
+equations     derivatives of numbers that solve equations
 listed        instructions for an interpreter, which leave a tape of derivatives
 derivative    texts of derivatives
 linear_maps   texts of derivatives along a direction, and of their transposes

@@ -6,7 +6,9 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from robokit.engine.passes.equations import Equation
 from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.trace.equations import noted
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
@@ -25,12 +27,13 @@ from robokit.engine.trace.ops import (
     MUL,
     NEG,
     NOT,
-    OPERATIONS,
     OR,
     RESULT,
     SELECT,
     SIN,
+    SOLVED,
     SQRT,
+    STILL,
     SUB,
     TABLE,
 )
@@ -120,8 +123,33 @@ def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None
             value[number] = value[node[1]] + value[node[2]]
         elif op == SUB:
             value[number] = value[node[1]] - value[node[2]]
+        elif op == SOLVED:
+            _solve(nodes, value, number)
         else:
             value[number] = PLAY[op](*[value[operand] for operand in node[1:]])
+
+
+def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
+    """One of the numbers that solve an equation.
+
+    Where that is to be differentiated in turn, all of them are noted, and the residuals computed again: as
+    functions of the numbers that solve the equation, no longer of what was found for them.
+    """
+    equation, notes = Equation(nodes, number), noted()
+    if notes is None:
+        value[number] = value[equation.at[number - equation.first]]
+    elif any(value[n] is not value[v] for n, v in zip(equation.numbers, equation.at, strict=True)):
+        rows = equation.at, equation.residuals, equation.right, equation.solved
+        found = notes.solved(*([value[n] for n in row] for row in rows))
+        for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
+            value[n] = value[v] = x
+        play(nodes, value, equation.between(equation.at, equation.residuals))
+
+
+def _still(x: Any, _: Any, *beside: Any) -> Any:
+    """A number whose derivative is 0, where that is to be differentiated."""
+    notes = noted()
+    return x if notes is None else notes.still(x, *beside)
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
@@ -168,8 +196,6 @@ PLAY: dict[int, Callable[..., Any]] = {
     AND: both,
     OR: either,
     NOT: opposite,
+    STILL: _still,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
-
-JUMPS = frozenset(each.number for each in OPERATIONS if each.truth) | {FLOOR, LOOKUP}
-"""Operations whose value changes in jumps only."""

@@ -269,9 +269,17 @@ AND = _operation(
 OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True, wasm="i32.or")
 NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True, wasm="i32.eqz")
 
+# Solved equations (trace/equations.py) in what is recorded to be differentiated: a value as it is, whose
+# derivative is 0 (the other operands make no difference), and one of the numbers that solve an equation.
+STILL = _operation("still", "still(%s)", lambda a, *_: a)
+SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])
+
 
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)
 """Opcodes whose value is true or false."""
+
+JUMPS = TRUTHS | {FLOOR, LOOKUP, STILL}
+"""Operations whose value changes in jumps only, or counts as constant: it has no derivative."""
 
 INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
 """Functions of LLVM that the operations need."""
