@@ -6,23 +6,43 @@
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
+
+Scalars of NumPy are columns of a batch: a loop goes on until no row wants more, a branch runs where some row
+needs it, and the rows that do not keep what they carry and what is theirs in memory. In JAX, counts and tests
+that are traced are JAX's own loops. SymPy and CasADi have choices (``cond``) but no loops whose length is not
+known.
 """
 
 from __future__ import annotations
 
+import importlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
+
+from robokit.spatial import scalars
 
 recorder = threading.local()
 """Its attribute ``now`` is what records in this thread: an object with the functions below."""
+
+LARGEST_COUNT = 2**31 - 1
+"""Of turns: larger counts are this one, as in machine code, which counts with 32 bits."""
+
+_rows = threading.local()
+"""Its attribute ``on`` says which rows of NumPy's columns take part in what runs now; None for all."""
+
+_foreign = threading.local()
+"""Its attribute ``depth`` is how many loops of another library (JAX) are around what runs now."""
 
 
 def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """What is carried after ``count`` turns of a loop.
 
     Args:
-        count: of turns; below 1 there are none.
+        count: of turns; below 1 there are none. A real number counts with its whole part, NaN as 0.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
             number, form and kind as it began. It may write to arrays.
         start: what is carried into the first turn: numbers, or tuples and lists of them.
@@ -33,9 +53,16 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return _one_or_all(recording.for_range(count, body, start))
-    carried = start
-    for k in range(count):
-        carried = _as_tuple(body(k, *carried), start)
+    known = known_count(count)
+    if known is None:
+        return _one_or_all(_foreign_loop(count, _Counted(count, body), (0, *start), None)[1:])
+    carried, most = start, known
+    if isinstance(known, np.ndarray):
+        most = int(known.max(initial=0))
+    for k in range(most):
+        with _only(known > k if known is not most else None) as on:
+            new = carried_on(body(k, *carried), start)
+        carried = new if on is None else _rows_chosen(on, new, carried)
     return _one_or_all(carried)
 
 
@@ -53,11 +80,7 @@ def while_loop(
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return _one_or_all(recording.while_loop(test, body, start, most))
-    carried, turns = start, 0
-    while test(*carried) and (most is None or turns < most):
-        carried = _as_tuple(body(*carried), start)
-        turns += 1
-    return _one_or_all(carried)
+    return _one_or_all(_while(_Loop(test, body), start, most))
 
 
 def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -69,9 +92,17 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         otherwise: likewise; returns the same in number, form and kind.
     """
     recording = getattr(recorder, "now", None)
-    if recording is None or isinstance(condition, bool):
+    if isinstance(condition, bool | np.bool_):
         return then() if condition else otherwise()
-    return recording.cond(condition, then, otherwise)
+    if recording is not None:
+        return recording.cond(condition, then, otherwise)
+    if isinstance(condition, np.ndarray):
+        return _cond_of_rows(condition, then, otherwise)
+    known = known_truth(condition)
+    if known is not None:
+        return then() if known else otherwise()
+    value, other = then(), otherwise()
+    return chosen(condition, value, other, scalars.where)
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -116,17 +147,265 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)
-    import numpy as np
-
-    found = np.empty(shape, object)
-    found.fill(0 if kind == "integer" else 0.0)
-    return found
+    return Memory.of(shape, kind)
 
 
-def _as_tuple(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a body carries on, one entry for each of those that it began with."""
-    return (returned,) if len(start) == 1 else returned if start else ()
+class Memory(np.ndarray):
+    """What :func:`zeros` gives on plain numbers: an array of objects, of which rows that are off keep theirs.
+
+    A column of whole numbers as an index takes the entry of each row.
+    """
+
+    depth = 0
+
+    @classmethod
+    def of(cls, shape: Sequence[int], kind: str) -> Memory:
+        """Zeros, "real" or "integer" ones."""
+        found = np.empty(shape, object).view(cls)
+        found.fill(0 if kind == "integer" else 0.0)
+        found.depth = getattr(_foreign, "depth", 0)
+        return found
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.depth = getattr(source, "depth", 0)
+
+    def __getitem__(self, index: Any) -> Any:
+        """An entry or a part."""
+        columns = _columns(index)
+        if columns is None:
+            return super().__getitem__(index)
+        found: Any = 0.0
+        for one, rows in _one_by_one(index, columns):
+            found = np.where(rows, super().__getitem__(one), found)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an entry, or to a part."""
+        if self.depth < getattr(_foreign, "depth", 0):
+            raise TypeError(
+                "a loop of JAX cannot write to memory made before it: carry the numbers, or make the memory "
+                "in the loop"
+            )
+        columns, on = _columns(index), getattr(_rows, "on", None)
+        places = [(index, on)]
+        if columns is not None:
+            found = _one_by_one(index, columns)
+            places = [(one, rows if on is None else rows & on) for one, rows in found]
+        for one, rows in places:
+            before = super().__getitem__(one)
+            if isinstance(before, Memory):
+                raise IndexError("one element at a time: write a loop")
+            super().__setitem__(one, value if rows is None else np.where(rows, value, before))
+
+
+def _columns(index: Any) -> list[np.ndarray] | None:
+    """The indices, each a column, if one of them is."""
+    each = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(i, np.ndarray) and i.ndim == 1 and i.dtype != object for i in each):
+        return None
+    return list(np.broadcast_arrays(*each))
+
+
+def _one_by_one(index: Any, columns: list[np.ndarray]) -> Iterator[tuple[Any, np.ndarray]]:
+    """Each entry that some row looks at, and which rows do."""
+    for one in sorted(set(zip(*(c.tolist() for c in columns), strict=True))):
+        rows = np.logical_and.reduce([c == i for c, i in zip(columns, one, strict=True)])
+        yield (one if isinstance(index, tuple) else one[0]), rows
+
+
+# -- what is carried ----------------------------------------------------------------------------------
+
+
+def flat(values: Any) -> list[Any]:
+    """The numbers of nested tuples and lists, in order."""
+    if isinstance(values, tuple | list):
+        return [x for each in values for x in flat(each)]
+    return [values]
+
+
+def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
+    """Numbers in the nested form of a pattern."""
+    if isinstance(pattern, tuple | list):
+        return type(pattern)([shaped_like(each, numbers) for each in pattern])
+    return next(numbers)
+
+
+def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a body carries on, one entry for each of those that it began with.
+
+    Raises:
+        TypeError: it returned another number of them, or none.
+    """
+    found = (returned,) if len(start) == 1 else returned if start else ()
+    if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
+        raise TypeError(
+            f"the body of a loop carries {len(flat(list(start)))} numbers and returned "
+            f"{'nothing' if returned is None else len(flat(returned))}: it must return what it carries on, "
+            "in the form in which it began"
+        )
+    return tuple(found)
+
+
+def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]) -> Any:
+    """The numbers of a where a condition holds, else those of b, in the form of a.
+
+    Raises:
+        TypeError: they are not as many.
+    """
+    first, second = flat(() if a is None else a), flat(() if b is None else b)
+    if len(first) != len(second):
+        raise TypeError(
+            f"the branches of cond return {len(first)} and {len(second)} numbers: they must return the same"
+        )
+    numbers = (x if x is y else where(condition, x, y) for x, y in zip(first, second, strict=True))
+    return None if a is None else shaped_like(a, numbers)
 
 
 def _one_or_all(carried: tuple[Any, ...]) -> Any:
     return carried[0] if len(carried) == 1 else carried
+
+
+# -- loops on plain numbers, columns and in other libraries ---------------------------------------------
+
+
+class _Loop:
+    """Test and body of a while_loop on what is carried, a tuple."""
+
+    def __init__(self, test: Callable[..., Any], body: Callable[..., Any]) -> None:
+        self.test, self._body = test, body
+
+    def body(self, *carried: Any) -> tuple[Any, ...]:
+        return carried_on(self._body(*carried), carried)
+
+
+class _Counted:
+    """The same of a for_range, which carries its index first."""
+
+    def __init__(self, count: Any, body: Callable[..., Any]) -> None:
+        self.count, self._body = count, body
+
+    def test(self, k: Any, *_: Any) -> Any:
+        return k < self.count
+
+    def body(self, k: Any, *carried: Any) -> tuple[Any, ...]:
+        return (k + 1, *carried_on(self._body(k, *carried), carried))
+
+
+def known_count(count: Any) -> Any:
+    """A count of turns as a whole number, a column of them for a column; None where it is not known.
+
+    Raises:
+        TypeError: it is no real number.
+    """
+    if isinstance(count, int | np.integer):
+        return int(count)
+    if isinstance(count, float | np.floating):
+        return 0 if count != count else int(min(max(count, 0.0), LARGEST_COUNT))
+    if isinstance(count, np.ndarray):
+        return np.clip(np.nan_to_num(count, nan=0.0), 0, LARGEST_COUNT).astype(np.int64)
+    if isinstance(count, complex):
+        return known_count(count.real)
+    try:
+        return int(count)
+    except Exception:  # of that library: a traced or a symbolic number
+        return None
+
+
+def known_truth(condition: Any) -> bool | None:
+    """Whether a condition holds, None where that is not known; each library has its own error for that."""
+    try:
+        return bool(condition)
+    except Exception:
+        return None
+
+
+@contextmanager
+def _only(rows: np.ndarray | None) -> Iterator[np.ndarray | None]:
+    """While it lasts, other rows keep what is theirs in memory; None for all that take part already.
+
+    Yields:
+        the rows that take part.
+    """
+    before = getattr(_rows, "on", None)
+    _rows.on = rows if before is None else before if rows is None else rows & before
+    try:
+        yield None if rows is None else _rows.on
+    finally:
+        _rows.on = before
+
+
+def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:
+    carried, turns, goes = start, 0, True
+    while most is None or turns < most:
+        wanted = loop.test(*carried)
+        if not isinstance(wanted, np.ndarray):
+            known = known_truth(wanted)
+            if known is None:
+                return _foreign_loop(wanted, loop, carried, None if most is None else most - turns)
+            wanted = known
+        goes = wanted & goes
+        if not np.any(goes):
+            break
+        with _only(goes if isinstance(goes, np.ndarray) else None) as on:
+            new = loop.body(*carried)
+        carried = new if on is None else _rows_chosen(on, new, carried)
+        turns += 1
+    return carried
+
+
+def _rows_chosen(on: np.ndarray, new: Any, old: Any) -> Any:
+    return chosen(on, new, old, lambda c, x, y: np.where(c, x, y))
+
+
+def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    values = []
+    for rows, branch in ((condition, then), (~condition, otherwise)):
+        with _only(rows) as on:
+            if np.any(on):
+                values.append(branch())
+    if len(values) == 2:
+        return _rows_chosen(condition, *values)
+    return values[0] if values else otherwise()
+
+
+def _foreign_loop(
+    x: Any, loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None
+) -> tuple[Any, ...]:
+    """A loop of the library that a number comes from.
+
+    Raises:
+        TypeError: it has none.
+    """
+    if type(x).__module__.partition(".")[0] not in ("jax", "jaxlib"):
+        raise TypeError(
+            f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
+            "for_range a count that is known, or choose with cond and where"
+        )
+    _foreign.depth = getattr(_foreign, "depth", 0) + 1
+    try:
+        return _jax_loop(loop, start, most)
+    finally:
+        _foreign.depth -= 1
+
+
+def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) -> tuple[Any, ...]:
+    jnp, lax = importlib.import_module("jax.numpy"), importlib.import_module("jax.lax")
+    begun = [jnp.asarray(x) for x in flat(start)]
+
+    def test(carried: Any) -> Any:
+        turns, numbers = carried
+        goes = loop.test(*shaped_like(start, iter(numbers)))
+        return goes if most is None else goes & (turns < most)
+
+    def body(carried: Any) -> Any:
+        turns, numbers = carried
+        found = flat(loop.body(*shaped_like(start, iter(numbers))))
+        for x, old in zip(found, begun, strict=True):
+            if jnp.issubdtype(jnp.asarray(x).dtype, jnp.floating) > jnp.issubdtype(old.dtype, jnp.floating):
+                raise TypeError(
+                    "a loop carries a whole number and returned a real one: begin with 0.0, not 0"
+                )
+        return turns + 1, [jnp.asarray(x, old.dtype) for x, old in zip(found, begun, strict=True)]
+
+    _, numbers = lax.while_loop(test, body, (0, begun))
+    return tuple(shaped_like(start, iter(numbers)))
