@@ -32,10 +32,12 @@ LARGEST_COUNT = 2**31 - 1
 """Of turns: larger counts are this one, as in machine code, which counts with 32 bits."""
 
 _rows = threading.local()
-"""Its attribute ``on`` says which rows of NumPy's columns take part in what runs now; None for all."""
+"""Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
+condition it does; None for all."""
 
-_foreign = threading.local()
-"""Its attribute ``depth`` is how many loops of another library (JAX) are around what runs now."""
+_closed = threading.local()
+"""Its attribute ``depth`` is how many texts are around what runs now that must not write to memory made
+before them, and ``error`` what is raised where they do."""
 
 
 def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
@@ -60,7 +62,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     if isinstance(known, np.ndarray):
         most = int(known.max(initial=0))
     for k in range(most):
-        with _only(known > k if known is not most else None) as on:
+        with only(known > k if known is not most else None) as on:
             new = carried_on(body(k, *carried), start)
         carried = new if on is None else _rows_chosen(on, new, carried)
     return _one_or_all(carried)
@@ -163,7 +165,7 @@ class Memory(np.ndarray):
         """Zeros, "real" or "integer" ones."""
         found = np.empty(shape, object).view(cls)
         found.fill(0 if kind == "integer" else 0.0)
-        found.depth = getattr(_foreign, "depth", 0)
+        found.depth = getattr(_closed, "depth", 0)
         return found
 
     def __array_finalize__(self, source: Any) -> None:
@@ -181,11 +183,8 @@ class Memory(np.ndarray):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write an entry, or to a part."""
-        if self.depth < getattr(_foreign, "depth", 0):
-            raise TypeError(
-                "a loop of JAX cannot write to memory made before it: carry the numbers, or make the memory "
-                "in the loop"
-            )
+        if self.depth < getattr(_closed, "depth", 0):
+            raise _closed.error
         columns, on = _columns(index), getattr(_rows, "on", None)
         places = [(index, on)]
         if columns is not None:
@@ -195,12 +194,20 @@ class Memory(np.ndarray):
             before = super().__getitem__(one)
             if isinstance(before, Memory):
                 raise IndexError("one element at a time: write a loop")
-            super().__setitem__(one, value if rows is None else np.where(rows, value, before))
+            super().__setitem__(one, value if rows is None else _kept(rows, value, before))
+
+
+def _kept(on: Any, value: Any, before: Any) -> Any:
+    """What an entry holds after rows have written to it."""
+    return np.where(on, value, before) if isinstance(on, np.ndarray) else recorder.now.kept(on, value, before)
 
 
 def _columns(index: Any) -> list[np.ndarray] | None:
     """The indices, each a column, if one of them is."""
     each = index if isinstance(index, tuple) else (index,)
+    look = getattr(getattr(recorder, "now", None), "look", None)
+    if look is not None:
+        look(index)
     if not any(isinstance(i, np.ndarray) and i.ndim == 1 and i.dtype != object for i in each):
         return None
     return list(np.broadcast_arrays(*each))
@@ -226,7 +233,8 @@ def flat(values: Any) -> list[Any]:
 def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
     """Numbers in the nested form of a pattern."""
     if isinstance(pattern, tuple | list):
-        return type(pattern)([shaped_like(each, numbers) for each in pattern])
+        each = [shaped_like(part, numbers) for part in pattern]
+        return type(pattern)(*each) if hasattr(pattern, "_fields") else type(pattern)(each)
     return next(numbers)
 
 
@@ -320,8 +328,11 @@ def known_truth(condition: Any) -> bool | None:
 
 
 @contextmanager
-def _only(rows: np.ndarray | None) -> Iterator[np.ndarray | None]:
+def only(rows: Any) -> Iterator[Any]:
     """While it lasts, other rows keep what is theirs in memory; None for all that take part already.
+
+    Args:
+        rows: truths, one each, or a recorded one.
 
     Yields:
         the rows that take part.
@@ -332,6 +343,32 @@ def _only(rows: np.ndarray | None) -> Iterator[np.ndarray | None]:
         yield None if rows is None else _rows.on
     finally:
         _rows.on = before
+
+
+@contextmanager
+def closed(error: Exception) -> Iterator[None]:
+    """While it lasts, memory made before cannot be written.
+
+    Args:
+        error: raised where it is.
+    """
+    before = getattr(_closed, "depth", 0), getattr(_closed, "error", None)
+    _closed.depth, _closed.error = before[0] + 1, error
+    try:
+        yield
+    finally:
+        _closed.depth, _closed.error = before
+
+
+@contextmanager
+def recorded_by(now: Any) -> Iterator[None]:
+    """While it lasts, the words of this thread are what an object does with them."""
+    before = getattr(recorder, "now", None), getattr(_rows, "on", None)
+    recorder.now, _rows.on = now, None
+    try:
+        yield
+    finally:
+        recorder.now, _rows.on = before
 
 
 def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:
@@ -346,7 +383,7 @@ def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[A
         goes = wanted & goes
         if not np.any(goes):
             break
-        with _only(goes if isinstance(goes, np.ndarray) else None) as on:
+        with only(goes if isinstance(goes, np.ndarray) else None) as on:
             new = loop.body(*carried)
         carried = new if on is None else _rows_chosen(on, new, carried)
         turns += 1
@@ -360,7 +397,7 @@ def _rows_chosen(on: np.ndarray, new: Any, old: Any) -> Any:
 def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     values = []
     for rows, branch in ((condition, then), (~condition, otherwise)):
-        with _only(rows) as on:
+        with only(rows) as on:
             if np.any(on):
                 values.append(branch())
     if len(values) == 2:
@@ -381,11 +418,12 @@ def _foreign_loop(
             f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
             "for_range a count that is known, or choose with cond and where"
         )
-    _foreign.depth = getattr(_foreign, "depth", 0) + 1
-    try:
+    with closed(
+        TypeError(
+            "a loop of JAX cannot write to memory made before it: carry the numbers, or make the memory in it"
+        )
+    ):
         return _jax_loop(loop, start, most)
-    finally:
-        _foreign.depth -= 1
 
 
 def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) -> tuple[Any, ...]:

@@ -54,6 +54,6 @@ class RecordedOnce:
             TraceTooLarge: the text is longer than the budget.
         """
         made = self.program
-        blocks = [(b.parameters, b.results, b.lanes, b.asked) for b in made.blocks]
+        blocks = [(b.parameters, b.results, b.lanes) for b in made.blocks]
         content = (made.inputs, made.outputs, made.nodes, made.order, made.results, made.marks, blocks)
         return hashlib.sha256(repr(content).encode()).digest()
