@@ -111,10 +111,13 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     """``function(*arguments)``; a recorded program has the function's code once, however often it is called.
 
     Args:
-        function: of numbers, arrays, and tuples and lists of them. Two calls share code where the function is
-            the same object and its arguments are the same in number, form and kind. What else it uses must be
-            the same in all of them.
-        arguments: of the function.
+        function: of numbers, arrays, and tuples and lists of them; it must not call itself. Two calls share
+            code where the function and the objects that it closes over are the same, and its arguments are
+            the same in number, form and kind. It runs in Python once for all of them: what else it reads,
+            such as a list or a global name, must not change in between, and arrays are all that it may
+            change.
+        arguments: of the function. While it is recorded plain numbers among them are as unknown as the
+            others, and are no limits of range().
     """
     recording = getattr(recorder, "now", None)
     return function(*arguments) if recording is None else recording.call(function, arguments)

@@ -7,9 +7,10 @@ import pytest
 from loop_programs import ARRAYS, SIZE, Program
 
 import robokit as rk
+from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.loops.record import FOR, Escaped
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import cos, maximum, minimum, sin, where
 
 
@@ -233,3 +234,175 @@ def test_parts_of_arrays_and_whole_numbers():
     expected = np.maximum(x[:, 1], x[:, 2]) + x[:, 2] - np.arange(4) / 2
     for how in ({}, {"engine": "python"}):
         np.testing.assert_allclose(kernel(x=x, **how)["out"], expected, atol=1e-15)
+
+
+# -- calls ------------------------------------------------------------------------------------------
+
+
+def everywhere(function, sizes, arrays, rows=9, **given):
+    """Runs a function of float64 in every way; all must be the same bits. What it gives for the rows."""
+    kernel = LoopKernel(function.__name__, function, sizes, arrays, reproducible=True)
+    many = kernel(**given)
+    plain = kernel(**given, engine="python")
+    shared = {a.name for a in arrays if a.shared} | set(sizes)
+    for name, found in many.items():
+        np.testing.assert_array_equal(found, plain[name], err_msg=f"{name}, python")
+    for row in range(rows):
+        own = {name: x if name in shared else x[row] for name, x in given.items()}
+        for name, found in kernel(**own).items():
+            np.testing.assert_array_equal(found, many[name][row], err_msg=f"{name}, row {row} alone")
+    loose = LoopKernel(function.__name__, function, sizes, arrays)
+    for name, found in loose(**given).items():
+        np.testing.assert_allclose(found, many[name], rtol=1e-12, atol=1e-12)
+    return many
+
+
+def functions_of(kernel, lanes=1):
+    """How many functions of the kernel's own its module has."""
+    return sum(
+        line.startswith("define internal") and "_function" in line
+        for line in kernel.text(lanes, FLOAT64).splitlines()
+    )
+
+
+def dot(n, a, b):
+    return for_range(n, lambda k, s: s + a[k] * b[k], 0.0)
+
+
+def test_a_function_is_written_once_and_called_from_loops_branches_and_other_functions():
+    def scaled(n, a, b, factor):
+        return call(dot, n, a, b) * factor, n + 1
+
+    def program(n, x, y, out):
+        def turn(k, total):
+            value, m = call(scaled, minimum(k, n), x[k], y, x[k, 0])
+            return cond(value < 1.0, lambda: total + call(dot, n, x[k], x[0]), lambda: total - value * m)
+
+        out[0] = for_range(n, turn, 0.0)
+        out[1] = call(dot, n, y, y)
+
+    arrays = [ArrayOf("x", ("n", "n")), ArrayOf("y", ("n",)), ArrayOf("out", (2,), "out")]
+    rng = np.random.default_rng(0)
+    everywhere(program, ["n"], arrays, x=rng.normal(size=(9, 5, 5)), y=rng.normal(size=(9, 5)))
+    graph = LoopKernel("calls", program, ["n"], arrays).record()
+    # dot of two arrays, and of two parts of one; scaled; the kernel.
+    assert len(graph.functions) == 4
+
+
+def test_a_plain_number_among_the_arguments_is_an_argument():
+    def power(x, n, negative):
+        y = for_range(n, lambda _, y: y * x, 1.0)
+        return where(negative, -y, y)
+
+    def program(x, out):
+        for k, (n, negative) in enumerate([(0, False), (2, True), (3, False), (5, True)]):
+            out[k] = call(power, x[0], n, negative)
+        out[4] = call(power, 2, 3, False) + call(power, 0.5, 2, True)
+
+    arrays = [ArrayOf("x", (1,)), ArrayOf("out", (5,), "out")]
+    x = np.linspace(-2.0, 2.0, 9)[:, None]
+    found = everywhere(program, [], arrays, x=x)["out"]
+    np.testing.assert_allclose(found[:, :4], np.hstack([x**0, -(x**2), x**3, -(x**5)]), rtol=1e-15)
+    assert (found[:, 4] == 7.75).all()
+    # Whole or real x: two functions, and the kernel.
+    assert len(LoopKernel("p", program, [], arrays).record().functions) == 3
+
+
+def test_called_functions_write_to_parts_of_arrays_that_may_be_the_same():
+    def add(n, a, b):
+        def entry(k):
+            a[k] = a[k] + b[k]
+
+        for_range(n, entry)
+        return a[1:]
+
+    def program(n, x, y, z):
+        rest = call(add, n, x[0], y)  # three pairs of arrays, one code
+        call(add, n, x[1], z)
+        call(add, n - 1, rest, z)
+        call(add, n, x[0], x[1])  # parts of one array
+        call(add, n - 1, x[1], x[1])  # the same
+        z[0] = rest[0] + x[0, 1]  # what was written is seen
+
+    arrays = [ArrayOf("x", (2, "n"), "inout"), ArrayOf("y", ("n",)), ArrayOf("z", ("n",), "inout")]
+    rng = np.random.default_rng(0)
+    given = {"x": rng.normal(size=(9, 2, 4)), "y": rng.normal(size=(9, 4)), "z": rng.normal(size=(9, 4))}
+    everywhere(program, ["n"], arrays, **given)
+    assert len(LoopKernel("p", program, ["n"], arrays).record().functions) == 4  # y is no inout
+
+
+def test_a_function_uses_arrays_and_values_around_it_and_these_are_its_arguments_too():
+    def program(n, x, y, out):
+        scale = x[0] * 2.0
+
+        def write(k, target):
+            target[k] = target[k] + x[k] * scale + y[k] * n
+            y[k] = scale
+
+        def outer(k):
+            call(write, k, out)  # not y
+            call(write, k, y)  # y itself
+            return call(inner, k)
+
+        def inner(k):
+            call(write, k, out)
+
+        for_range(n, lambda k: call(outer, k))
+        scale = x[1] * 3.0  # what it closes over is another one now
+        call(write, 0, out)
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",), "inout"), ArrayOf("out", ("n",), "inout")]
+    rng = np.random.default_rng(1)
+    everywhere(program, ["n"], arrays, **{a: rng.normal(size=(9, 4)) for a in ("x", "y", "out")})
+
+
+def test_a_branch_calls_a_function_in_the_lanes_that_need_it():
+    def program(which, x, out):
+        def store(k):
+            out[k] = x[k] * 2.0  # k is beyond the arrays in other lanes
+            return x[k]
+
+        out[3] = cond(which[0] < 3, lambda: call(store, which[0]), lambda: -1.0)
+
+    arrays = [ArrayOf("which", (1,), "in", "integer"), ArrayOf("x", (3,)), ArrayOf("out", (4,), "inout")]
+    which = np.array([0, 2, 1 << 29, 1, 1 << 30, 1, 1, 2, 0])[:, None]
+    rng = np.random.default_rng(0)
+    everywhere(program, [], arrays, which=which, x=rng.normal(size=(9, 3)), out=np.zeros((9, 4)))
+
+
+def test_tuples_lists_truths_and_nothing_go_in_and_out():
+    from collections import namedtuple
+
+    Pair = namedtuple("Pair", "real whole")
+
+    def turned(pair, truth, rest):
+        first, (second, [third]) = rest
+        return Pair(where(truth, pair.real, first), pair.whole + 1), [
+            truth & (first < second),
+            None,
+            (2.5, third),
+        ]
+
+    def program(x, k, out, m):
+        pair, (truth, nothing, (constant, third)) = call(
+            turned, Pair(x[0], k[0]), x[0] < x[1], (x[1], (x[2], [k[1]]))
+        )
+        assert nothing is None and constant == 2.5
+        out[0], out[1] = pair.real + constant, where(truth, 1.0, 0.0)
+        m[0] = pair.whole * third
+
+    arrays = [ArrayOf("x", (3,)), ArrayOf("k", (2,), "in", "integer"), ArrayOf("out", (2,), "out")]
+    arrays += [ArrayOf("m", (1,), "out", "integer")]
+    rng = np.random.default_rng(0)
+    everywhere(program, [], arrays, x=rng.normal(size=(9, 3)), k=rng.integers(0, 9, (9, 2)))
+
+
+def test_a_function_that_calls_itself_is_one_error():
+    def program(n, x, y):
+        def down(k):
+            return cond(k < 1, lambda: 0.0, lambda: call(down, k - 1))
+
+        y[0] = call(down, n)
+
+    with pytest.raises(TypeError, match=r"calls itself.*while_loop"):
+        record(program)

@@ -10,8 +10,11 @@ a load of a vector, one that differs a gather.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from robokit.engine.emit.ir import Lines, Real, constant, suffix, vector
 from robokit.engine.loops.record import (
+    CALL,
     COND,
     FOR,
     INTEGER,
@@ -20,7 +23,6 @@ from robokit.engine.loops.record import (
     PARAMETER,
     PLUS,
     REAL,
-    SIZE,
     STORE,
     TIMES,
     TO_REAL,
@@ -36,7 +38,7 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
-from robokit.engine.loops.uniform import varying
+from robokit.engine.loops.uniform import Pattern, Uniformity
 from robokit.engine.trace.ops import CONST, OPERATIONS
 
 _WHOLE = {
@@ -51,35 +53,61 @@ _WHOLE = {
 }
 
 
-class RegionWriter:
-    """Writes one function.
+class ModuleWriter:
+    """Writes a kernel and the functions that it calls, each once for every pattern that it is called in.
 
     Attributes:
-        graph: the recording.
-        of_state: for each array, whether every state has one of its own.
-        kinds: of the elements of each array.
-        lanes: states at once.
+        texts: of the functions.
     """
 
-    def __init__(
-        self, graph: LoopGraph, of_state: list[bool], kinds: list[str], lanes: int, real: Real
-    ) -> None:
-        self.graph, self.of_state, self.kinds, self.lanes, self.real = graph, of_state, kinds, lanes, real
-        self.varying = varying(graph, of_state) if lanes > 1 else set()
-        self.out = Lines(real)
+    def __init__(self, graph: LoopGraph, name: str, real: Real) -> None:
+        self.graph, self.name, self.real = graph, name, real
+        self.uniformity = Uniformity(graph)
+        self.texts: list[str] = []
+        self._names: dict[Pattern, str] = {}
+
+    def kernel(self, own: Sequence[bool], lanes: int) -> str:
+        """The kernel itself: the name of ``NAME(ptr arrays..., i32 sizes...)``.
+
+        Args:
+            own: for each array, whether every state has one of its own.
+            lanes: states at once.
+        """
+        sizes = len(self.graph.functions[0].region.parameters)
+        return self.function(Pattern(0, lanes, tuple(own), (False,) * sizes))
+
+    def function(self, pattern: Pattern) -> str:
+        """Name of a function, written now if it is new."""
+        name = self._names.get(pattern)
+        if name is None:
+            name = self._names[pattern] = f"{self.name}_function{len(self._names)}"
+            self.texts.append(FunctionWriter(self, pattern).text(name))
+        return name
+
+
+class FunctionWriter:
+    """Writes one function."""
+
+    def __init__(self, module: ModuleWriter, pattern: Pattern) -> None:
+        self.module, self.pattern = module, pattern
+        self.graph, self.real, self.lanes = module.graph, module.real, pattern.lanes
+        self.called = self.graph.functions[pattern.function]
+        self.uniform = module.uniformity.of(pattern)
+        self.varying = self.uniform.nodes
+        self.out = Lines(self.real)
         self.names: dict[int, str] = {}
         self.control: dict[tuple[int, int], str] = {}
         self.labels = 0
         self.label = "entry"
-        self.mask = ""
+        self.mask = "%mask" if pattern.masked else ""
         self.sines: dict[int, str] = {}
         self.templates = {}
-        for width in {1, lanes}:
+        for width in {1, self.lanes}:
             words = {
-                "t": vector(width, real.kind),
+                "t": vector(width, self.real.kind),
                 "truth": vector(width, "i1"),
                 "true": "true" if width == 1 else "splat (i1 true)",
-                "suffix": suffix(width, real),
+                "suffix": suffix(width, self.real),
                 "i": vector(width, "i32"),
                 "b": vector(width, "i1"),
             }
@@ -87,21 +115,54 @@ class RegionWriter:
             rows |= {opcode: text.format(**words) for opcode, text in _WHOLE.items()}
             self.templates[width] = rows
 
-    def function(self, name: str, sizes: int) -> str:
-        """The function ``name(ptr arrays..., i32 sizes...)``."""
-        parameters = [f"ptr noalias nocapture %a{k}" for k in range(len(self.kinds))]
-        parameters += [f"i32 %s{k}" for k in range(sizes)]
-        self._region(self.graph.regions[0])
-        return (
-            f"define internal void @{name}({', '.join(parameters)}) #2 {{\nentry:\n{self.out.text()}\n"
-            "  ret void\n}\n"
-        )
+    def text(self, name: str) -> str:
+        """The function ``name(ptr arrays..., values..., mask)``, which returns a struct of its results."""
+        parameters = [f"ptr noalias nocapture %a{k}" for k in self.called.arrays]
+        for k, number in enumerate(self.called.region.parameters):
+            self.names[number] = f"%p{k}"
+            parameters.append(f"{self._type_of(number)} %p{k}")
+        if self.mask:
+            parameters.append(f"{vector(self.lanes, 'i1')} %mask")
+        self._region(self.called.region)
+        results = self.called.region.results
+        value, t = "", self._returns(results, self.uniform.results)
+        for k, (number, wide) in enumerate(zip(results, self.uniform.results, strict=True)):
+            own = f"{self._type(self.graph.kinds[number], wide)} {self._value(number, wide)}"
+            value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
+        self.out.do(f"ret {t} {value}")
+        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\nentry:\n{self.out.text()}\n}}\n"
+
+    def _returns(self, results: Sequence[int], wide: Sequence[bool]) -> str:
+        """Type of what a function returns."""
+        types = [self._type(self.graph.kinds[k], w) for k, w in zip(results, wide, strict=True)]
+        return f"{{{', '.join(types)}}}" if types else "void"
+
+    def _call(self, number: int, node: tuple) -> None:
+        out = self.out
+        pattern = self.uniform.called(node, bool(self.mask))
+        name = self.module.function(pattern)
+        function, wide = self.graph.functions[node[1]], self.module.uniformity.of(pattern).results
+        given = [f"ptr %a{k}" for k in node[2]]
+        given += [f"{self._type_of(k)} {self._value(k, self._width(k))}" for k in node[3:]]
+        if self.mask:
+            given.append(f"{vector(self.lanes, 'i1')} {self.mask}")
+        t = self._returns(function.region.results, wide)
+        call = f"call {t} @{name}({', '.join(given)})"
+        if t == "void":
+            out.do(call)
+            return
+        found = out(call)
+        for k in range(len(wide)):
+            self.control[number, k] = out(f"extractvalue {t} {found}, {k}")
 
     # -- values -------------------------------------------------------------------------------------
 
     def _type(self, kind: str, wide: bool) -> str:
         element = {REAL: self.real.kind, INTEGER: "i32", TRUTH: "i1"}[kind]
         return vector(self.lanes if wide else 1, element)
+
+    def _type_of(self, number: int) -> str:
+        return self._type(self.graph.kinds[number], self._width(number))
 
     def _width(self, number: int) -> bool:
         return number in self.varying
@@ -114,7 +175,7 @@ class RegionWriter:
             return constant(lanes, node[1], self.real)
         if node[0] == WHOLE:
             return str(node[1]) if lanes == 1 else f"splat (i32 {node[1]})"
-        name = f"%s{node[1]}" if node[0] == SIZE else self.names[number]
+        name = self.names[number]
         return self._spread(name, self.graph.kinds[number]) if wide and not self._width(number) else name
 
     def _spread(self, name: str, kind: str) -> str:
@@ -155,7 +216,7 @@ class RegionWriter:
     def _write(self, number: int) -> None:
         node = self.graph.nodes[number]
         opcode = node[0]
-        if opcode in (CONST, WHOLE, SIZE, PARAMETER):
+        if opcode in (CONST, WHOLE, PARAMETER):
             return
         if opcode == LOAD:
             self.names[number] = self._load(node[1], node[2])
@@ -167,6 +228,8 @@ class RegionWriter:
             self._while(number, node)
         elif opcode == COND:
             self._cond(number, node)
+        elif opcode == CALL:
+            self._call(number, node)
         elif opcode == VALUE:
             self.names[number] = self.control[node[1], node[2]]
         else:
@@ -180,13 +243,13 @@ class RegionWriter:
     def _pair(self, angle: int, value: str, wide: bool) -> str:
         if angle not in self.sines:
             t = self._type(REAL, wide)
-            name = "sincos" if wide or self.lanes == 1 else "sincos_1"
-            self.sines[angle] = self.out(f"call {{{t}, {t}}} @{name}({t} {value})")
+            lanes = self.lanes if wide else 1
+            self.sines[angle] = self.out(f"call {{{t}, {t}}} @sincos_{lanes}({t} {value})")
         return self.sines[angle]
 
     def _address(self, array: int, index: int) -> str:
         """Where an element stands, whose index is the same in all lanes."""
-        element = self._type(self.kinds[array], self.of_state[array])
+        element = self._type(self.graph.arrays[array].kind, array in self.uniform.own)
         place = self.out(f"sext i32 {self._value(index, False)} to i64")
         return self.out(f"getelementptr inbounds {element}, ptr %a{array}, i64 {place}")
 
@@ -194,18 +257,18 @@ class RegionWriter:
         """Where the elements of all lanes stand."""
         out, n = self.out, self.lanes
         places = out(f"sext <{n} x i32> {self._value(index, True)} to <{n} x i64>")
-        if self.of_state[array]:
+        if array in self.uniform.own:
             places = out(f"mul nsw <{n} x i64> {places}, splat (i64 {n})")
             own = ", ".join(f"i64 {lane}" for lane in range(n))
             places = out(f"add nsw <{n} x i64> {places}, <{own}>")
-        kind = self._type(self.kinds[array], False)
+        kind = self._type(self.graph.arrays[array].kind, False)
         return out(f"getelementptr {kind}, ptr %a{array}, <{n} x i64> {places}")
 
     def _load(self, array: int, index: int) -> str:
-        kind = self.kinds[array]
+        kind = self.graph.arrays[array].kind
         size = 4 if kind == INTEGER else self.real.bytes
         if not self._width(index):
-            wide = self.of_state[array] and self.lanes > 1
+            wide = array in self.uniform.own and self.lanes > 1
             align = size * (self.lanes if wide else 1)
             return self.out(
                 f"load {self._type(kind, wide)}, ptr {self._address(array, index)}, align {align}"
@@ -219,7 +282,7 @@ class RegionWriter:
         )
 
     def _store(self, array: int, index: int, value: int) -> None:
-        kind, out = self.kinds[array], self.out
+        kind, out = self.graph.arrays[array].kind, self.out
         size = 4 if kind == INTEGER else self.real.bytes
         t, what = self._type(kind, self.lanes > 1), self._value(value, self.lanes > 1)
         if not self._width(index):

@@ -19,8 +19,8 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops.emit import RegionWriter, declarations
-from robokit.engine.loops.record import INTEGER, REAL, SIZE, Array, Integer, LoopGraph, recording
+from robokit.engine.loops.emit import ModuleWriter, declarations
+from robokit.engine.loops.record import INTEGER, REAL, Array, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
@@ -92,37 +92,35 @@ class LoopKernel:
 
     def record(self) -> LoopGraph:
         """The recorded regions."""
-        graph = LoopGraph(len(self.arrays))
-        known = {name: Integer(graph, graph.add((SIZE, k))) for k, name in enumerate(self.sizes)}
-        given = [
-            Array(graph, k, a.kind, [known[n] if isinstance(n, str) else n for n in a.shape], a.role != "in")
-            for k, a in enumerate(self.arrays)
-        ]
+        graph = LoopGraph()
+        region = graph.regions[0]
+        known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
+        given = []
+        for a in self.arrays:
+            number = graph.array(a.kind, region, a.role != "in")
+            graph.functions[0].arrays.append(number)
+            shape = [known[n] if isinstance(n, str) else n for n in a.shape]
+            given.append(Array(graph, number, a.kind, shape, a.role != "in"))
         with recording(graph):
             self.function(*known.values(), *given)
         return graph
 
     def text(self, lanes: int, real: Real) -> str:
         """The module for so many lanes."""
-        of_state, kinds = [not a.shared for a in self.arrays], [a.kind for a in self.arrays]
-        body = RegionWriter(self.record(), of_state, kinds, lanes, real).function("body", len(self.sizes))
-        parts = [declarations(lanes, real), body]
+        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.record(), self.name, real)
+        body = writer.kernel(of_state, lanes)
+        parts = [declarations(lanes, real), *writer.texts]
+        for width in {1, lanes}:
+            if any(f"@sincos_{width}(" in text for text in writer.texts):
+                parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if lanes == 1:
-            parts.append(single_driver(self.name, len(self.arrays), len(self.sizes)))
+            parts.append(single_driver(self.name, body, len(self.arrays), len(self.sizes)))
         else:
             moves = [
-                (
-                    a.kind,
-                    not a.shared and a.role in ("in", "inout"),
-                    not a.shared and a.role in ("out", "inout"),
-                )
-                for a in self.arrays
+                (a.kind, own and a.role in ("in", "inout"), own and a.role in ("out", "inout"))
+                for a, own in zip(self.arrays, of_state, strict=True)
             ]
-            parts.append(batch_driver(self.name, moves, of_state, len(self.sizes), lanes, real))
-        if "@sincos(" in body:
-            parts.insert(1, sincos.function(lanes, real))
-        if "@sincos_1(" in body:
-            parts.insert(1, sincos.function(1, real, "sincos_1"))
+            parts.append(batch_driver(self.name, body, moves, of_state, len(self.sizes), lanes, real))
         text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 

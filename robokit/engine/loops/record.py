@@ -1,28 +1,44 @@
-"""Records a function with loops and conditions: regions of operations, one inside the other.
+"""Records a function with loops, conditions and calls: regions of operations, one inside the other.
 
-A *region* is the body of a loop, a branch of a condition, or the whole function. Its operations are recorded
+A *region* is the body of a loop, a branch of a condition, or a whole function. Its operations are recorded
 once, as those of a straight line are (trace/graph.py); a control operation holds the regions that it runs:
 
     (FOR, region, count, start values...)      region's parameters: the index, then what is carried
     (WHILE, region, start values...)           parameters: what is carried; the region has a test
     (COND, condition, then, otherwise)         regions without parameters
-    (VALUE, control, position)                 a value that one of these leaves
+    (CALL, function, arrays, values...)        a function's region; its parameters stand for the values
+    (VALUE, control, position, kind)           a value that one of these leaves
+
+and memory is read and written by
+
+    (LOAD, array, index, version, kind)        index counts elements; versions end at writes
+    (STORE, array, index, value)
 
 An operation stands in the innermost loop that its operands change in: what stays the same in a loop is
 computed before it. Out of a branch nothing is moved, since it may not be needed. Loads keep their place: an
 index may be right only inside.
+
+A *function* (:class:`Function`) is recorded once for all its calls. Its parameters and arrays are its own;
+what it uses of the function around it, numbers and arrays, becomes further parameters and arrays, which a
+call finds where it stands. No two arrays of a function are the same memory.
 
 A scalar of a region that is over cannot be used any more. Recording it says so where it happens.
 """
 
 from __future__ import annotations
 
+import contextlib
+import linecache
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+import robokit
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
@@ -31,21 +47,21 @@ from robokit.spatial import control_flow
 from robokit.spatial.scalars import register
 
 (
-    PARAMETER, WHOLE, SIZE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
-    LOAD, STORE, FOR, WHILE, COND, VALUE,
+    PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
+    LOAD, STORE, FOR, WHILE, COND, VALUE, CALL,
 ) = range(1000, 1017)  # fmt: skip
 
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
 _KINDS = {
-    WHOLE: INTEGER, SIZE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
+    WHOLE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
     TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, STORE: NOTHING,
-    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING,
+    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING,
 }  # fmt: skip
 
 
 class Escaped(TypeError):
-    """A value of a loop or branch is used after it."""
+    """A value of a loop, a branch or a called function is used outside of it."""
 
 
 @dataclass
@@ -54,10 +70,10 @@ class Region:
 
     Attributes:
         number: in the recording.
-        depth: regions around it.
+        depth: regions around it in its function.
         loop: whether what does not change in it may stand before it.
         nodes: numbers of its operations in an order of evaluation.
-        parameters: nodes that stand for its index and what is carried.
+        parameters: nodes that stand for its index and what is carried, or for a function's arguments.
         results: nodes of the values that it leaves, or carries on.
         test: of a WHILE, the node that says whether it goes on, and
         tested: how many of its nodes belong to the test.
@@ -73,57 +89,124 @@ class Region:
     tested: int = 0
 
 
+@dataclass
+class Memory:
+    """An array of a kernel or of a function.
+
+    Attributes:
+        kind: of its elements.
+        region: in which it can be used.
+        writable: whether it can be written.
+    """
+
+    kind: str
+    region: Region
+    writable: bool
+
+
+@dataclass
+class Function:
+    """A function that is called: its region and what it takes.
+
+    Attributes:
+        number: in the recording; the kernel itself is 0.
+        region: its operations; the parameters are the arguments' numbers, then what it uses of the functions
+            around it.
+        arrays: its arrays; first those that arguments are parts of, each once.
+        values: numbers of other functions' regions that it uses, and the parameters that stand for them.
+        taken: arrays of other functions that it uses, and which of its own they are.
+        explicit: how many of its arrays are arguments'.
+        writes: those of its arrays that it writes to.
+        form: what it returns, for :func:`rebuilt`.
+    """
+
+    number: int
+    region: Region
+    arrays: list[int] = field(default_factory=list)
+    values: dict[int, int] = field(default_factory=dict)
+    taken: dict[int, int] = field(default_factory=dict)
+    explicit: int = 0
+    writes: set[int] = field(default_factory=set)
+    form: Any = None
+
+
+@dataclass
+class Frame:
+    """A function that is being recorded.
+
+    Attributes:
+        function: itself.
+        given: which arrays of the function around it its own stand for.
+        stack: its open regions, the innermost last.
+        index: its operations that are known there.
+    """
+
+    function: Function
+    given: dict[int, int] = field(default_factory=dict)
+    stack: list[Region] = field(default_factory=list)
+    index: dict[Node, int] = field(default_factory=dict)
+
+
 def operands(node: Node) -> Sequence[int]:
     """The nodes that a node reads."""
     opcode = node[0]
-    if opcode < 0 or opcode in (PARAMETER, WHOLE, SIZE):
+    if opcode < 0 or opcode in (PARAMETER, WHOLE):
         return ()
-    if opcode == LOAD:
-        return node[2:3]
-    if opcode == VALUE:
-        return node[1:2]
-    if opcode in (STORE, FOR, WHILE):
-        return node[2:]
-    return node[1:2] if opcode == COND else node[1:]
+    return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
+
+
+_FIRST = {LOAD: 2, STORE: 2, FOR: 2, WHILE: 2, CALL: 3}
+_LAST = {LOAD: 3, VALUE: 2, COND: 2}
+"""Where the operands of a node are, if they are not all but the first item."""
 
 
 class LoopGraph(Graph):
     """A recording with regions.
 
     Attributes:
-        regions: all of them; the function itself is the first.
+        regions: all of them; the kernel itself is the first.
+        functions: all of them; the kernel itself is the first.
         kinds: of the value of each node.
+        arrays: all of them, those of the kernel first.
+        frames: functions that are being recorded, the innermost last.
     """
 
-    def __init__(self, arrays: int, budget: int = 400_000) -> None:
-        self.regions = [Region(0, 0, False)]
-        self.stack = [self.regions[0]]
+    def __init__(self, budget: int = 400_000) -> None:
+        self.regions: list[Region] = []
+        self.functions: list[Function] = []
+        self.arrays: list[Memory] = []
+        self.versions: list[int] = []
+        self.frames: list[Frame] = []
+        self.constants: dict[Node, int] = {}
+        super().__init__(budget)
+        self.frames = [self._frame({})]
+        self.index = self.frames[0].index
         self.place: list[Region] = [self.regions[0]]
         self.kinds: list[str] = [REAL]
-        self.versions = [0] * arrays
-        super().__init__(budget)
+        self.lines: list[tuple[CodeType, int] | None] = [None]
 
     # -- operations ---------------------------------------------------------------------------------
 
     def add(self, node: Node) -> int:
         """Number of the node, recorded now if no region that is open has it."""
-        found = self.index.get(node)
-        if found is not None:
-            return found
-        number = self._append(node, self._innermost(node))
-        self.index[node] = number
-        return number
+        constant = node[0] in (CONST, WHOLE)
+        index = self.constants if constant else self.index
+        node = node if constant else self._own(node)
+        found = index.get(node)
+        if found is None:
+            found = index[node] = self._append(node, self.regions[0] if constant else self._innermost(node))
+        return found
 
     def effect(self, node: Node) -> int:
-        """Record what is done here and now: a store, a loop, a condition."""
-        self._innermost(node)
-        return self._append(node, self.stack[-1])
+        """Record what is done here and now: a store, a loop, a condition, a call."""
+        return self._append(self._own(node), self.stack[-1])
 
     def _append(self, node: Node, region: Region) -> int:
         number = len(self.nodes)
         self.nodes.append(node)
         self.place.append(region)
         self.kinds.append(self._kind(node))
+        self.lines.append(users_line())
         region.nodes.append(number)
         return number
 
@@ -132,40 +215,49 @@ class LoopGraph(Graph):
         if opcode in _KINDS:
             return _KINDS[opcode]
         if opcode in (PARAMETER, LOAD, VALUE):
-            return node[-1] if opcode != LOAD else node[4]
+            return node[-1]
         return TRUTH if opcode in TRUTHS else REAL
 
+    def _own(self, node: Node) -> Node:
+        """The node with operands that the function being recorded has."""
+        used = operands(node)
+        here = [self.here(k) for k in used]
+        if here == list(used):
+            return node
+        first = _FIRST.get(node[0], 1)
+        return (*node[:first], *here, *node[first + len(here) :])
+
     def _innermost(self, node: Node) -> Region:
-        """The region that an operation stands in.
-
-        Raises:
-            Escaped: an operand's region is over.
-        """
-        current = self.stack[-1]
-        if node[0] in (CONST, WHOLE, SIZE):
-            return self.regions[0]
-        depth = 0
-        for k in operands(node):
-            region = self.place[k]
-            if region.depth >= len(self.stack) or self.stack[region.depth] is not region:
-                raise Escaped(
-                    "a value of a loop or branch is used after it: carry it (for_range(n, body, start)), or "
-                    "return it from both branches of cond"
-                )
-            depth = max(depth, region.depth)
-        if node[0] in (LOAD, PARAMETER):
-            return current
-        place = len(self.stack) - 1
-        while place > depth and self.stack[place].loop:
+        """The region that an operation stands in."""
+        stack = self.stack
+        place = len(stack) - 1
+        if node[0] in (LOAD, VALUE):
+            return stack[place]
+        depth = max([self.place[k].depth for k in operands(node) if not self._constant(k)], default=0)
+        while place > depth and stack[place].loop:
             place -= 1
-        return self.stack[place]
+        return stack[place]
 
-    @contextmanager
+    def _constant(self, number: int) -> bool:
+        return self.nodes[number][0] in (CONST, WHOLE)
+
+    # -- regions and functions ----------------------------------------------------------------------
+
+    @property
+    def stack(self) -> list[Region]:
+        """Open regions of the function that is being recorded."""
+        return self.frames[-1].stack
+
+    def _new_region(self, depth: int, loop: bool) -> Region:
+        made = Region(len(self.regions), depth, loop)
+        self.regions.append(made)
+        return made
+
+    @contextlib.contextmanager
     def region(self, loop: bool) -> Iterator[Region]:
         """Record a region."""
-        self._forget_memory()
-        made = Region(len(self.regions), len(self.stack), loop)
-        self.regions.append(made)
+        self.forget_memory()
+        made = self._new_region(len(self.stack), loop)
         self.stack.append(made)
         try:
             yield made
@@ -174,17 +266,95 @@ class LoopGraph(Graph):
             for number in made.nodes:
                 if self.index.get(self.nodes[number]) == number:
                     del self.index[self.nodes[number]]
-            self._forget_memory()
+            self.forget_memory()
 
-    def _forget_memory(self) -> None:
+    def _frame(self, given: dict[int, int]) -> Frame:
+        function = Function(len(self.functions), self._new_region(0, False))
+        self.functions.append(function)
+        return Frame(function, given, [function.region])
+
+    @contextlib.contextmanager
+    def function(self) -> Iterator[Frame]:
+        """Record a function."""
+        frame = self._frame({})
+        self.frames.append(frame)
+        self.index = frame.index
+        try:
+            yield frame
+        finally:
+            self.frames.pop()
+            self.index = self.frames[-1].index
+
+    def here(self, number: int) -> int:
+        """The node that has a value in the function that is being recorded.
+
+        Raises:
+            Escaped: its region is over.
+        """
+        region = self.place[number]
+        for frame in reversed(self.frames):
+            if _open(frame.stack, region):
+                break
+        else:
+            if not self._constant(number):
+                raise Escaped(self._escaped(self.lines[number]))
+            return number
+        if frame is self.frames[-1] or self._constant(number):
+            return number
+        function = self.frames[-1].function
+        if number not in function.values:
+            function.values[number] = self.parameter(self.kinds[number], function.region)
+        return function.values[number]
+
+    def array(self, kind: str, region: Region, writable: bool) -> int:
+        """A new array."""
+        self.arrays.append(Memory(kind, region, writable))
+        self.versions.append(0)
+        return len(self.arrays) - 1
+
+    def array_here(self, number: int, level: int = -1) -> int:
+        """The array of a function that is being recorded which is an array of a function around it.
+
+        Raises:
+            Escaped: its region is over.
+        """
+        level %= len(self.frames)
+        frame, memory = self.frames[level], self.arrays[number]
+        if _open(frame.stack, memory.region):
+            return number
+        if not level:
+            raise Escaped(self._escaped(None))
+        function = frame.function
+        if number not in function.taken:
+            outer = self.array_here(number, level - 1)
+            if outer not in frame.given:
+                frame.given[outer] = self.array(memory.kind, function.region, memory.writable)
+                function.arrays.append(frame.given[outer])
+            function.taken[number] = frame.given[outer]
+        return function.taken[number]
+
+    def written(self, arrays: Sequence[int]) -> None:
+        """Note that these arrays are written now."""
+        self.frames[-1].function.writes.update(arrays)
+        for number in arrays:
+            self.versions[number] += 1
+
+    def forget_memory(self) -> None:
         """What was loaded may have changed."""
         self.versions = [version + 1 for version in self.versions]
 
+    def _escaped(self, made: tuple[CodeType, int] | None) -> str:
+        return (
+            "a value of a loop, a branch or a called function is used outside of it: carry it "
+            "(for_range(n, body, start)), return it from both branches of cond or from the function"
+            f"{told('made', made)}{told('used', users_line())}"
+        )
+
     # -- values -------------------------------------------------------------------------------------
 
-    def parameter(self, kind: str) -> int:
-        """A parameter of the region that is being recorded."""
-        region = self.stack[-1]
+    def parameter(self, kind: str, region: Region | None = None) -> int:
+        """A parameter of a region; of the one that is being recorded, if none is given."""
+        region = region or self.stack[-1]
         node = (PARAMETER, region.number, len(region.parameters), kind)
         number = self._append(node, region)
         region.parameters.append(number)
@@ -192,21 +362,57 @@ class LoopGraph(Graph):
 
     def node(self, x: Any) -> int:
         """The node that holds a value as it is."""
-        if isinstance(x, Scalar):
-            return self.plain(x.ref)
-        if isinstance(x, (Integer, Truth)):
-            return x.number
-        if isinstance(x, bool):
+        if isinstance(x, (Scalar, Integer, Truth)):
+            if x.graph is not self:
+                raise Escaped(self._escaped(getattr(x.graph, "lines", {0: None})[0]))
+            return self.here(self.plain(x.ref) if isinstance(x, Scalar) else x.number)
+        if isinstance(x, (bool, np.bool_)):
             zero = self.add((WHOLE, 0))
             return self.add((WHOLE_EQ, zero, zero if x else self.add((WHOLE, 1))))
-        if isinstance(x, int):
-            return self.add((WHOLE, x))
-        return self.plain(self.constant(float(x)))
+        if isinstance(x, (int, np.integer)):
+            return self.add((WHOLE, int(x)))
+        if isinstance(x, (float, np.floating)):
+            return self.plain(self.constant(float(x)))
+        raise TypeError(f"a number or a comparison is expected here, not {x!r}")
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
         kind = self.kinds[number]
         return {REAL: Scalar, INTEGER: Integer, TRUTH: Truth}[kind](self, number)
+
+
+def _open(stack: list[Region], region: Region) -> bool:
+    return region.depth < len(stack) and stack[region.depth] is region
+
+
+# -- lines of the user's source ---------------------------------------------------------------------
+
+_ROOT = os.path.dirname(robokit.__file__)
+_INSIDE = (os.path.join(_ROOT, "engine") + os.sep, os.path.join(_ROOT, "spatial") + os.sep)
+_is_inside: dict[str, bool] = {}
+
+
+def users_line() -> tuple[CodeType, int] | None:
+    """Where the function that is recorded is now: the innermost line that is not the engine's own."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        inside = _is_inside.get(code.co_filename)
+        if inside is None:
+            own = code.co_filename.startswith(_INSIDE) or code.co_filename == contextlib.__file__
+            inside = _is_inside[code.co_filename] = own
+        if not inside:
+            return code, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def told(what: str, line: tuple[CodeType, int] | None) -> str:
+    """A line of a message: where something was done."""
+    if line is None:
+        return ""
+    name, number = line[0].co_filename, line[1]
+    return f"\n  {what} at {os.path.basename(name)}:{number}: {linecache.getline(name, number).strip()}"
 
 
 class Integer:
@@ -348,16 +554,17 @@ class Array:
     def __getitem__(self, index: Any) -> Any:
         offset, shape = self._at(index)
         graph = self.graph
+        number = graph.array_here(self.number)
         if shape:
             return Array(graph, self.number, self.kind, shape, self.writable, offset)
-        node = (LOAD, self.number, graph.node(offset), graph.versions[self.number], self.kind)
-        return graph.wrapped(graph.add(node))
+        return graph.wrapped(graph.add((LOAD, number, graph.node(offset), graph.versions[number], self.kind)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.writable:
             raise TypeError("this array is an input, or shared by all states: it cannot be written")
         offset, shape = self._at(index)
         graph = self.graph
+        number = graph.array_here(self.number)
         if shape:
             raise IndexError("one element at a time: write a loop")
         if self.kind == REAL and isinstance(value, (int, Integer)):
@@ -365,25 +572,44 @@ class Array:
         at, what = graph.node(offset), graph.node(value)
         if graph.kinds[what] != self.kind:
             raise TypeError(f"a {graph.kinds[what]} is no element of an array of {self.kind}s")
-        graph.effect((STORE, self.number, at, what))
-        graph.versions[self.number] += 1
+        graph.effect((STORE, number, at, what))
+        graph.written([number])
 
 
 # -- control flow -----------------------------------------------------------------------------------
 
 
 def flat(values: Any) -> list[Any]:
-    """The numbers of nested tuples and lists, in order."""
+    """The numbers of nested tuples and lists, in order; of an array, those that say where its memory is."""
     if isinstance(values, (tuple, list)):
         return [x for each in values for x in flat(each)]
-    return [values]
+    if isinstance(values, Array):
+        return [values.offset, *(n for n in values.shape if isinstance(n, Integer))]
+    return [] if values is None else [values]
 
 
-def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
-    """Numbers in the nested form of a pattern."""
+def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] | None = None) -> Any:
+    """Numbers in the nested form of a pattern; its arrays are parts of others, if these are given."""
     if isinstance(pattern, (tuple, list)):
-        return type(pattern)([shaped_like(each, numbers) for each in pattern])
-    return next(numbers)
+        items = [rebuilt(each, numbers, arrays) for each in pattern]
+        return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
+    if isinstance(pattern, Array):
+        number = arrays(pattern.number) if arrays else pattern.number
+        offset = next(numbers)
+        shape = [next(numbers) if isinstance(n, Integer) else n for n in pattern.shape]
+        return Array(pattern.graph, number, pattern.kind, shape, pattern.writable, offset)
+    return None if pattern is None else next(numbers)
+
+
+def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> Any:
+    """What two values must have in common to be the same in form and kind."""
+    if isinstance(values, (tuple, list)):
+        return type(values), *(form(each, kinds, bases) for each in values)
+    own = tuple([next(kinds) for _ in flat(values)])
+    if isinstance(values, Array):
+        sizes = [None if isinstance(n, Integer) else n for n in values.shape]
+        return own, bases(values), values.kind, values.writable, *sizes
+    return own
 
 
 def _carried(graph: LoopGraph, region: Region, returned: Any, pattern: Any) -> None:
@@ -403,6 +629,8 @@ class Recorder:
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
+        self.functions: dict[Any, list[Function]] = {}
+        self.open: list[Any] = []
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
@@ -411,7 +639,7 @@ class Recorder:
         with graph.region(True) as region:
             index = graph.wrapped(graph.parameter(INTEGER))
             carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
-            returned = body(index, *shaped_like(start, iter(carried)))
+            returned = body(index, *rebuilt(start, iter(carried)))
             if len(start) == 1:
                 returned = (returned,)
             _carried(graph, region, () if returned is None else returned, start)
@@ -425,10 +653,10 @@ class Recorder:
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
-            region.test = graph.node(test(*shaped_like(start, iter(carried))))
+            region.test = graph.node(test(*rebuilt(start, iter(carried))))
             region.tested = len(region.nodes)
-            graph._forget_memory()
-            returned = body(*shaped_like(start, iter(carried)))
+            graph.forget_memory()
+            returned = body(*rebuilt(start, iter(carried)))
             if len(start) == 1:
                 returned = (returned,)
             _carried(graph, region, returned, start)
@@ -449,16 +677,148 @@ class Recorder:
         node = (COND, condition.number, made[0].number, made[1].number)
         return self._left(node, values[0], made[0])
 
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """As :func:`robokit.spatial.control_flow.call`."""
+        graph = self.graph
+        bases: list[int] = []
+
+        def base(array: Array) -> int:
+            number = graph.array_here(array.number)
+            if number not in bases:
+                bases.append(number)
+            return bases.index(number)
+
+        given = [graph.node(x) for x in flat(arguments)]
+        key = identity(function), form(arguments, iter([graph.kinds[k] for k in given]), base)
+        if key[0] in self.open:
+            raise TypeError(
+                f"{function!r} calls itself, which a recorded function cannot: write a loop (while_loop)"
+                f"{told('called', users_line())}"
+            )
+        found = self._recorded(key, bases)
+        if found is None:
+            found = self._record(function, key, arguments, given, bases)
+        return self._called(found, given, bases)
+
+    def _recorded(self, key: Any, bases: list[int]) -> Function | None:
+        """A function that was recorded before, and can be called here with parts of these arrays."""
+        graph = self.graph
+        for known in self.functions.get(key, ()):
+            actual = self._arrays(known, bases)
+            merged = all(
+                graph.array_here(outside) == actual[known.arrays.index(own)]
+                for outside, own in known.taken.items()
+            )
+            if merged and len(set(actual)) == len(actual):
+                return known
+        return None
+
+    def _arrays(self, function: Function, bases: list[int]) -> list[int]:
+        """Which arrays of the present function those of a called one are."""
+        outside = {own: number for number, own in reversed(function.taken.items())}
+        rest = function.arrays[function.explicit :]
+        return [*bases, *(self.graph.array_here(outside[own]) for own in rest)]
+
+    def _record(
+        self,
+        function: Callable[..., Any],
+        key: Any,
+        arguments: tuple[Any, ...],
+        given: list[int],
+        bases: list[int],
+    ) -> Function:
+        graph = self.graph
+        outer = [graph.arrays[number] for number in bases]
+        resolved = {k: graph.array_here(k) for k in _arrays_in(arguments)}
+        with graph.function() as frame:
+            made = frame.function
+            for number, memory in zip(bases, outer, strict=True):
+                frame.given[number] = graph.array(memory.kind, made.region, memory.writable)
+            made.arrays, made.explicit = list(frame.given.values()), len(bases)
+            numbers = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in given]
+            self.open.append(key[0])
+            try:
+                own = rebuilt(arguments, iter(numbers), lambda number: frame.given[resolved[number]])
+                returned = function(*own)
+            except RecursionError:
+                raise TypeError(f"{function!r} calls itself without end: write a loop (while_loop)") from None
+            finally:
+                self.open.pop()
+            made.form = self._returned(made, returned)
+        self.functions.setdefault(key, []).append(made)
+        return made
+
+    def _returned(self, made: Function, returned: Any) -> Any:
+        """Note what a function returns: its form, in which plain numbers are the same in all calls."""
+        graph = self.graph
+        for number in _arrays_in(returned):
+            graph.array_here(number)
+        made.region.results = [graph.node(x) for x in flat(returned)]
+        return returned
+
+    def _called(self, function: Function, given: list[int], bases: list[int]) -> Any:
+        """Record a call."""
+        graph = self.graph
+        arrays = self._arrays(function, bases)
+        values = [*given, *(graph.here(number) for number in function.values)]
+        control = graph.effect((CALL, function.number, tuple(arrays), *values))
+        graph.written([arrays[function.arrays.index(own)] for own in function.writes])
+        found = []
+        for k, (number, x) in enumerate(zip(function.region.results, flat(function.form), strict=True)):
+            known = not isinstance(x, (Scalar, Integer, Truth))
+            found.append(x if known else graph.wrapped(graph.add((VALUE, control, k, graph.kinds[number]))))
+
+        def outside(number: int) -> int:
+            own = function.taken.get(number, number)
+            return arrays[function.arrays.index(own)]
+
+        return rebuilt(function.form, iter(found), outside)
+
     def _left(self, node: Node, pattern: Any, region: Region) -> Any:
         """What a control operation leaves, in the form of a pattern."""
         graph = self.graph
         control = graph.effect(node)
         kinds = [graph.kinds[k] for k in region.results]
         numbers = [graph.add((VALUE, control, k, kind)) for k, kind in enumerate(kinds)]
-        return shaped_like(pattern, map(graph.wrapped, numbers))
+        return rebuilt(pattern, map(graph.wrapped, numbers))
 
 
-@contextmanager
+def identity(function: Callable[..., Any]) -> Any:
+    """What is the same for two functions that do the same: the code, and the very objects that it uses."""
+    if isinstance(function, MethodType):
+        return identity(function.__func__), _Same(function.__self__)
+    if not isinstance(function, FunctionType):
+        return _Same(function)
+    used = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a name without a value yet
+            used.append(cell.cell_contents)
+    return function.__code__, id(function.__globals__), *map(_Same, used)
+
+
+class _Same:
+    """An object as a key: equal to itself alone, and alive as long as the key."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.of is other.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def _arrays_in(values: Any) -> list[int]:
+    """Numbers of the arrays in nested tuples and lists."""
+    if isinstance(values, (tuple, list)):
+        return [x for each in values for x in _arrays_in(each)]
+    return [values.number] if isinstance(values, Array) else []
+
+
+@contextlib.contextmanager
 def recording(graph: LoopGraph) -> Iterator[None]:
     """While it lasts, loops of this thread are recorded."""
     before = getattr(control_flow.recorder, "now", None)

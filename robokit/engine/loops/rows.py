@@ -14,19 +14,20 @@ def _arguments(out: Lines, arrays: int, sizes: int) -> tuple[list[str], list[str
     return pointers, [out(f"load i32, ptr {out.pointer('%sizes', k, 'i32')}") for k in range(sizes)]
 
 
-def _call(pointers: Sequence[str], sizes: Sequence[str]) -> str:
-    return f"call void @body({', '.join([*(f'ptr {p}' for p in pointers), *(f'i32 {n}' for n in sizes)])})"
+def _call(body: str, pointers: Sequence[str], sizes: Sequence[str]) -> str:
+    return f"call void @{body}({', '.join([*(f'ptr {p}' for p in pointers), *(f'i32 {n}' for n in sizes)])})"
 
 
-def single_driver(name: str, arrays: int, sizes: int) -> str:
+def single_driver(name: str, body: str, arrays: int, sizes: int) -> str:
     """``void NAME_single(ptr arrays, ptr sizes)``: in the arrays themselves."""
     out = Lines()
-    out.do(_call(*_arguments(out, arrays, sizes)))
+    out.do(_call(body, *_arguments(out, arrays, sizes)))
     return f"define void @{name}_single(ptr %args, ptr %sizes) #2 {{\n{out.text()}\n  ret void\n}}\n"
 
 
 def batch_driver(
     name: str,
+    body: str,
     moves: Sequence[tuple[str, bool, bool]],
     of_state: Sequence[bool],
     sizes: int,
@@ -37,6 +38,7 @@ def batch_driver(
 
     Args:
         name: of the kernel.
+        body: of the function for the lanes.
         moves: of each array, the kind of its elements, whether it is read, and whether it is written.
         of_state: whether every state has an array of its own.
         sizes: how many.
@@ -62,7 +64,7 @@ def batch_driver(
         if read:
             move("pack", k)
     own = [places[k] if of_state[k] else pointers[k] for k in range(len(moves))]
-    out.do(_call(own, numbers))
+    out.do(_call(body, own, numbers))
     for k, (_, _, written) in enumerate(moves):
         if written:
             move("unpack", k)

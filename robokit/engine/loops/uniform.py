@@ -2,12 +2,16 @@
 
 A value is the same where all that it is computed from is. What is carried out of a loop whose lanes stop at
 different turns is not, nor what a condition chooses that differs between lanes. The index of a for-loop
-always is: all lanes are in the same turn, some of them done.
+always is: all lanes are in the same turn, some of them done. What a function returns depends on which of its
+arguments are the same: there is code of it for each pattern that is called.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from robokit.engine.loops.record import (
+    CALL,
     COND,
     FOR,
     LOAD,
@@ -15,57 +19,106 @@ from robokit.engine.loops.record import (
     VALUE,
     WHILE,
     LoopGraph,
+    Node,
     Region,
     operands,
 )
 
 
-def varying(graph: LoopGraph, of_state: list[bool]) -> set[int]:
-    """Nodes whose values may differ between lanes.
+@dataclass(frozen=True)
+class Pattern:
+    """How a function is called.
 
-    Args:
-        graph: the recording.
-        of_state: for each array, whether every state has one of its own.
+    Attributes:
+        function: its number.
+        lanes: of a vector.
+        own: for each of its arrays, whether every lane has one of its own.
+        differs: for each of its parameters, whether it may differ between lanes.
+        masked: whether it may run in some lanes alone.
     """
-    found: set[int] = set()
-    while True:
-        before = len(found)
-        _look(graph, graph.regions[0], of_state, found)
-        if len(found) == before:
-            return found
+
+    function: int
+    lanes: int
+    own: tuple[bool, ...]
+    differs: tuple[bool, ...] = ()
+    masked: bool = False
 
 
-def _look(graph: LoopGraph, region: Region, of_state: list[bool], found: set[int]) -> None:
-    for number in region.nodes:
-        node = graph.nodes[number]
-        opcode = node[0]
-        if opcode in (FOR, WHILE):
-            _loop(graph, node, number, of_state, found)
-        elif opcode == COND:
-            branches = [graph.regions[k] for k in node[2:]]
-            for branch in branches:
-                _look(graph, branch, of_state, found)
-            for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
-                if node[1] in found or not found.isdisjoint(pair):
-                    found.add(_key(number, k))
-        elif opcode == VALUE:
-            if _key(node[1], node[2]) in found:
+class Uniformity:
+    """What may differ between lanes in the functions of a recording."""
+
+    def __init__(self, graph: LoopGraph) -> None:
+        self.graph = graph
+        self._known: dict[Pattern, Varying] = {}
+
+    def of(self, pattern: Pattern) -> Varying:
+        """What may differ in a function that is called so."""
+        if pattern not in self._known:
+            self._known[pattern] = Varying(self, pattern)
+        return self._known[pattern]
+
+
+class Varying:
+    """Values of a function that may differ between lanes.
+
+    Attributes:
+        nodes: their numbers.
+        own: arrays of which every lane has one of its own.
+        results: for each of the function's results, whether it may differ.
+    """
+
+    def __init__(self, uniformity: Uniformity, pattern: Pattern) -> None:
+        self.graph, self.uniformity, self.pattern = uniformity.graph, uniformity, pattern
+        function = self.graph.functions[pattern.function]
+        self.own = {k for k, own in zip(function.arrays, pattern.own, strict=True) if own}
+        flags = zip(function.region.parameters, pattern.differs, strict=True)
+        self.nodes = {k for k, differs in flags if differs}
+        before = -1
+        while len(self.nodes) > before and pattern.lanes > 1:
+            before = len(self.nodes)
+            self._look(function.region)
+        self.results = tuple(k in self.nodes for k in function.region.results)
+
+    def called(self, node: Node, masked: bool = False) -> Pattern:
+        """How a call of this function calls another."""
+        own = tuple(k in self.own for k in node[2])
+        differs = tuple(k in self.nodes for k in node[3:])
+        return Pattern(node[1], self.pattern.lanes, own, differs, masked)
+
+    def _look(self, region: Region) -> None:
+        found = self.nodes
+        for number in region.nodes:
+            node = self.graph.nodes[number]
+            opcode = node[0]
+            if opcode in (FOR, WHILE):
+                self._loop(node, number)
+            elif opcode == COND:
+                branches = [self.graph.regions[k] for k in node[2:]]
+                for branch in branches:
+                    self._look(branch)
+                for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
+                    if node[1] in found or not found.isdisjoint(pair):
+                        found.add(_key(number, k))
+            elif opcode == CALL:
+                results = self.uniformity.of(self.called(node)).results
+                found.update(_key(number, k) for k, differs in enumerate(results) if differs)
+            elif opcode == VALUE:
+                if _key(node[1], node[2]) in found:
+                    found.add(number)
+            elif opcode == PARAMETER:
+                continue
+            elif (opcode == LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):
                 found.add(number)
-        elif opcode == PARAMETER:
-            continue
-        elif (opcode == LOAD and of_state[node[1]]) or not found.isdisjoint(operands(node)):
-            found.add(number)
 
-
-def _loop(graph: LoopGraph, node: tuple, number: int, of_state: list[bool], found: set[int]) -> None:
-    region = graph.regions[node[1]]
-    starts = node[3:] if node[0] == FOR else node[2:]
-    carried = region.parameters[len(region.parameters) - len(starts) :]
-    _look(graph, region, of_state, found)
-    stops = node[2] if node[0] == FOR else region.test
-    for k, (start, parameter, result) in enumerate(zip(starts, carried, region.results, strict=True)):
-        if stops in found or not found.isdisjoint((start, result)):
-            found |= {parameter, _key(number, k)}
+    def _loop(self, node: Node, number: int) -> None:
+        region, found = self.graph.regions[node[1]], self.nodes
+        starts = node[3:] if node[0] == FOR else node[2:]
+        carried = region.parameters[len(region.parameters) - len(starts) :]
+        self._look(region)
+        stops = node[2] if node[0] == FOR else region.test
+        for k, (start, parameter, result) in enumerate(zip(starts, carried, region.results, strict=True)):
+            if stops in found or not found.isdisjoint((start, result)):
+                found |= {parameter, _key(number, k)}
 
 
 def _key(control: int, position: int) -> int:
