@@ -6,31 +6,16 @@ joints behind the entries of q and v, and units. They need nothing but a C99 com
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from robokit.engine.emit.c_source import c_source, number
+from robokit.engine.emit.c_source import c_source, comment, header, linked, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.trace.program import Program
-from robokit.errors import one_line
-
-WORDS = """
-    auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
-    while asm and bool catch class compl delete explicit export false friend mutable namespace new not
-    operator or private protected public template this throw true try typeid typename using virtual xor
-    cos cosf entry fabs fabsf floor floorf main printf sin sinf sqrt sqrtf work
-"""
-"""Words of C and C++, and names in the code: no argument has them."""
 
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
 """Largest error that the checking program lets pass, over the output's largest entry."""
-
-LONGEST = 100
-"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
 
 _WIDTH = 100
 
@@ -89,24 +74,6 @@ class CFunction:
         return f"{self.name}_{argument.name}_size".upper()
 
 
-def identifier(text: str, taken: Sequence[str] = ()) -> str:
-    """A name in C like the text: its letters, digits and underscores, unlike all those taken.
-
-    No identifier begins with "x_", as the values inside the functions do. A long text keeps its beginning
-    and its end; the digits between them tell it from others of the same ends.
-    """
-    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
-    if len(name) > LONGEST:
-        digits = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
-        kept = LONGEST // 2 - 5
-        name = f"{name[:kept].rstrip('_')}_{digits}_{name[-kept:].lstrip('_')}"
-    if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
-        name = f"r_{name}"
-    while name in taken:
-        name += "_"
-    return name
-
-
 def c_files(function: CFunction) -> dict[str, str]:
     """The text of each file by its name: header, source, checking program."""
     source, workspace = c_source(
@@ -123,21 +90,12 @@ def c_files(function: CFunction) -> dict[str, str]:
     }
 
 
-def _comment(lines: Sequence[str]) -> str:
-    """A comment; what a name holds cannot end it."""
-    safe = []
-    for line in lines:
-        plain = one_line(line, 1000).encode("ascii", "backslashreplace").decode()
-        safe.append(re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)", " ", plain))
-    return "/* " + "\n".join(f" * {line}".rstrip() for line in safe)[3:] + "\n */\n"
-
-
 def _head(function: CFunction) -> str:
-    return _comment([f"{function.about[0]}", f"Written by robokit; {function.name}.h says more."])
+    return comment([f"{function.about[0]}", f"Written by robokit; {function.name}.h says more."])
 
 
 def _header(function: CFunction, workspace: int) -> str:
-    name, guard = function.name, f"{function.name.upper()}_H"
+    name = function.name
     lines = [
         *function.about,
         "",
@@ -161,21 +119,10 @@ def _header(function: CFunction, workspace: int) -> str:
         f"    cc -std=c99 -O2 {name}.c {name}_test.c -lm -o {name}_test && ./{name}_test",
     ]
     sizes = "".join(f"#define {function.macro(a)} {a.size}\n" for a in (*function.inputs, *function.outputs))
-    return "\n".join(
-        [
-            _comment(lines),
-            f"#ifndef {guard}\n#define {guard}\n",
-            sizes,
-            '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-            f"{_prototype(function)};\n",
-            "#ifdef __cplusplus\n}\n#endif\n",
-            f"#endif /* {guard} */\n",
-        ]
-    )
+    return header(name, lines, f"{sizes}\n{linked(_prototype(function))}")
 
 
 def _prototype(function: CFunction) -> str:
-    """The declaration; `restrict`, which C++ has not, need not stand in it."""
     arrays = [f"const {function.kind} *{a.name}" for a in function.inputs]
     arrays += [f"{function.kind} *{a.name}" for a in function.outputs]
     return f"void {function.name}({', '.join(arrays) or 'void'})"

@@ -14,13 +14,14 @@ import numpy as np
 
 from robokit.arguments import one_of, path_argument
 from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
-from robokit.dynamics.c_files import Argument, CFunction, c_files, identifier
+from robokit.dynamics.c_files import Argument, CFunction, c_files
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument as Taken
 from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
 from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
+from robokit.engine.emit.c_source import identifier
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.trace.graph import TraceTooLarge

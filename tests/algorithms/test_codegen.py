@@ -12,7 +12,7 @@ from ladder import relative
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat, kernel
-from robokit.dynamics.c_files import identifier
+from robokit.engine.emit.c_source import identifier
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.codegen import code_files, example_state
 from robokit.dynamics.table import KERNELS

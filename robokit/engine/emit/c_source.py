@@ -8,7 +8,9 @@ caller's stack.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -17,11 +19,24 @@ from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
 from robokit.engine.trace.program import Program
+from robokit.errors import one_line
 
 SIZE = 500
 """Operations of a function, about: between 100 and 2,000 GCC's time and the code's hardly change."""
 
 NEVER = 2**62
+
+WORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while asm and bool catch class compl delete explicit export false friend mutable namespace new not
+    operator or private protected public template this throw true try typeid typename using virtual xor
+    cos cosf entry fabs fabsf floor floorf main printf sin sinf sqrt sqrtf work
+"""
+"""Words of C and C++, and names in the code: no argument has them."""
+
+LONGEST = 100
+"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
 
 _APART = """/* Kept apart: joined again, the functions would take long to compile. */
 #if defined(__GNUC__)
@@ -38,6 +53,57 @@ static {t} entry(const {t} *table, int entries, {t} index)
     return index < entries ? table[(int)index] : table[entries - 1];
 }}
 """
+
+
+def identifier(text: str, taken: Sequence[str] = ()) -> str:
+    """A name in C like the text: its letters, digits and underscores, unlike all those taken.
+
+    No identifier begins with "x_", as the values inside the functions do. A long text keeps its beginning
+    and its end; the digits between them tell it from others of the same ends.
+    """
+    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
+    if len(name) > LONGEST:
+        digits = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+        kept = LONGEST // 2 - 5
+        name = f"{name[:kept].rstrip('_')}_{digits}_{name[-kept:].lstrip('_')}"
+    if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
+        name = f"r_{name}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def comment(lines: Sequence[str]) -> str:
+    """A comment; what a name holds cannot end it."""
+    safe = []
+    for line in lines:
+        plain = one_line(line, 1000).encode("ascii", "backslashreplace").decode()
+        safe.append(re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)", " ", plain))
+    return "/* " + "\n".join(f" * {line}".rstrip() for line in safe)[3:] + "\n */\n"
+
+
+def header(name: str, about: Sequence[str], declarations: str) -> str:
+    """A header file.
+
+    Args:
+        name: of the function and of the file.
+        about: lines of its comment.
+        declarations: what it declares.
+    """
+    guard = f"{name.upper()}_H"
+    return "\n".join(
+        [
+            comment(about),
+            f"#ifndef {guard}\n#define {guard}\n",
+            declarations,
+            f"#endif /* {guard} */\n",
+        ]
+    )
+
+
+def linked(prototype: str) -> str:
+    """A declaration that C++ reads as one of C; `restrict`, which C++ has not, need not stand in it."""
+    return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototype};\n\n#ifdef __cplusplus\n}}\n#endif\n'
 
 
 def number(value: float, real: Real = FLOAT64) -> str:
@@ -108,11 +174,11 @@ class _Source:
                 if any("work[" in line for line in lines):
                     own.append("work")
                 head = f"static APART void {part}({self._declared(own)})"
-                texts.append(_function(head, lines))
+                texts.append(function(head, lines))
                 body.append(f"{part}({', '.join(own)});")
         body += [f"(void){a};" for a in self.arguments if a not in self.used]
         head = f"void {self.name}({self._declared(self.arguments) or 'void'})"
-        return "\n".join([*texts, _function(head, body)]), size
+        return "\n".join([*texts, function(head, body)]), size
 
     def _declared(self, names: Sequence[str]) -> str:
         given = self.arguments[: self.program.first_output]
@@ -169,5 +235,6 @@ class _Source:
         return f"const {'int' if self.program.nodes[n][0] in TRUTHS else self.kind} x_{n} = {value};"
 
 
-def _function(head: str, lines: Iterable[str]) -> str:
+def function(head: str, lines: Iterable[str]) -> str:
+    """A function with these statements."""
     return "\n".join([head, "{", *(f"    {line}" for line in lines), "}", ""])

@@ -10,7 +10,6 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,18 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.emit.wasm_code import CALL, Function
+from robokit.engine.emit.wasm_code import module as module_of
+from robokit.engine.emit.wasm_sines import NAME as SINES
+from robokit.engine.emit.wasm_sines import sines
+from robokit.engine.loops.arguments import ArrayOf
+from robokit.engine.loops.c_source import c_files
+from robokit.engine.loops.counts import counts
 from robokit.engine.loops.emit import ModuleWriter, declarations
-from robokit.engine.loops.record import INTEGER, REAL, Array, LoopGraph, recording
+from robokit.engine.loops.live import Live
+from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
+from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -34,26 +42,6 @@ REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 ATTRIBUTES = 'attributes #2 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
 """Of functions with loops; those of straight lines are not inlined, these may be."""
-
-
-@dataclass(frozen=True)
-class ArrayOf:
-    """An array that a kernel takes.
-
-    Attributes:
-        name: of the argument.
-        shape: numbers, or names of sizes.
-        role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start, as that of "out".
-        kind: "real" or "integer".
-        shared: whether all states have the same one; it is then an input.
-    """
-
-    name: str
-    shape: tuple[int | str, ...]
-    role: str = "in"
-    kind: str = REAL
-    shared: bool = False
 
 
 class LoopKernel:
@@ -131,6 +119,62 @@ class LoopKernel:
             if key not in self._codes:
                 self._codes[key] = _loaded(self.name, self.text(lanes, real), key)
             return self._codes[key]
+
+    def c_source(
+        self, dtype: str = "float64", about: str = "", units: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The function in C99, of one state: a header and its source, by the names of their files.
+
+        ``void NAME(int sizes..., double *arrays...)`` in the order of :attr:`sizes` and :attr:`arrays`. It
+        needs math.h and nothing else, keeps no state and allocates nothing.
+
+        Args:
+            dtype: of the real numbers, "float64" or "float32".
+            about: what it computes, for the header's comment.
+            units: of arguments, by their names, for the same.
+
+        Raises:
+            UnknownName: no such dtype; units of an argument that there is not.
+        """
+        one_of("dtype", dtype, tuple(REALS))
+        names = [*self.sizes, *(a.name for a in self.arrays)]
+        for name in units or {}:
+            one_of("units", name, names)
+        lines = about.splitlines()
+        return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
+
+    def counts(self, **given: Any) -> dict[str, int]:
+        """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
+
+        "load" and "store" are elements read and written; "whole" are operations on whole numbers: sums,
+        products, comparisons, choices, and what makes them real numbers. What stays the same in a loop is
+        computed before it, and counts once; the turns of the loops themselves are not counted.
+
+        Args:
+            given: as in a call, of one state.
+
+        Raises:
+            ShapeError: arrays of a batch.
+        """
+        sizes, arrays, rows = self._read(given, "float64")
+        if rows is not None:
+            raise ShapeError("counts are those of one state: give arrays without leading rows")
+        own = [
+            x.ravel() if a.role == "in" else x.ravel().copy()
+            for a, x in zip(self.arrays, arrays, strict=True)
+        ]
+        return counts(self.record(), self._written, [sizes[n] for n in self.sizes], own)
+
+    @property
+    def _written(self) -> list[int]:
+        """Numbers of the arrays whose content matters at the end."""
+        return [k for k, a in enumerate(self.arrays) if a.role in ("out", "inout")]
+
+    def wasm_functions(self) -> list[Function]:
+        """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
+        graph = self.record()
+        live = Live(graph, self._written)
+        return wasm_functions(graph, live, self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -260,6 +304,22 @@ class LoopKernel:
                 function(*given)
 
         return call
+
+
+def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
+    """A WebAssembly module with a function of each kernel, of one state, and a memory for their arrays.
+
+    A module serves all sizes, and so all robots. It exports ``memory``, which the host may let grow, and each
+    kernel by its name: ``NAME(sizes..., places...)``, all whole numbers. A place is the first byte of an
+    array, in the order of the kernel's arrays: real numbers have 64 bits, and a place that 8 divides, whole
+    numbers have 32. Nothing is checked, and nothing is given back: results are in the arrays.
+
+    Args:
+        kernels: of different names.
+    """
+    functions = [function for kernel in kernels for function in kernel.wasm_functions()]
+    helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
+    return module_of(helpers + functions, [kernel.name for kernel in kernels])
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:

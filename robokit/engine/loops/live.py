@@ -1,0 +1,199 @@
+"""What of a recording is needed: a language that has no optimizer behind it writes nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from robokit.engine.loops.record import (
+    CALL,
+    COND,
+    FOR,
+    LOAD,
+    STORE,
+    VALUE,
+    WHILE,
+    Function,
+    LoopGraph,
+    Region,
+    operands,
+)
+from robokit.engine.trace.graph import Node
+
+
+def inner(graph: LoopGraph, node: Node) -> list[Region]:
+    """The regions that a control operation runs."""
+    if node[0] in (FOR, WHILE):
+        return [graph.regions[node[1]]]
+    return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
+
+
+def starts(node: Node) -> tuple[int, ...]:
+    """What a loop carries into its first turn."""
+    return node[3:] if node[0] == FOR else node[2:]
+
+
+def carried(node: Node, region: Region) -> list[int]:
+    """The parameters of a loop's region that stand for what it carries."""
+    return region.parameters[1:] if node[0] == FOR else region.parameters
+
+
+class Live:
+    """What is needed of a recording.
+
+    Args:
+        graph: the recording.
+        arrays: numbers of those whose content matters at the end.
+        others: operations that matter anyway.
+
+    Attributes:
+        nodes: numbers of the operations.
+        left: the values that each control operation leaves, by position, and what a loop carries.
+        values: the nodes that read them, by control operation.
+        taken: positions of the parameters that each function needs.
+        returned: positions of the results that somebody needs of it.
+        called: numbers of the functions that are called, each after those that it calls.
+    """
+
+    def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
+        self.graph = graph
+        self.nodes: set[int] = set()
+        self.left: defaultdict[int, set[int]] = defaultdict(set)
+        self.values: defaultdict[int, list[int]] = defaultdict(list)
+        self.taken: defaultdict[int, set[int]] = defaultdict(set)
+        self.returned: defaultdict[int, set[int]] = defaultdict(set)
+        self.function: dict[int, int] = {}
+        """The function that each node belongs to."""
+        self._around: dict[int, int] = {}
+        self._parameter: dict[int, tuple[int, int]] = {}
+        self._stores: defaultdict[int, list[int]] = defaultdict(list)
+        self._calls: defaultdict[int, list[int]] = defaultdict(list)
+        self._work: list[int] = []
+        self._arrays: set[int] = set()
+        self._effects: set[int] = set()
+        for function in graph.functions:
+            self._parameter |= {p: (-1, k) for k, p in enumerate(function.region.parameters)}
+            self._look(function.region, None, function.number)
+        for array in arrays:
+            self._array(array)
+        self._work += others
+        while self._work:
+            self._need(self._work.pop())
+        self.called: list[int] = []
+        self._order(0)
+
+    def of(self, region: Region, part: slice = slice(None)) -> list[int]:
+        """The operations of a region that are needed, in order."""
+        return [n for n in region.nodes[part] if n in self.nodes]
+
+    def positions(self, control: int) -> list[int]:
+        """Of the values of a control operation, those that are needed."""
+        node = self.graph.nodes[control]
+        return sorted(self.returned[node[1]] if node[0] == CALL else self.left[control])
+
+    def results(self, function: Function) -> list[int]:
+        """The values that somebody needs of a function."""
+        return [function.region.results[k] for k in sorted(self.returned[function.number])]
+
+    def parameters(self, function: Function) -> list[int]:
+        """The parameters that a function needs; the kernel has all of its own."""
+        numbers = function.region.parameters
+        return [numbers[k] for k in sorted(self.taken[function.number])] if function.number else numbers
+
+    def arguments(self, call: int) -> list[int]:
+        """The values that a call hands over."""
+        node = self.graph.nodes[call]
+        return [node[3 + k] for k in sorted(self.taken[node[1]])]
+
+    def _order(self, function: int) -> None:
+        for n in sorted(
+            n for n in self.nodes if self.graph.nodes[n][0] == CALL and self.function[n] == function
+        ):
+            if self.graph.nodes[n][1] not in self.called:
+                self._order(self.graph.nodes[n][1])
+        self.called.append(function)
+
+    def _look(self, region: Region, around: int | None, function: int) -> None:
+        graph = self.graph
+        for n in region.nodes:
+            node = graph.nodes[n]
+            self.function[n] = function
+            if around is not None:
+                self._around[n] = around
+            if node[0] == STORE:
+                self._stores[node[1]].append(n)
+            if node[0] == CALL:
+                self._calls[node[1]].append(n)
+            for each in inner(graph, node):
+                if node[0] != COND:
+                    self._parameter |= {p: (n, k) for k, p in enumerate(carried(node, each))}
+                self._look(each, n, function)
+
+    def _array(self, array: int) -> None:
+        """An array whose content matters, and what it is called in other functions."""
+        if array in self._arrays:
+            return
+        self._arrays.add(array)
+        self._work += self._stores[array]
+        for function in self.graph.functions:
+            for call in self._calls[function.number]:
+                for inside, outside in zip(function.arrays, self.graph.nodes[call][2], strict=True):
+                    if array in (inside, outside):
+                        self._array(inside)
+                        self._array(outside)
+
+    def _effect(self, function: int) -> None:
+        """A function that changes what matters is called wherever it is."""
+        if function not in self._effects:
+            self._effects.add(function)
+            for call in self._calls[function]:
+                self._work.append(call)
+                self._effect(self.function[call])
+
+    def _need(self, n: int) -> None:
+        if n in self.nodes:
+            return
+        self.nodes.add(n)
+        graph, node, work = self.graph, self.graph.nodes[n], self._work
+        if n in self._around:
+            work.append(self._around[n])
+        if n in self._parameter:
+            self._leave(*self._parameter[n], self.function[n])
+        if node[0] == VALUE:
+            self.values[node[1]].append(n)
+            work.append(node[1])
+            self._leave(node[1], node[2], 0)
+        elif node[0] == FOR:
+            work.append(node[2])
+        elif node[0] == WHILE:
+            work.append(graph.regions[node[1]].test)
+        elif node[0] == CALL:
+            work += self.arguments(n)
+        else:
+            work += operands(node)
+            if node[0] == LOAD:
+                self._array(node[1])
+            if node[0] == STORE:
+                self._effect(self.function[n])
+
+    def _leave(self, control: int, position: int, function: int) -> None:
+        """A value that a control operation leaves, or what a loop carries, or a function takes."""
+        node = self.graph.nodes[control] if control >= 0 else None
+        if node is None:
+            known = self.taken[function]
+        else:
+            known = self.returned[node[1]] if node[0] == CALL else self.left[control]
+        if position in known:
+            return
+        known.add(position)
+        if node is None:
+            self._work += [
+                self.graph.nodes[n][3 + position] for n in self._calls[function] if n in self.nodes
+            ]
+        elif node[0] == CALL:
+            self._work.append(self.graph.functions[node[1]].region.results[position])
+        else:
+            for region in inner(self.graph, node):
+                self._work.append(region.results[position])
+                if node[0] != COND:
+                    self._work += [starts(node)[position], carried(node, region)[position]]

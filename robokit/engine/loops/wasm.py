@@ -1,0 +1,344 @@
+"""Writes regions as WebAssembly: one state, loops as loops, arrays where the caller has put them.
+
+A kernel's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
+
+A value that is read in its own region alone is computed where it is read first, and left in a variable if it
+is read again. What is loaded is so only if nothing is stored in between. All others are computed in their
+place, into variables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from robokit.engine.emit.wasm_code import CALL as TO
+from robokit.engine.emit.wasm_code import (
+    F64,
+    GET,
+    I32,
+    PLAIN,
+    SET,
+    TEE,
+    Code,
+    Function,
+    Variable,
+    branch,
+    leb,
+    number,
+    plain,
+    whole,
+)
+from robokit.engine.emit.wasm_sines import NAME
+from robokit.engine.loops.live import Live, carried, inner, starts
+from robokit.engine.loops.record import (
+    CALL,
+    COND,
+    FOR,
+    INTEGER,
+    LOAD,
+    MINUS,
+    PARAMETER,
+    PLUS,
+    REAL,
+    STORE,
+    TIMES,
+    TO_REAL,
+    VALUE,
+    WHILE,
+    WHOLE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
+    WHOLE_SELECT,
+    LoopGraph,
+    Region,
+    operands,
+)
+from robokit.engine.trace.graph import Node
+from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
+
+_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS} | {
+    PLUS: "i32.add",
+    MINUS: "i32.sub",
+    TIMES: "i32.mul",
+    WHOLE_LT: "i32.lt_s",
+    WHOLE_LE: "i32.le_s",
+    WHOLE_EQ: "i32.eq",
+    TO_REAL: "f64.convert_i32_s",
+}
+
+_CHOICES = (SELECT, GUARD, WHOLE_SELECT)
+
+_EFFECTS = (STORE, FOR, WHILE, COND, CALL)
+
+_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
+"""What computes nothing."""
+
+
+def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
+    """A kernel's functions, itself the last.
+
+    Args:
+        graph: the recording.
+        live: what of it is needed.
+        name: of the kernel; its functions' names begin with it.
+    """
+    return [_Writer(graph, live, name, number).function() for number in live.called]
+
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(self, graph: LoopGraph, live: Live, name: str, number: int) -> None:
+        self.graph, self.live, self.name, self.number = graph, live, name, number
+        self.made = graph.functions[number]
+        self.code: list[Code] = []
+        self.arrays = {k: Variable(I32) for k in self.made.arrays}
+        self.variables: dict[int, Variable] = {}
+        """Of values that have been computed, and of what loops carry."""
+        self.reads: Counter[int] = Counter()
+        self.later: set[int] = set()
+        """Values that are computed where they are read first."""
+        self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
+        self._plan(self.made.region)
+
+    def function(self) -> Function:
+        """The function."""
+        parameters = [self._variable(p) for p in self.live.parameters(self.made)]
+        results = self.live.results(self.made)
+        self._region(self.made.region)
+        for r in results:
+            self._value(r)
+        kinds = [F64 if self.graph.kinds[r] == REAL else I32 for r in results]
+        return Function(self._name(self.number), [*parameters, *self.arrays.values()], kinds, self.code)
+
+    def _name(self, function: int) -> str:
+        return f"{self.name} {function}" if function else self.name
+
+    # -- where values are computed ------------------------------------------------------------------
+
+    def _plan(self, region: Region) -> set[int]:
+        """Decide for a region and those in it; what they read of the regions around."""
+        nodes = self.live.of(region)
+        # A stretch is a run of nodes in which nothing is stored.
+        stretch, at = dict[int, int](), 0
+        for n in nodes:
+            stretch[n] = at
+            at += self.graph.nodes[n][0] in _EFFECTS
+        read: dict[int, set[int]] = {n: set() for n in nodes}
+        outside, apart = set[int](), set[int]()
+
+        def use(n: int, where: int) -> None:
+            self.reads[n] += 1
+            if n in read:
+                read[n].add(where)
+            else:
+                outside.add(n)
+
+        for r in self._results(region):
+            use(r, at)
+        tested = self.live.of(region, slice(0, region.tested))
+        if region.tested:
+            use(region.test, stretch[tested[-1]] if tested else 0)
+        for n in reversed(nodes):
+            node, where = self.graph.nodes[n], stretch[n]
+            if self._later(node, where, read[n]) and n not in apart:
+                self.later.add(n)
+                where = min(read[n])
+            for k in self._operands(n):
+                use(k, where)
+            if node[0] == FOR:
+                apart.add(node[2])
+            for each in inner(self.graph, node):
+                for k in self._plan(each):
+                    apart.add(k)
+                    use(k, where)
+        return outside
+
+    def _later(self, node: Node, stretch: int, read: set[int]) -> bool:
+        """Whether a value may be computed where it is read first."""
+        if node[0] in (*_EFFECTS, *_AT_ONCE, SIN, COS) or not read:
+            return False
+        return node[0] != LOAD or min(read) == stretch
+
+    def _results(self, region: Region) -> list[int]:
+        """The values that a region leaves or carries on, of those that are needed."""
+        if region is self.made.region:
+            return self.live.results(self.made)
+        return [region.results[k] for k in self.live.positions(self.control[region.number])]
+
+    def _operands(self, n: int) -> Iterable[int]:
+        """What a node reads itself, of all that is needed."""
+        node = self.graph.nodes[n]
+        if node[0] in (FOR, WHILE):
+            kept = [starts(node)[k] for k in self.live.positions(n)]
+            return [node[2], *kept] if node[0] == FOR else kept
+        if node[0] == CALL:
+            return self.live.arguments(n)
+        return () if node[0] == VALUE else operands(node)
+
+    # -- values -------------------------------------------------------------------------------------
+
+    def _variable(self, n: int) -> Variable:
+        """A new variable for a value."""
+        made = self.variables[n] = Variable(F64 if self.graph.kinds[n] == REAL else I32)
+        return made
+
+    def _value(self, n: int) -> None:
+        """Put a value on the stack."""
+        work: list[Code] = [n]
+        while work:
+            item = work.pop()
+            if type(item) is not int:
+                self.code.append(item)
+            elif item in self.variables:
+                self.code.append((GET, self.variables[item]))
+            else:
+                steps = self._steps(item)
+                if item in self.later and self.reads[item] > 1:
+                    steps.append((TEE, self._variable(item)))
+                work += reversed(steps)
+
+    def _steps(self, n: int) -> list[Code]:
+        """What computes a value: operands and instructions, in order."""
+        node = self.graph.nodes[n]
+        opcode = node[0]
+        if opcode == CONST:
+            return [number(node[1])]
+        if opcode == WHOLE:
+            return [whole(node[1])]
+        if opcode == LOAD:
+            word, size = self._element(node[1])
+            address, offset = self._address(node[1], node[2], size)
+            return [*address, PLAIN[f"{word}.load"] + leb(offset)]
+        if opcode in _CHOICES:
+            return [*node[2:], node[1], PLAIN["select"]]
+        return [*operands(node), PLAIN[_INSTRUCTIONS[opcode]]]
+
+    def _element(self, array: int) -> tuple[str, int]:
+        """Kind of an array's elements, and by how many bits an index is shifted."""
+        return ("i32", 2) if self.graph.arrays[array].kind == INTEGER else ("f64", 3)
+
+    def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
+        """What puts the address of an element on the stack, and bytes that come on top."""
+        node = self.graph.nodes[index]
+        begin = [(GET, self.arrays[array])]
+        if node[0] == WHOLE and node[1] >= 0:
+            return begin, node[1] << shift
+        return [*begin, index, whole(shift), *plain("i32.shl i32.add")], 0
+
+    def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
+        """Values to variables, all at once."""
+        for n in values:
+            self._value(n)
+        self.code += [(SET, v) for v in reversed(variables)]
+
+    # -- regions ------------------------------------------------------------------------------------
+
+    def _region(self, region: Region, part: slice = slice(None)) -> None:
+        for n in self.live.of(region, part):
+            opcode = self.graph.nodes[n][0]
+            if opcode == STORE:
+                self._store(n)
+            elif opcode == FOR:
+                self._for(n)
+            elif opcode == WHILE:
+                self._while(n)
+            elif opcode == COND:
+                self._cond(n)
+            elif opcode == CALL:
+                self._call(n)
+            elif opcode in (SIN, COS):
+                self._sines(n, region)
+            elif opcode not in _AT_ONCE and n not in self.later:
+                self._value(n)
+                self.code.append((SET, self._variable(n)))
+
+    def _store(self, n: int) -> None:
+        _, array, index, value = self.graph.nodes[n]
+        word, shift = self._element(array)
+        address, offset = self._address(array, index, shift)
+        for item in address:
+            self._value(item)
+        self._value(value)
+        self.code.append(PLAIN[f"{word}.store"] + leb(offset))
+
+    def _call(self, n: int) -> None:
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        for k in self.live.arguments(n):
+            self._value(k)
+        self.code += [(GET, self.arrays[k]) for k in node[2]]
+        self.code.append((TO, self._name(node[1])))
+        found = {self.graph.nodes[value][2]: value for value in self.live.values[n]}
+        for k in reversed(kept):
+            self.code.append((SET, self._variable(found[k])) if k in found else PLAIN["drop"])
+
+    def _sines(self, n: int, region: Region) -> None:
+        """A sine and a cosine of one angle."""
+        if n in self.variables:
+            return
+        angle = self.graph.nodes[n][1]
+        found = {
+            self.graph.nodes[k][0]: k for k in self.live.of(region) if self.graph.nodes[k][1:] == (angle,)
+        }
+        self._value(angle)
+        self.code.append((TO, NAME))
+        for opcode in (COS, SIN):  # the cosine is on top
+            other = found.get(opcode)
+            self.code.append(PLAIN["drop"] if other is None else (SET, self._variable(other)))
+
+    def _begin(self, n: int) -> tuple[list[Variable], list[int]]:
+        """What a loop carries: set before it; what is carried on."""
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        region = self.graph.regions[node[1]]
+        parameters = [carried(node, region)[k] for k in kept]
+        self._set([self._variable(p) for p in parameters], [starts(node)[k] for k in kept])
+        pairs = [(p, region.results[k]) for p, k in zip(parameters, kept, strict=True)]
+        changed = [(self.variables[p], r) for p, r in pairs if p != r]
+        for value in self.live.values[n]:
+            self.variables[value] = self.variables[carried(node, region)[self.graph.nodes[value][2]]]
+        return [v for v, _ in changed], [r for _, r in changed]
+
+    def _for(self, n: int) -> None:
+        _, number_of, count, *_ = self.graph.nodes[n]
+        region = self.graph.regions[number_of]
+        changed, results = self._begin(n)
+        index = self._variable(region.parameters[0])
+        self.code += [whole(0), (SET, index)]
+        node = self.graph.nodes[count]
+        always = node[0] == WHOLE and node[1] > 0
+        if not always:
+            self._value(count)
+            self.code += [whole(0), *plain("i32.gt_s if")]
+        self.code += plain("loop")
+        self._region(region)
+        self._set(changed, results)
+        self.code += [(GET, index), whole(1), *plain("i32.add"), (TEE, index)]
+        self._value(count)
+        self.code += [*plain("i32.lt_s"), branch(0, True), *plain("end" if always else "end end")]
+
+    def _while(self, n: int) -> None:
+        region = self.graph.regions[self.graph.nodes[n][1]]
+        changed, results = self._begin(n)
+        self.code += plain("block loop")
+        self._region(region, slice(0, region.tested))
+        self._value(region.test)
+        self.code += [*plain("i32.eqz"), branch(1, True)]
+        self._region(region, slice(region.tested, None))
+        self._set(changed, results)
+        self.code += [branch(0), *plain("end end")]
+
+    def _cond(self, n: int) -> None:
+        node, kept = self.graph.nodes[n], self.live.positions(n)
+        branches = [self.graph.regions[k] for k in node[2:]]
+        left = [Variable(F64 if self.graph.kinds[branches[0].results[k]] == REAL else I32) for k in kept]
+        self._value(node[1])
+        for word, each in zip(("if", "else"), branches, strict=True):
+            if word == "if" or left or self.live.of(each):
+                self.code += plain(word)
+            self._region(each)
+            self._set(left, [each.results[k] for k in kept])
+        self.code += plain("end")
+        for value in self.live.values[n]:
+            self.variables[value] = left[kept.index(self.graph.nodes[value][2])]

@@ -1,0 +1,185 @@
+"""Loops in C: no warning, and the bits that Python has."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from c_compiler import compiled
+from loop_programs import ARRAYS, SIZE, Program
+
+import robokit as rk
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
+from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.scalars import cos, floor, sin, sqrt, where
+
+
+def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
+    """Functions as :class:`LoopKernel` calls them, of one compiled library."""
+    sources = []
+    for kernel in kernels:
+        for name, text in kernel.c_source(dtype).items():
+            (folder / name).write_text(text)
+            sources += [folder / name] * name.endswith(".c")
+    library = compiled(folder, sources, *flags)
+
+    def caller(kernel):
+        def call(**given):
+            sizes, arrays, _ = kernel._read(given, dtype)
+            pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in arrays]
+            function = getattr(library, kernel.name)
+            function.restype = None
+            function(*(ctypes.c_int(sizes[n]) for n in kernel.sizes), *pointers)
+            return {
+                a.name: x for a, x in zip(kernel.arrays, arrays, strict=True) if a.role in ("out", "inout")
+            }
+
+        return call
+
+    return [caller(kernel) for kernel in kernels]
+
+
+def agree(folder, seeds):
+    """Programs whose numbers by C and by Python are not the same bits."""
+    kernels = [
+        LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True) for seed in seeds
+    ]
+    wrong = []
+    for kernel, by_c in zip(kernels, in_c(folder, kernels), strict=True):
+        rng = np.random.default_rng(kernel.function.seed)
+        for n in range(4):
+            x, y, table = rng.normal(size=(3, SIZE))
+            given = {"n": n, "x": x, "y": y, "k": rng.integers(-1, SIZE, SIZE), "table": table}
+            found, plain = by_c(**given), kernel(**given, engine="python")
+            wrong += [(kernel.name, n, a) for a in found if not (found[a] == plain[a]).all()]
+    return wrong
+
+
+def test_random_programs_are_the_same_bits_in_c(tmp_path):
+    assert agree(tmp_path, range(30)) == []
+
+
+@pytest.mark.slow
+def test_more_random_programs_in_c(tmp_path):
+    assert agree(tmp_path, range(100, 300)) == []
+
+
+def swaps(n, x, whole, out):
+    """What a loop carries changes places; whole numbers, truths and angles are carried, too."""
+    a, b, turns, small = for_range(
+        n,
+        lambda k, a, b, turns, small: (
+            b,
+            a + x[k] * sin(b) + cos(b),
+            turns + k - 1,
+            (a < 0.5) & ~small | (turns == whole[0]),
+        ),
+        x[0],
+        0.25,
+        0,
+        n < 2,
+    )
+    left = while_loop(lambda a, c: (c < n) & (a < 3.0), lambda a, c: (sqrt(abs(a) + 1.0), c + 2), a, turns)
+    out[0] = cond(small, lambda: floor(b) + left[0] / 3.0, lambda: cond(n < 3, lambda: b, lambda: -b))
+    out[1] = where(small, 1.5, turns * 0.5) - left[1]
+    out[2] = where(n == n, 1.0, 2.0)
+    whole[1], whole[2] = left[1] * -3, where(turns <= 2, turns, n)
+
+
+SWAPS = LoopKernel(
+    "swaps",
+    swaps,
+    ["n"],
+    [ArrayOf("x", ("n",)), ArrayOf("int", (3,), "inout", "integer"), ArrayOf("x_1", (3,), "out")],
+)
+
+
+def moved(a, b, scale):
+    """A function with two results, an array that it writes to and one that it reads."""
+
+    def entry(k, total):
+        b[k] = b[k] + a[k] * scale
+        return total + sqrt(abs(b[k]))
+
+    total = for_range(a.shape[0], entry, 0.0)
+    return total, a[0] < total, 3
+
+
+def calls(n, x, y, out):
+    """Calls in loops and calls, of parts of arrays, for what they write or what they return."""
+    seen = x[0] * 2.0
+
+    def clamped(u, whole):
+        return where(u < seen, u, seen * 0.5), whole + 1  # what it uses of the text around it
+
+    def twice(u, rows):
+        (first, i), (second, j) = call(clamped, u, n), call(clamped, u + 1.0, 2)
+        call(moved, x, rows, u)
+        return first + second + rows[1], i + j, 0.25
+
+    def turn(k, s, count):
+        total, small, three = call(moved, x, y[k], s * 0.125)
+        found, more, quarter = call(twice, total * quarter_of(k), y[k])
+        return where(small, s + found * quarter, s - total), count + more * three
+
+    def quarter_of(k):
+        return call(clamped, k * 0.25, k)[0]
+
+    s, count = for_range(3, turn, 1.0, 0)
+    call(moved, x, y[1], 0.5)
+    out[0], out[1], out[2] = s, count * 1.0, call(moved, y[0], y[2], -1.0)[0]
+
+
+CALLS = LoopKernel(
+    "calls",
+    calls,
+    ["n"],
+    [ArrayOf("x", ("n",)), ArrayOf("y", (3, "n"), "inout"), ArrayOf("out", (3,), "out")],
+    reproducible=True,
+)
+CALLS_GIVEN = [{"x": np.linspace(-1.0, 2.0, n), "y": np.ones((3, n))} for n in (2, 5)]
+
+
+def test_calls_are_the_same_bits_in_c(tmp_path):
+    (call,) = in_c(tmp_path, [CALLS])
+    for given in CALLS_GIVEN:
+        found, plain = call(**given), CALLS(**given, engine="python")
+        assert all((found[a] == plain[a]).all() for a in ("y", "out"))
+    text = CALLS.c_source()["calls.c"]
+    assert text.count("\nstatic ") < 6 and text.count("calls_") > 8, "a function for all calls that are alike"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_form_in_both_precisions(tmp_path, dtype):
+    (call,) = in_c(tmp_path, [SWAPS], ("-O2", "-Wdouble-promotion"), dtype)
+    for n in range(1, 7):
+        given = {"x": np.linspace(-1.0, 2.0, n), "int": [n, 0, 0]}
+        found, plain = call(**given), SWAPS(**given, engine="python")
+        assert (found["int"] == plain["int"]).all()
+        np.testing.assert_allclose(found["x_1"], plain["x_1"], rtol=1e-15 if dtype == "float64" else 1e-5)
+
+
+def test_the_header_names_arguments_shapes_and_units():
+    texts = SWAPS.c_source(about="Swaps.\n*/ twice", units={"x": "N m"})
+    head = texts["swaps.h"]
+    assert "void swaps(int n, const double *x, int *r_int, double *r_x_1);" in head
+    assert "x[n]: input [N m]" in head and "r_int[3], of int: input and output" in head
+    assert head.count("*/") == 2 and "#include <math.h>" in texts["swaps.c"]
+    with pytest.raises(rk.UnknownName, match="y"):
+        SWAPS.c_source(units={"y": "m"})
+    with pytest.raises(rk.UnknownName, match="float16"):
+        SWAPS.c_source("float16")
+
+
+def test_what_nothing_needs_is_not_written(tmp_path):
+    def text(n, x, unread, out):
+        wasted = for_range(n, lambda k, s: s + x[k], 0.0)
+        out[0] = for_range(n, lambda k, s, t: (s + 1.0, t + s), wasted * 0.0, 0.0)[0]
+
+    kernel = LoopKernel(
+        "spare", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("unread", (2,)), ArrayOf("out", (1,), "out")]
+    )
+    (call,) = in_c(tmp_path, [kernel])
+    assert call(x=[1.0, 2.0], unread=[0.0, 0.0])["out"] == [2.0]
+    assert kernel.c_source()["spare.c"].count("for (") == 1

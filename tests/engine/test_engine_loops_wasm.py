@@ -1,0 +1,111 @@
+"""Loops in WebAssembly: one module for all sizes, and the bits that Python has."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from loop_programs import ARRAYS, SIZE, Program
+from node_program import run_in_node
+from test_engine_loops import factor
+from test_engine_loops_c import CALLS, CALLS_GIVEN, SWAPS
+
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel, wasm_module
+from robokit.spatial.control_flow import for_range
+from robokit.spatial.scalars import cos, sin
+
+RUN = """
+const { file, calls } = JSON.parse(require("fs").readFileSync(0));
+const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(file, "base64")), {});
+console.log(JSON.stringify(calls.map(({ name, sizes, arrays }) => {
+  let end = 8;
+  const places = arrays.map(({ values, whole }) => {
+    const place = end;
+    end += 8 * (1 + values.length);
+    return place;
+  });
+  while (exports.memory.buffer.byteLength < end) exports.memory.grow(1);
+  const views = arrays.map(({ values, whole }, k) =>
+    new (whole ? Int32Array : Float64Array)(exports.memory.buffer, places[k], values.length));
+  views.forEach((view, k) => view.set(arrays[k].values));
+  exports[name](...sizes, ...places);
+  return views.map((view) => [...view]);
+})));
+"""
+
+
+def in_node(calls):
+    """What each call leaves in its arrays: (kernel, arguments) -> outputs, all in one module."""
+    kernels = list(dict.fromkeys(kernel for kernel, _ in calls))
+    given = []
+    for kernel, arguments in calls:
+        sizes, arrays, _ = kernel._read(arguments, "float64")
+        values = [{"values": x.ravel().tolist(), "whole": x.dtype == np.int32} for x in arrays]
+        given.append({"name": kernel.name, "sizes": [sizes[n] for n in kernel.sizes], "arrays": values})
+    file = base64.b64encode(wasm_module(kernels)).decode()
+    found = run_in_node(RUN, {"file": file, "calls": given})
+    for (kernel, _), arrays in zip(calls, found, strict=True):
+        yield {a.name: x for a, x in zip(kernel.arrays, arrays, strict=True) if a.role in ("out", "inout")}
+
+
+def differ(calls):
+    """Calls whose numbers in Node and by Python are not the same."""
+    wrong = []
+    for (kernel, given), found in zip(calls, in_node(calls), strict=True):
+        plain = kernel(**given, engine="python")
+        wrong += [(kernel.name, a) for a in found if found[a] != plain[a].ravel().tolist()]
+    return wrong
+
+
+@pytest.mark.node
+def test_random_programs_are_the_same_bits_in_node():
+    calls = []
+    for seed in range(60):
+        kernel = LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True)
+        rng = np.random.default_rng(seed)
+        for n in range(4):
+            x, y, table = rng.normal(size=(3, SIZE))
+            k = rng.integers(-1, SIZE, SIZE)
+            calls.append((kernel, {"n": n, "x": x, "y": y, "k": k, "table": table}))
+    assert differ(calls) == []
+
+
+@pytest.mark.node
+def test_one_module_serves_all_sizes_and_its_memory_grows():
+    ldlt = LoopKernel("ldlt", factor, ["n"], [ArrayOf("A", ("n", "n"), "inout")])
+    calls = []
+    for n in (1, 2, 17, 120):
+        M = np.random.default_rng(n).normal(size=(n, n))
+        calls.append((ldlt, {"A": M @ M.T + n * np.eye(n)}))
+    assert differ(calls) == []
+    assert len(wasm_module([ldlt])) < 400
+
+
+@pytest.mark.node
+def test_calls_are_the_same_bits_in_node():
+    assert differ([(CALLS, given) for given in CALLS_GIVEN]) == []
+
+
+@pytest.mark.node
+def test_every_form_in_node():
+    calls = [(SWAPS, {"x": np.linspace(-1.0, 2.0, n), "int": [n, 0, 0]}) for n in range(1, 7)]
+    for (kernel, given), found in zip(calls, in_node(calls), strict=True):
+        plain = kernel(**given, engine="python")
+        assert found["int"] == plain["int"].tolist()
+        np.testing.assert_allclose(found["x_1"], plain["x_1"], rtol=1e-14)
+
+
+@pytest.mark.node
+def test_angles_are_the_engine_s_own():
+    def text(n, x, out):
+        def turn(k, s):
+            out[k] = sin(x[k]) * cos(x[k]) + cos(s)
+            return s + sin(x[k] * 2.0)
+
+        out[0] = for_range(n, turn, 0.5)
+
+    kernel = LoopKernel("angles", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], True)
+    x = np.array([0.1, -3.0, 1e3, 2e7, 5.0])
+    (found,) = in_node([(kernel, {"x": x})])
+    assert found["out"] == kernel(x=x)["out"].tolist()
