@@ -10,6 +10,7 @@ plucker    Motion, Force, Transform (E, r)
 inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
 coriolis   CoriolisInertia, what a body's velocity makes of its inertia
 linear     small symmetric systems
+dense_lu   LU factors of dense matrices
 """
 
 from robokit.spatial.inertia import ArticulatedInertia, RigidInertia

@@ -3,6 +3,7 @@
     for_range(n, body, *start)          while_loop(test, body, *start, most=None)
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
+    solution(residual, unknown, *parameters)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
@@ -26,7 +27,10 @@ import numpy as np
 from robokit.spatial import scalars
 
 recorder = threading.local()
-"""Its attribute ``now`` is what records in this thread: an object with the functions below."""
+"""Its attribute ``now`` is what records in this thread: an object with the functions below.
+
+``equations``, if set, is what notes solved equations of a straight line that will be differentiated.
+"""
 
 LARGEST_COUNT = 2**31 - 1
 """Of turns: larger counts are this one, as in machine code, which counts with 32 bits."""
@@ -155,6 +159,35 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     return Memory.of(shape, kind)
 
 
+def solution(
+    residual: Callable[..., Any],
+    unknown: Any,
+    *parameters: Any,
+    solve: Callable[[Any], Any] | None = None,
+) -> Any:
+    """The numbers that solve an equation, as they were found; their derivatives follow from the equation.
+
+    They are found before, by iterations, a table, whatever: nothing of that is differentiated. By the
+    implicit function theorem the derivative along a direction of the parameters p is -(dr/du)^-1 (dr/dp) p',
+    where r is the residual. It is as good as the solution is, and not finite where dr/du is singular.
+
+    Args:
+        residual: called with the unknown and the parameters; returns as many numbers, which are 0 there. What
+            else it uses counts as parameters, too. Of an array it returns an array that it makes by
+            :func:`zeros`.
+        unknown: numbers, tuples and lists of them; in loop kernels also an array (n,), which keeps its place.
+        parameters: numbers, arrays, and tuples and lists of them.
+        solve: gives the x of (dr/du) x = b for a b in the form of the unknown, for who has factors of that
+            matrix already. Otherwise it is computed and factored where derivatives are asked for.
+
+    Returns:
+        the unknown.
+    """
+    now = getattr(recorder, "now", None)
+    noted = getattr(recorder, "equations", None) if now is None else now
+    return unknown if noted is None else noted.solution(residual, unknown, parameters, solve)
+
+
 class Memory(np.ndarray):
     """What :func:`zeros` gives on plain numbers: an array of objects, of which rows that are off keep theirs.
 
@@ -270,6 +303,43 @@ def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]
         )
     numbers = (x if x is y else where(condition, x, y) for x, y in zip(first, second, strict=True))
     return None if a is None else shaped_like(a, numbers)
+
+
+def numbers(values: Any) -> list[Any]:
+    """The numbers of nested tuples, lists and NumPy arrays, in order."""
+    if isinstance(values, (tuple, list)):
+        return [x for each in values for x in numbers(each)]
+    return numbers(values.tolist()) if hasattr(values, "tolist") and getattr(values, "ndim", 0) else [values]
+
+
+def shaped(pattern: Any, items: Sequence[Any]) -> Any:
+    """Numbers in the form of a pattern, the other way round than :func:`numbers`."""
+    rest = iter(items)
+
+    def like(part: Any) -> Any:
+        if isinstance(part, (tuple, list)):
+            found = [like(each) for each in part]
+            return part._make(found) if hasattr(part, "_make") else type(part)(found)
+        if getattr(part, "ndim", 0):
+            made = np.empty(part.shape, object)
+            made.ravel()[:] = [next(rest) for _ in range(made.size)]
+            return made
+        return next(rest)
+
+    return like(pattern)
+
+
+def check_residuals(count: int, wanted: int) -> None:
+    """Raise unless an equation has as many residuals as unknown numbers.
+
+    Raises:
+        ValueError: it has not.
+    """
+    if count != wanted:
+        raise ValueError(
+            f"solution: the residual returns {count} numbers for {wanted} unknown ones; return as many as "
+            "there are unknown"
+        )
 
 
 def _one_or_all(carried: tuple[Any, ...]) -> Any:

@@ -92,15 +92,22 @@ _TABLE: dict[type, Any] = {
 _CONSTANT = (float, int, bool, np.bool_, np.float64)
 
 
-def register(scalar_type: type, functions: Any) -> None:
+OUTERMOST: set[type] = set()
+"""Types whose functions are taken where there are scalars of several types: they hold those of the others."""
+
+
+def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
     """Give a scalar type its functions.
 
     Args:
         scalar_type: the type of the scalars.
         functions: an object with sin, cos, sqrt, atan2, floor, where, lookup, maximum, minimum (those
             that exist).
+        outermost: whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
+    if outermost:
+        OUTERMOST.add(scalar_type)
 
 
 _listener = threading.local()
@@ -228,7 +235,11 @@ def _functions(scalar_type: type) -> Any:
 
 
 def _choose(*scalars: Scalar) -> Any:
-    """Functions of the first argument that is not a plain number."""
+    """Functions of the first argument that is not a plain number, unless there is an outermost one."""
+    if OUTERMOST:
+        for scalar in scalars:
+            if type(scalar) in OUTERMOST:
+                return _TABLE[type(scalar)]
     for scalar in scalars:
         if type(scalar) not in _CONSTANT:
             return _functions(type(scalar))

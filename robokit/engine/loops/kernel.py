@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,10 @@ from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
 from robokit.engine.loops.counts import counts
+from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import ModuleWriter, declarations
 from robokit.engine.loops.live import Live
-from robokit.engine.loops.record import INTEGER, Array, LoopGraph, recording
+from robokit.engine.loops.record import INTEGER, REAL, Array, LoopGraph, recording
 from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
 from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
@@ -77,6 +80,61 @@ class LoopKernel:
         self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
         self.reproducible = reproducible
         self._codes: dict[tuple[int, str], llvm.Loaded] = {}
+
+    def forward(self, wrt: str | Sequence[str], directions: int | None = None) -> LoopKernel:
+        """The kernel of values and derivatives along directions of some inputs, by forward mode.
+
+        It takes, beside x, a direction dx, and returns, beside out, the derivative dout; the second derivative
+        ``kernel.forward("x").forward("x")`` has names of its own, d2x and d2dout. Memory that is neither an
+        input has derivatives, too. Where an array is not among these inputs but is one, its derivative is 0.
+
+        Args:
+            wrt: names of arrays of real numbers that are inputs.
+            directions: how many at once: dx and dout have one more dimension, the first. Without it there is
+                one; a batch of rows of dx for one x has a direction in each lane.
+
+        Raises:
+            UnknownName: no such input.
+            WrongType: its numbers are whole ones.
+        """
+        wrt = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+        inputs = {a.name: a for a in self.arrays if a.role in ("in", "inout")}
+        for name in wrt:
+            if name not in inputs:
+                raise UnknownName("input", name, list(inputs), f"(kernel {self.name!r})")
+            if inputs[name].kind != REAL:
+                raise WrongType("wrt", name, "an input of real numbers")
+        taken = {a.name for a in self.arrays} | set(self.sizes)
+        marks = itertools.chain(["d"], (f"d{k}" for k in itertools.count(2)))
+        mark = next(mark for mark in marks if taken.isdisjoint(mark + name for name in taken))
+        moving = {
+            a.name: replace(
+                a,
+                name=mark + a.name,
+                shape=a.shape if directions is None else (directions, *a.shape),
+                role="out" if a.role == "inout" and a.name not in wrt else a.role,
+                shared=False,
+            )
+            for a in self.arrays
+            if a.kind == REAL and (a.role != "in" or a.name in wrt)
+        }
+        still = [name for name in moving if name in inputs and name not in wrt]
+        count, names = len(self.sizes), [a.name for a in self.arrays]
+
+        def text(*given: Any) -> None:
+            own = dict(zip(names, given[count:], strict=False))
+            rates = dict(zip(moving, given[count + len(names) :], strict=True))
+            for name in still:
+                fill(rates[name], 0.0)
+            tangents = {
+                name: (rate,) if directions is None else tuple(rate[k] for k in range(directions))
+                for name, rate in rates.items()
+            }
+            differentiated(self.function, given[:count], own, tangents, directions or 1)
+
+        return LoopKernel(
+            f"{self.name}_{mark}", text, self.sizes, [*self.arrays, *moving.values()], self.reproducible
+        )
 
     def record(self) -> LoopGraph:
         """The recorded regions."""

@@ -774,6 +774,12 @@ class Recorder:
 
         return rebuilt(function.form, iter(found), outside)
 
+    def solution(
+        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
+    ) -> Any:
+        """As :func:`robokit.spatial.control_flow.solution`: values need no equation."""
+        return unknown
+
     def _left(self, node: Node, pattern: Any, region: Region) -> Any:
         """What a control operation leaves, in the form of a pattern."""
         graph = self.graph

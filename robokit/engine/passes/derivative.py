@@ -56,7 +56,9 @@ class Recorded:
         shares: Shares = False
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
-        program = trace(self.text, self.inputs, self.outputs, BUDGET, tables=self.tables, shares=shares)
+        program = trace(
+            self.text, self.inputs, self.outputs, BUDGET, tables=self.tables, shares=shares, equations=True
+        )
         if graph is None:
             self._program = program
         return program

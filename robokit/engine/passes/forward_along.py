@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from robokit.engine.passes.equations import moved_by
 from robokit.engine.passes.forward_mode import column
 from robokit.engine.passes.played_back import JUMPS, begun, play
 from robokit.engine.trace.blocks import called, position
@@ -168,7 +169,7 @@ def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
             if n in results:
                 if results[n] in depends:
                     depends.add(n)
-            elif nodes[n][0] not in JUMPS and not depends.isdisjoint(nodes[n][1:]):
+            elif nodes[n][0] not in JUMPS and not depends.isdisjoint(moved_by(nodes, nodes[n])):
                 depends.add(n)
         depends.update(p for p, operands in given.items() if not depends.isdisjoint(operands))
         if not calls:  # one pass tells all
@@ -181,7 +182,7 @@ def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
         if nodes[n][0] <= CONST:
             reads: Sequence[int] = given.get(n, ())
         else:
-            reads = (results[n],) if n in results else nodes[n][1:]
+            reads = (results[n],) if n in results else moved_by(nodes, nodes[n])
         found = {x for x in reads if x in depends and x not in matters}
         matters.update(found)
         waiting += found

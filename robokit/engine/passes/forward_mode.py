@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robokit.engine.passes.played_back import JUMPS, chosen
-from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SUB
+from robokit.engine.passes.equations import Equation, moved_by
+from robokit.engine.passes.played_back import JUMPS, chosen, play
+from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SOLVED, SUB
 from robokit.engine.trace.program import Program
 
 Tangents = dict[int, Any]
 
 
 def tangents(
-    program: Program, value: Sequence[Any], seeds: Mapping[tuple[int, int], Tangents]
+    program: Program, value: list[Any], seeds: Mapping[tuple[int, int], Tangents]
 ) -> list[list[Tangents]]:
     """The derivatives of all outputs along some directions.
 
@@ -58,7 +59,7 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
         node = nodes[number]
         if node[0] not in JUMPS:
             found = 0
-            for operand in node[1:]:
+            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
                 found |= depends[operand]
             depends[number] = found
     for row in program.results:
@@ -68,7 +69,8 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
     for number in reversed(order):
         found = matters[number]
         if found:
-            for operand in nodes[number][1:]:
+            node = nodes[number]
+            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
                 matters[operand] |= found & depends[operand]
     lines: list[list[int]] = [[] for _ in range(max(map(int.bit_length, depends), default=0))]
     for number in order:
@@ -81,13 +83,13 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
 
 
 def column(
-    nodes: Sequence[Any], value: Sequence[Any], slopes: dict[int, Any], line: list[int], found: dict[int, Any]
+    nodes: Sequence[Any], value: list[Any], slopes: dict[int, Any], line: list[int], found: dict[int, Any]
 ) -> None:
     """Add to the tangents of the inputs those of the nodes of a line.
 
     Args:
         nodes, value: of the program.
-        slopes: of quotients and functions, by node, as far as they are known.
+        slopes: of quotients, functions and solved equations, by node, as far as they are known.
         line: numbers of nodes.
         found: node -> tangent; a node without one does not depend on the direction.
     """
@@ -126,6 +128,8 @@ def column(
                 d = da * inverse if da is not None else None
             else:
                 d = db * by_b if da is None else da * inverse + db * by_b
+        elif op == SOLVED:
+            d = _solution(nodes, value, slopes, number, found)
         else:
             d = get(node[1])
             if d is not None:
@@ -136,3 +140,25 @@ def column(
                 d = d * slopes[number]
         if d is not None and (d.__class__ is not float or d != 0.0):
             found[number] = d
+
+
+def _solution(
+    nodes: Sequence[Any], value: list[Any], slopes: dict[int, Any], number: int, found: dict[int, Any]
+) -> Any:
+    """The tangent of one of the numbers that solve an equation; those of all are found at the first one."""
+    if number in found:
+        return found[number]
+    equation, own = Equation(nodes, number), dict[int, Any]()
+    line = equation.between(equation.at, equation.residuals)
+    for n in line:
+        found.pop(n, None)
+
+    def along(line: list[int], found: dict[int, Any]) -> None:
+        column(nodes, value, own, line, found)
+
+    along(line, found)  # again: the residuals may have been played at other numbers
+    if all(found.get(r) is None for r in equation.residuals):
+        return None
+    rates = equation.tangents(value, along, lambda some: play(nodes, value, some), slopes, found)
+    found.update(zip(equation.numbers, rates, strict=True))
+    return found[number]

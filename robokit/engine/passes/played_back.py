@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from robokit.engine.passes.equations import Equation
 from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.trace.equations import noted
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
@@ -31,7 +33,9 @@ from robokit.engine.trace.ops import (
     RESULT,
     SELECT,
     SIN,
+    SOLVED,
     SQRT,
+    STILL,
     SUB,
     TABLE,
 )
@@ -124,8 +128,34 @@ def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None
             value[number] = value[node[1]] + value[node[2]]
         elif op == SUB:
             value[number] = value[node[1]] - value[node[2]]
+        elif op == SOLVED:
+            _solve(nodes, value, number)
         else:
             value[number] = PLAY[op](*[value[operand] for operand in node[1:]])
+
+
+def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
+    """One of the numbers that solve an equation.
+
+    Where that is to be differentiated, too, all of them are noted, and the residuals computed again: as functions
+    of the numbers that solve the equation, no longer of what was found for them.
+    """
+    equation, notes = Equation(nodes, number), noted()
+    at = equation.at[number - equation.first]
+    if notes is None:
+        value[number] = value[at]
+    elif value[number] is None or value[number] is not value[at]:
+        rows = equation.at, equation.residuals, equation.right, equation.solved
+        found = notes.solved(*([value[n] for n in row] for row in rows))
+        for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
+            value[n] = value[v] = x
+        play(nodes, value, equation.between(equation.at, equation.residuals))
+
+
+def _still(x: Any, _: Any) -> Any:
+    """A number whose derivative is 0, where that is to be differentiated."""
+    notes = noted()
+    return x if notes is None else notes.still(x)
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
@@ -172,8 +202,9 @@ PLAY: dict[int, Callable[..., Any]] = {
     AND: both,
     OR: either,
     NOT: opposite,
+    STILL: _still,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
 
-JUMPS = frozenset(each.number for each in OPERATIONS if each.truth) | {FLOOR, LOOKUP}
-"""Operations whose value changes in jumps only."""
+JUMPS = frozenset(each.number for each in OPERATIONS if each.truth) | {FLOOR, LOOKUP, STILL}
+"""Operations whose value changes in jumps only, or counts as constant."""

@@ -44,7 +44,9 @@ class RecordedOnce:
         Raises:
             TraceTooLarge: the text is longer than the budget.
         """
-        return trace(self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked")
+        return trace(
+            self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked", equations=True
+        )
 
     @cached_attribute
     def digest(self) -> bytes:

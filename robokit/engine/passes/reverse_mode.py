@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from robokit.engine.passes.equations import Equation, moved_by
+from robokit.engine.passes.forward_mode import column
 from robokit.engine.passes.played_back import JUMPS, chosen, opposite
-from robokit.engine.trace.ops import CONST, DIV, GUARD, INPUT, OPERATIONS, SELECT
+from robokit.engine.trace.ops import CONST, DIV, GUARD, INPUT, OPERATIONS, SELECT, SOLVED
 from robokit.engine.trace.program import Program
 
 
 def adjoints(
-    program: Program, value: Sequence[Any], seeds: Mapping[int | float, Any]
+    program: Program, value: list[Any], seeds: Mapping[int | float, Any]
 ) -> dict[tuple[int, int], Any]:
     """Reverse mode.
 
@@ -33,7 +35,20 @@ def adjoints(
         is missing.
     """
     nodes = program.nodes
-    needs = _needs(program, seeds)
+    ends = [number for number, node in enumerate(nodes) if node[0] == INPUT]
+    found = _backward(nodes, program.order, value, seeds, ends)
+    return {nodes[number][1:]: found[number] for number in ends if found[number] is not None}
+
+
+def _backward(
+    nodes: Sequence[Any],
+    order: Sequence[int],
+    value: list[Any],
+    seeds: Mapping[int | float, Any],
+    ends: Iterable[int],
+) -> list[Any]:
+    """Adjoints of nodes, where those of some are known; of the ends they hold whatever is chosen."""
+    needs = _needs(nodes, order, seeds, ends)
     holds = _Conditions(value).holds
     found: list[Any] = [None] * len(nodes)
     for number, weight in seeds.items():
@@ -49,7 +64,7 @@ def adjoints(
         before = found[operand]
         found[operand] = d if before is None else before + d
 
-    for number in reversed(program.order):
+    for number in reversed(order):
         d = found[number]
         if d is None:
             continue
@@ -69,16 +84,45 @@ def adjoints(
             give(a, share, need)
             if nodes[b][0] != CONST:
                 give(b, -(share * value[number]), need)
+        elif op == SOLVED:
+            equation = Equation(nodes, number)
+            need, weights = _weights(equation, needs, holds, found)
+            for operand, d in zip(equation.residuals, _residuals(equation, value, weights), strict=True):
+                if nodes[operand][0] != CONST:
+                    give(operand, d, need)
         else:
             operands = [value[operand] for operand in node[1:]]
             for operand, slope in zip(node[1:], OPERATIONS[op].slopes, strict=True):
                 if slope is not None and nodes[operand][0] != CONST:
                     give(operand, slope(d, value[number], *operands), need)
-    return {
-        node[1:]: found[number]
-        for number, node in enumerate(nodes)
-        if node[0] == INPUT and found[number] is not None
-    }
+    return found
+
+
+def _weights(
+    equation: Equation, needs: Sequence[Need], holds: Callable[[Need], Any], found: list[Any]
+) -> tuple[Need, list[Any]]:
+    """Where a solution matters, and the adjoints of its numbers, which are done with."""
+    moved = [n for n in equation.numbers if found[n] is not None]
+    whole = functools.reduce(_joined, [needs[n] for n in moved])
+    weights = [0.0] * len(equation.at)
+    for n in moved:
+        d, found[n] = found[n], None
+        weights[n - equation.first] = d if needs[n] in (whole, ALWAYS) else chosen(holds(needs[n]), d, 0.0)
+    return whole, weights
+
+
+def _residuals(equation: Equation, value: list[Any], weights: Sequence[Any]) -> list[Any]:
+    """Adjoints of the residuals of an equation, for those of its solution."""
+    nodes = equation.nodes
+
+    def pull(line: list[int], seeds: dict[int, Any], ends: Sequence[int]) -> list[Any]:
+        own = _backward(nodes, line, value, seeds, ends)
+        return [0.0 if own[n] is None else own[n] for n in ends]
+
+    def along(line: list[int], tangents: dict[int, Any]) -> None:
+        column(nodes, value, {}, line, tangents)
+
+    return equation.adjoints(weights, along, pull)
 
 
 Path = tuple[tuple[int, bool], ...]
@@ -93,15 +137,17 @@ MOST_PATHS = 16
 """Paths that are told apart; a value with more of them counts as needed always."""
 
 
-def _needs(program: Program, seeds: Iterable[int | float]) -> list[Need]:
+def _needs(
+    nodes: Sequence[Any], order: Sequence[int], seeds: Iterable[int | float], ends: Iterable[int]
+) -> list[Need]:
     """Under which conditions each node makes a difference to the nodes of the seeds."""
-    nodes = program.nodes
-    # The adjoints of inputs go out: nothing of another branch may be left in them.
-    needs: list[Need] = [ALWAYS if node[0] == INPUT else frozenset() for node in nodes]
+    needs: list[Need] = [frozenset()] * len(nodes)
+    for number in ends:  # their adjoints go out: nothing of another branch may be left in them
+        needs[number] = ALWAYS
     for number in seeds:
         if type(number) is int:
             needs[number] = ALWAYS
-    for number in reversed(program.order):
+    for number in reversed(order):
         need = needs[number]
         if not need:
             continue
@@ -111,7 +157,7 @@ def _needs(program: Program, seeds: Iterable[int | float]) -> list[Need]:
             needs[a] = _joined(needs[a], _under(need, c, True))
             needs[b] = _joined(needs[b], _under(need, c, False))
         else:
-            for operand in node[1:]:
+            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
                 if needs[operand] is not need:
                     needs[operand] = _joined(needs[operand], need)
     return needs

@@ -8,6 +8,7 @@ from typing import Any
 
 from robokit.collector import without_collector
 from robokit.engine.trace import blocks
+from robokit.engine.trace.equations import noting
 from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
@@ -28,6 +29,7 @@ def trace(
     tables: Sequence[tuple[str, int]] = (),
     shares: Shares = False,
     columns: int = 1,
+    equations: bool = False,
 ) -> Program:
     """Record what a text computes.
 
@@ -41,6 +43,8 @@ def trace(
         tables: (name, number of entries) of each table.
         shares: which texts that are taken several times are recorded once (trace/blocks.py).
         columns: most columns of a text that are computed side by side (``vmap``).
+        equations: whether the program will be differentiated, and says which numbers solve equations
+            (trace/equations.py).
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.
@@ -53,7 +57,12 @@ def trace(
     ]
     given = [Table(graph, graph.add((TABLE, k))) for k in range(len(tables))]
     # Half the time of a trace would go into looking for cycles among nodes.
-    with without_collector(), telling(graph.mark, graph.cut), recorded_by(Recorder(graph)):
+    with (
+        without_collector(),
+        telling(graph.mark, graph.cut),
+        recorded_by(Recorder(graph)),
+        noting(graph if equations else None),
+    ):
         returned = [list(row) for row in text(*arguments, *given)]
     sizes = [math.prod(shape) for _, shape in outputs]
     if [len(row) for row in returned] != sizes:

@@ -41,6 +41,7 @@ from robokit.engine.trace.ops import (
     SUB,
 )
 from robokit.spatial import elementary
+from robokit.spatial import scalars as generic
 from robokit.spatial.scalars import register
 
 NO_BRANCH = (
@@ -295,6 +296,8 @@ def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
     """The first where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
         return a if condition else b
+    if a.__class__ in generic.OUTERMOST or b.__class__ in generic.OUTERMOST:
+        return generic.where(condition, a, b)
     graph = condition.graph
     first, second = (x.ref if type(x) is Scalar else graph.constant(float(x)) for x in (a, b))
     if first == second:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.engine.trace import blocks
+from robokit.engine.trace.equations import noted
 from robokit.engine.trace.graph import Graph
 from robokit.engine.trace.ops import CONST, GUARD
 from robokit.engine.trace.scalar import Scalar, Truth, where
@@ -115,6 +116,13 @@ class Recorder:
         if any(isinstance(n, Scalar) for n in shape):
             raise RunTimeLoop("memory whose size is known only when the function runs")
         return Memory.of(shape, kind)
+
+    def solution(
+        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
+    ) -> Any:
+        """As :func:`robokit.spatial.control_flow.solution`, noted where the line will be differentiated."""
+        equations = noted()
+        return unknown if equations is None else equations.solution(residual, unknown, parameters, solve)
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`: a call, where that pays."""
