@@ -279,7 +279,7 @@ class Maker:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        if self._signature.reproducible:
+        if self._signature.reproducible and isinstance(text, str):
             text = in_one_order(text)
         by_text = name is None
         if name is None:

@@ -1,59 +1,88 @@
-"""From text to WebAssembly: variables and places that share, and mean the same."""
+"""WebAssembly in bytes: variables and places that share, and mean the same."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from robokit.engine.target import wasm_code
-from robokit.engine.target.wasm_code import F64, I32, I64, Function, Storage, _numbered, leb, signed
+from robokit.engine.emit.wasm_code import (
+    AT,
+    F64,
+    GET,
+    I32,
+    I64,
+    PLAIN,
+    PUT,
+    SET,
+    TAKE,
+    TEE,
+    Function,
+    Storage,
+    Variable,
+    body,
+    leb,
+    number,
+    numbered,
+    signed,
+)
 
 
 def random_function(rng: np.random.Generator, parameters: int) -> Function:
     """Variables of three kinds that are set, perhaps in a branch, and read for a while."""
-    names = [f"p{k}" for k in range(parameters)]
-    alive, lines = list(names), []
+    own = [Variable() for _ in range(parameters)]
+    alive, code = list(own), []
     for k in range(400):
-        name = f"{k}" + ["", "", "", "t", "l"][rng.integers(5)]
-        lines += (
-            ["if"] * (k % 50 == 20) + [f"{['set', 'tee'][rng.integers(2)]} {name}"] + ["end"] * (k % 50 == 30)
-        )
-        alive.append(name)
+        variable = Variable([F64, F64, F64, I32, I64][rng.integers(5)])
+        code += [PLAIN["if"]] * (k % 50 == 20) + [((SET, TEE)[rng.integers(2)], variable)]
+        code += [PLAIN["end"]] * (k % 50 == 30)
+        alive.append(variable)
         for _ in range(rng.integers(4)):
-            lines.append(f"get {alive[rng.integers(max(0, len(alive) - 150), len(alive))]}")
-    return Function("f", names, 0, lines)
+            code.append((GET, alive[rng.integers(max(0, len(alive) - 150), len(alive))]))
+    return Function("f", own, [], code)
 
 
-@pytest.mark.parametrize("parameters", [0, 3, 140])
-def test_values_share_a_variable_only_one_after_the_other(parameters):
-    rng = np.random.default_rng(parameters)
-    function = random_function(rng, parameters)
-    number, declared = _numbered(function)
-    kinds = [F64] * parameters
-    at = 1
+def kinds_of(parameters, declared):
+    """Kinds of all variables, by their numbers."""
+    kinds, at = [F64] * parameters, 1
     for _ in range(declared[0]):
         count, at = _read(declared, at)
         kinds += [declared[at]] * count
         at += 1
-    assert all(number[f"p{k}"] == k for k in range(parameters))
-    for name, k in number.items():
-        assert kinds[k] == {"t": I32, "l": I64}.get(name[-1], F64)
-    held = {number[name]: name for name in function.parameters}
-    for line in function.lines:
-        what, _, name = line.partition(" ")
-        if what in ("set", "tee"):
-            held[number[name]] = name
-        elif what == "get":
-            assert held[number[name]] == name, "another value has taken its place"
-    assert len(kinds) < 0.7 * len(number)
-    times = np.zeros(len(kinds))
-    for line in function.lines:
-        if " " in line:
-            times[number[line[4:]]] += 1
+    return kinds
+
+
+@pytest.mark.parametrize("parameters", [0, 3, 140])
+def test_values_share_a_variable_only_one_after_the_other(parameters):
+    function = random_function(np.random.default_rng(parameters), parameters)
+    place, declared = numbered(function)
+    kinds = kinds_of(parameters, declared)
+    assert [place[v] for v in function.parameters if v in place] == list(range(parameters))
+    for variable, k in place.items():
+        assert kinds[k] == variable.kind
+    held, times = {place[v]: v for v in function.parameters}, np.zeros(len(kinds))
+    for item in function.code:
+        if type(item) is tuple:
+            what, variable = item
+            times[place[variable]] += 1
+            if what != GET:
+                held[place[variable]] = variable
+            else:
+                assert held[place[variable]] is variable, "another value has taken its place"
+    assert len(kinds) < 0.7 * len(place)
     own = times[parameters:]
     short = max(0, 128 - parameters)
     if 0 < short < len(own):
         assert own[:short].min() >= own[short:].max(), "the most used have the small numbers"
+
+
+def test_what_is_there_before_a_loop_is_there_in_all_its_turns():
+    before, inside, inner, after, parameter, unused = (Variable() for _ in range(6))
+    loop, end = PLAIN["loop"], PLAIN["end"]
+    code = [(SET, before), loop, (GET, before), (SET, inside), (GET, inside), loop, (GET, parameter)]
+    code += [(SET, inner), (GET, inner), end, (SET, inner), end, (SET, after), (GET, after)]
+    place, declared = numbered(Function("f", [parameter, unused], [], code))
+    assert place[before] == place[unused] == 1 and place[inside] == place[inner] == 2
+    assert place[parameter] == 0 and len(kinds_of(2, declared)) == 3
 
 
 def _read(code: bytes, at: int) -> tuple[int, int]:
@@ -66,17 +95,22 @@ def _read(code: bytes, at: int) -> tuple[int, int]:
 
 
 def test_places_that_are_named_often_are_globals_and_arrays_stay_in_memory():
-    number = "number " + bytes(8).hex()
-    lines = ["at 2", number, "put 2", "at 7", "take 2", "put 7", "at 9", number, "put 9"]
-    lines += ["take 2", "drop"] * 20 + ["take 9", "drop"] * 9 + [number, "drop"] * 3
-    found = [Function("step", [], 0, lines)]
-    storage = Storage.of(found, 3)
-    assert storage.address == {"2": 16, "7": 24} and storage.size == 32
-    assert set(storage.globals) == {"9", bytes(8).hex()}
-    assert storage.globals["9"] == 1, "the most used first, after the host's"
+    zero, drop = number(0.0), PLAIN["drop"]
+    code = [(AT, 2), zero, (PUT, 2), (AT, 7), (TAKE, 2), (PUT, 7), (AT, 9), zero, (PUT, 9)]
+    code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3
+    function = Function("step", [], [], code)
+    storage = Storage.of([function], 3)
+    assert storage.address == {2: 16, 7: 24} and storage.size == 32
+    assert set(storage.globals) == {9, bytes(8)}
+    assert storage.globals[9] == 1, "the most used first, after the host's"
     assert [each[1] for each in storage.declared()] == [1, 0], "a constant does not change"
-    ((body,), _) = wasm_code.assembled(found, 3)
-    assert body.endswith(b"\x0b") and body.count(b"\x24\x01") == 1 and body.count(b"\x23\x01") == 9
+    code = body(function, storage, {})
+    assert code.endswith(b"\x0b") and code.count(b"\x24\x01") == 1 and code.count(b"\x23\x01") == 9
+
+
+def test_constants_alone_need_nothing_of_the_host():
+    storage = Storage.of([Function("f", [], [], [number(2.5), PLAIN["drop"]] * 3)], 0)
+    assert not storage.brought and list(storage.globals.values()) == [0]
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 300, 16383, 16384, 123456789])

@@ -92,6 +92,48 @@ class Function:
     code: list[Code] = field(default_factory=list)
 
 
+class StackWriter:
+    """Writes instructions, in which values are given by their numbers.
+
+    Attributes:
+        code: what is written.
+        variables: those of values that are in one.
+    """
+
+    def __init__(self) -> None:
+        self.code: list[Code] = []
+        self.variables: dict[int, Variable] = {}
+
+    def kind(self, n: int) -> int:
+        """Kind of a value."""
+        raise NotImplementedError
+
+    def steps(self, n: int) -> list[Code]:
+        """What puts a value on the stack that is in no variable: values and instructions, in order."""
+        raise NotImplementedError
+
+    def variable(self, n: int) -> Variable:
+        """A new variable for a value."""
+        made = self.variables[n] = Variable(self.kind(n))
+        return made
+
+    def write(self, items: Sequence[Code]) -> None:
+        """Write values, which go to the stack, and instructions."""
+        work = list(items)[::-1]
+        while work:
+            item = work.pop()
+            if type(item) is not int:
+                self.code.append(item)
+            elif item in self.variables:
+                self.code.append((GET, self.variables[item]))
+            else:
+                work += reversed(self.steps(item))
+
+    def value(self, n: int) -> None:
+        """Put a value on the stack."""
+        self.write([n])
+
+
 def number(value: float) -> Code:
     """A constant."""
     return NUMBER, struct.pack("<d", value)
@@ -134,22 +176,18 @@ class Storage:
             found: the functions.
             arrays: places below this are the caller's arrays, which are in memory, a number each.
         """
-        named = Counter[int | bytes]()
+        named = Counter[Any]()
         for function in found:
             named.update(
-                item[1]
-                for item in function.code
-                if type(item) is tuple and item[0] in (NUMBER, PUT, TAKE, KEEP)
+                x[1] for x in function.code if type(x) is tuple and x[0] in (NUMBER, PUT, TAKE, KEEP)
             )
-        places = [name for name in named if type(name) is int]
-        often = [
-            (-times, type(name) is int, name)
-            for name, times in named.items()
-            if (times >= OFTEN_NUMBER if type(name) is bytes else times >= OFTEN_PLACE and name >= arrays)
-        ]
-        often.sort()
-        brought = any(is_place for _, is_place, _ in often)  # the host's own is the first
-        index = {name: brought + k for k, (_, _, name) in enumerate(often)}
+        places = [name for name in named if isinstance(name, int)]
+        often: list[int | bytes] = []
+        often += [name for name in named if isinstance(name, bytes) and named[name] >= OFTEN_NUMBER]
+        often += [name for name in places if name >= arrays and named[name] >= OFTEN_PLACE]
+        often.sort(key=lambda name: -named[name])
+        brought = any(type(name) is int for name in often)  # the host's own is the first
+        index = {name: brought + k for k, name in enumerate(often)}
         rest = sorted((n for n in places if n not in index and n >= arrays), key=lambda n: (-named[n], n))
         address = {n: 8 * n for n in places if n < arrays} | {n: 8 * (arrays + k) for k, n in enumerate(rest)}
         return cls(address, index, 8 * (arrays + len(rest)))
@@ -183,7 +221,7 @@ def body(function: Function, storage: Storage, index: dict[str, int]) -> bytes:
         if type(item) is tuple:
             code = coded.get(item)
             if code is None:
-                code = coded[item] = _coded(*item, place, storage, index)
+                code = coded[item] = _coded(item[0], item[1], place, storage, index)
             out.append(code)
         else:
             out.append(item)

@@ -1,21 +1,10 @@
-"""Writes the module of a kernel for WebAssembly: one state, all arrays at fixed places of one memory.
+"""Writes a kernel's program as WebAssembly functions: one state, all arrays at fixed places of one memory.
 
     step()      reads the inputs and writes the outputs (passes/regions.py gives the places)
 
-Nothing is checked. The text has a line for each instruction, in WebAssembly's own order: operands go to a
-stack, from which an operation takes them.
-
-    func NAME, PARAMETER ... : RESULTS      a function begins
-    get X, set X, tee X                     a variable, one for each value: "5", a truth "5t", bits "5l", and
-                                            "5z", which is 0 until it is set
-    number HEX                              a number, by its bits
-    at P, put P, take P                     place P is written, begin and end; it is read
-    keep P                                  place P is written with what is on the stack already
-    call NAME, if, end, f64.add ...
-
-A value that is read once is computed where it is read, and needs no variable. So is one that is read several
-times, all in one stretch that no branch leaves or enters: the first reader leaves it in a variable. Which
-variables share one of the machine's, and which places are in memory, target/wasm_code.py decides.
+Nothing is checked. A value that is read once is computed where it is read, and needs no variable. So is one
+that is read several times, all in one stretch that no branch leaves or enters: the first reader leaves it in
+a variable. Which variables share one of the machine's, and which places are in memory, wasm_code.py decides.
 
 A guarded choice between a value of its block and 0 is a variable that is 0 where the block is skipped.
 
@@ -24,11 +13,30 @@ A short text that is taken several times has its arguments and results on the st
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from robokit.engine.emit.wasm_sines import SINES
+from robokit.engine.emit.wasm_code import (
+    AT,
+    ENTRY,
+    F64,
+    GET,
+    I32,
+    KEEP,
+    PLAIN,
+    PUT,
+    SET,
+    TAKE,
+    TEE,
+    Code,
+    Function,
+    StackWriter,
+    Variable,
+    number,
+    plain,
+)
+from robokit.engine.emit.wasm_code import CALL as TO
+from robokit.engine.emit.wasm_sines import NAME, sines
 from robokit.engine.passes.regions import Regions
 from robokit.engine.passes.stretches import APART, Stretches
 from robokit.engine.trace.blocks import called, position
@@ -54,22 +62,23 @@ OFTEN = 3
 """Times that a place is read in one stretch from which on a variable holds what was read."""
 
 
-def wasm_module(program: Program, plan: Regions) -> str:
-    """Text of the module."""
-    texts = list(SINES)
+def wasm_functions(program: Program, plan: Regions) -> list[Function]:
+    """The functions of the module, "step" among them."""
+    found = [sines()]
     for line in range(len(plan.lines)):
-        texts += LineWriter(program, plan, line).functions()
-    return "\n".join(texts) + "\n"
+        found += LineWriter(program, plan, line).functions()
+    return found
 
 
-class LineWriter:
+class LineWriter(StackWriter):
     """Writes one line of a plan: the program's own, or a body."""
 
     def __init__(self, program: Program, plan: Regions, line: int) -> None:
+        super().__init__()
         self.program, self.plan, self.line = program, plan, line
         self.schedule = plan.lines[line]
         self.stacked = line > 0 and plan.stacked[line - 1]
-        self.instruction = [each.wasm for each in OPERATIONS]
+        self.instruction = [PLAIN.get(each.wasm, b"") for each in OPERATIONS]
         self.targets: defaultdict[int, list[int]] = defaultdict(list)
         self.fixed: list[tuple[int, float]] = []
         self.results: defaultdict[int, dict[int, int]] = defaultdict(dict)
@@ -89,246 +98,222 @@ class LineWriter:
         """Of the function."""
         return f"block{self.line - 1}" if self.line else "step"
 
-    def functions(self) -> list[str]:
-        """The lines of the chunks, and of the function that calls them."""
+    def functions(self) -> list[Function]:
+        """Those of the chunks, and the one that calls them."""
         if self.stacked:
-            parameters = self.program.blocks[self.line - 1].parameters
+            parameters = [Variable() for _ in self.program.blocks[self.line - 1].parameters]
             returned = self._returned(self.line - 1)
-            self._chunk(self.schedule.chunks[0], returned)
-            head = f"func {self.name} {' '.join(map(str, parameters))} : {len(returned)}"
-            return [head, *self.text]
-        texts, calls = [], []
+            self._chunk(self.schedule.chunks[0], returned, parameters)
+            return [Function(self.name, parameters, [F64] * len(returned), self.code)]
+        found = []
         computed = {n for chunk in self.schedule.chunks for n in chunk}
         for k, chunk in enumerate(self.schedule.chunks):
             self._chunk(chunk, ())
-            calls.append(f"{self.name}_{k}")
-            texts += [f"func {calls[-1]} : 0", *self.text]
-        rest = list(self._copied() if self.line else self._passed(computed))
-        return [*texts, f"func {self.name} : 0", *(f"call {name}" for name in calls), *rest]
+            found.append(Function(f"{self.name}_{k}", [], [], self.code))
+        self.variables = {}
+        calls: list[Code] = [(TO, each.name) for each in found]
+        rest = self._copied() if self.line else self._passed(computed)
+        return [*found, Function(self.name, [], [], [*calls, *rest])]
 
     def _returned(self, block: int) -> list[int]:
         """What a short text leaves on the stack."""
         results = self.program.blocks[block].results
         return [int(results[at]) for at in sorted(self.plan.results[block])]
 
-    def _copied(self) -> Iterator[str]:
+    def _copied(self) -> Iterator[Code]:
         """Results of a body that it does not compute, to where calls look for them."""
         block = self.program.blocks[self.line - 1]
         for at, place in self.plan.results[self.line - 1].items():
-            number = int(block.results[at])
-            if self.schedule.slot.get(number) != place:
-                yield from (f"at {place}", *self._leaf(number), f"put {place}")
+            result = int(block.results[at])
+            if self.schedule.slot.get(result) != place:
+                yield from ((AT, place), *self._leaf(result), (PUT, place))
 
-    def _passed(self, computed: set[int]) -> Iterator[str]:
+    def _passed(self, computed: set[int]) -> Iterator[Code]:
         """Outputs that no chunk computes."""
-        for number, places in self.targets.items():
-            for place in places if number not in computed else ():
-                yield from (f"at {place}", *self._leaf(number), f"put {place}")
+        for n, places in self.targets.items():
+            for place in places if n not in computed else ():
+                yield from ((AT, place), *self._leaf(n), (PUT, place))
         for place, value in self.fixed:
-            yield from (f"at {place}", _number(value), f"put {place}")
+            yield from ((AT, place), number(value), (PUT, place))
 
     # ---- a chunk -------------------------------------------------------------------------------------
 
-    def _chunk(self, chunk: Sequence[int], returned: Sequence[int]) -> None:
-        """Write a chunk to ``self.text``; what is returned stays on the stack."""
-        self.text: list[str] = []
+    def _chunk(
+        self, chunk: Sequence[int], returned: Sequence[int], parameters: Sequence[Variable] = ()
+    ) -> None:
+        """Write a chunk to ``self.code``; what is returned stays on the stack."""
+        self.code, self.variables = [], {}
+        if self.stacked:
+            own = self.program.blocks[self.line - 1].parameters
+            self.variables = dict(zip(own, parameters, strict=True))
         fixed = {n for n in chunk if self._fixed(n)}
         self.found = Stretches(self.program, chunk, self.schedule.inside, fixed, returned)
-        self.ready: dict[int, str] = {}
-        self.held: dict[tuple[int, int], str] = {}
-        for kind, number, stretch in self.found.events:
+        self.held: dict[tuple[int, int], Variable] = {}
+        for kind, n, stretch in self.found.events:
+            self.stretch = stretch
             if kind == "node":
-                if number in self.found.skipped:
-                    self.ready[number] = self.ready[self.program.nodes[number][2]]
-                if self.found.stretch.get(number) == APART:
-                    self._root(number, stretch)
+                if n in self.found.skipped:
+                    self.variables[n] = self.variables[self.program.nodes[n][2]]
+                if self.found.stretch.get(n) == APART:
+                    self._root(n)
                 continue
             if kind == "if":
-                self._value(number, stretch)
-            self.text.append(kind)
-        for number in returned:
-            self._value(number, self.found.end)
+                self.value(n)
+            self.code.append(PLAIN[kind])
+        self.stretch = self.found.end
+        for n in returned:
+            self.value(n)
 
-    def _fixed(self, number: int) -> bool:
+    def _fixed(self, n: int) -> bool:
         """Whether a node is computed at its own place, whoever reads it."""
-        stays = number in self.schedule.stored and not self.stacked
-        return stays or number in self.targets or self.program.nodes[number][0] in (CALL, RESULT, SIN, COS)
+        stays = n in self.schedule.stored and not self.stacked
+        return stays or n in self.targets or self.program.nodes[n][0] in (CALL, RESULT, SIN, COS)
 
-    def _root(self, number: int, stretch: int) -> None:
+    def _root(self, n: int) -> None:
         """Compute a node at its own place, for its readers here and elsewhere."""
-        op = self.program.nodes[number][0]
+        op = self.program.nodes[n][0]
         if op == CALL:
-            self._call(number, stretch)
+            self._call(n)
             return
-        if op == RESULT and self._of_stacked(number):
+        if op == RESULT and self._of_stacked(n):
             return  # came with the call
-        places = self._places(number)
-        kept = self.found.count[number] > 0 or len(places) > 1
+        places = self._places(n)
+        kept = self.found.count[n] > 0 or len(places) > 1
         if not kept and not places:
             return
-        if number in self.ready:  # a choice that is a variable; the other one of a sine and a cosine
+        if n in self.variables:  # a choice that is a variable; the other one of a sine and a cosine
             for place in places:
-                self.text += [f"at {place}", f"get {self.ready[number]}", *self._put(number, place)]
+                self.code += [(AT, place), (GET, self.variables[n]), *self._put(n, place)]
             return
         if places:
-            self.text.append(f"at {places[0]}")
+            self.code.append((AT, places[0]))
         if op == RESULT:
-            results = self.plan.results[called(self.program, self.program.nodes[number][1])]
-            self.text.append(f"take {results[position(self.program, number)]}")
+            results = self.plan.results[called(self.program, self.program.nodes[n][1])]
+            self.code.append((TAKE, results[position(self.program, n)]))
         elif op in (SIN, COS):
-            self._sines(number, stretch)
+            self._sines(n)
         else:
-            self._compute(number, stretch)
+            self.write(self._operation(n))
         if kept:
-            self.ready[number] = self._name(number)
-            self.text.append(f"{'tee' if places else 'set'} {self.ready[number]}")
+            self.code.append((TEE if places else SET, self.variable(n)))
         for k, place in enumerate(places):
             if k:
-                self.text += [f"at {place}", f"get {self.ready[number]}"]
-            self.text += self._put(number, place)
+                self.code += [(AT, place), (GET, self.variables[n])]
+            self.code += self._put(n, place)
 
-    def _places(self, number: int) -> list[int]:
+    def _places(self, n: int) -> list[int]:
         """Where a node is written to, besides a variable."""
-        places = list(self.targets.get(number, ()))
-        if number in self.schedule.stored and not self.stacked:
-            places.append(self.schedule.slot[number])
+        places = list(self.targets.get(n, ()))
+        if n in self.schedule.stored and not self.stacked:
+            places.append(self.schedule.slot[n])
         return places
 
-    def _put(self, number: int, place: int) -> list[str]:
-        truth = self.program.nodes[number][0] in TRUTHS
-        return ["f64.convert_i32_u", f"put {place}"] if truth else [f"put {place}"]
+    def _put(self, n: int, place: int) -> list[Code]:
+        truth = self.program.nodes[n][0] in TRUTHS
+        return [PLAIN["f64.convert_i32_u"], (PUT, place)] if truth else [(PUT, place)]
 
-    def _name(self, number: int) -> str:
-        if self.program.nodes[number][0] in TRUTHS:
-            return f"{number}t"
-        return f"{number}z" if number in self.found.zero else str(number)
+    def kind(self, n: int) -> int:
+        """Kind of a value."""
+        return I32 if self.program.nodes[n][0] in TRUTHS else F64
+
+    def variable(self, n: int) -> Variable:
+        """A new variable for a value; 0 before it is set where a skipped choice is it."""
+        made = super().variable(n)
+        made.zero = n in self.found.zero
+        return made
 
     def _of_stacked(self, result: int) -> bool:
         return self.plan.stacked[called(self.program, self.program.nodes[result][1])]
 
-    def _call(self, number: int, stretch: int) -> None:
+    def _call(self, n: int) -> None:
         program, plan = self.program, self.plan
-        block = called(program, number)
-        operands = program.nodes[number][2:]
+        block = called(program, n)
+        operands = program.nodes[n][2:]
         if not plan.stacked[block]:
             for k, operand in enumerate(operands):
                 place = plan.arguments[block] + k
-                self.text.append(f"at {place}")
-                self._value(operand, stretch)
-                self.text.append(f"put {place}")
-            self.text.append(f"call block{block}")
+                self.write([(AT, place), operand, (PUT, place)])
+            self.code.append((TO, f"block{block}"))
             return
-        for operand in operands:
-            self._value(operand, stretch)
-        self.text.append(f"call block{block}")
-        results = self.results[number]
+        self.write([*operands, (TO, f"block{block}")])
+        results = self.results[n]
         for at in sorted(plan.results[block], reverse=True):
             result = results.get(at)
             places = [] if result is None else self._places(result)
-            if result is None:
-                self.text.append("drop")
-            elif self.found.count[result] or len(places) > 1:
-                name = self.ready[result] = self._name(result)
-                self.text.append(f"set {name}")
+            if result is not None and (self.found.count[result] or len(places) > 1):
+                own = self.variable(result)
+                self.code.append((SET, own))
                 for place in places:
-                    self.text += [f"at {place}", f"get {name}", f"put {place}"]
+                    self.code += [(AT, place), (GET, own), (PUT, place)]
             else:
-                self.text.append(f"keep {places[0]}" if places else "drop")
+                self.code.append((KEEP, places[0]) if places else PLAIN["drop"])
 
-    def _sines(self, number: int, stretch: int) -> None:
+    def _sines(self, n: int) -> None:
         """A sine or a cosine, and the other one if the same stretch has it."""
-        op, angle = self.program.nodes[number]
-        self._value(angle, stretch)
-        self.text.append("call sines")
-        other = self.found.pairs.get(((COS if op == SIN else SIN), angle, stretch))
+        op, angle = self.program.nodes[n]
+        self.write([angle, (TO, NAME)])
+        other = self.found.pairs.get(((COS if op == SIN else SIN), angle, self.stretch))
+        aside = PLAIN["drop"] if other is None else (SET, self.variable(other))
         if op == SIN:  # the cosine is on top
-            self.text.append("drop" if other is None else f"set {self._name(other)}")
+            self.code.append(aside)
         else:
-            name = self._name(number)
-            self.text += [
-                f"set {name}",
-                "drop" if other is None else f"set {self._name(other)}",
-                f"get {name}",
-            ]
-        if other is not None:
-            self.ready[other] = self._name(other)
+            own = Variable()
+            self.code += [(SET, own), aside, (GET, own)]
 
     # ---- values --------------------------------------------------------------------------------------
 
-    def _value(self, number: int, stretch: int) -> None:
-        """Put a value on the stack."""
-        work: list[int | str] = [number]
-        while work:
-            item = work.pop()
-            if isinstance(item, str):
-                self.text.append(item)
-                if item.startswith("tee "):
-                    name = item[4:]
-                    self.ready[int(name.rstrip("tz"))] = name
-            elif item in self.ready:
-                self.text.append(f"get {self.ready[item]}")
-            elif item not in self.found.here:
-                self._elsewhere(item, stretch)
-            else:
-                work += self._steps(item, stretch)
+    def steps(self, n: int) -> list[Code]:
+        """What computes a value: operands and instructions, in order."""
+        if n not in self.found.here:
+            return self._elsewhere(n)
+        found = self._operation(n)
+        if self.found.count[n] > 1:
+            found.append((TEE, self.variable(n)))
+        return found
 
-    def _steps(self, number: int, stretch: int) -> list[int | str]:
-        """What computes a node of this chunk, the last first."""
-        steps = self._operation(number)
-        if self.found.count[number] > 1:
-            steps.append(f"tee {self._name(number)}")
-        return steps[::-1]
-
-    def _compute(self, number: int, stretch: int) -> None:
-        for item in self._operation(number):
-            if isinstance(item, int):
-                self._value(item, stretch)
-            else:
-                self.text.append(item)
-
-    def _operation(self, number: int) -> list[int | str]:
+    def _operation(self, n: int) -> list[Code]:
         """Operands and instructions of a node, in order."""
-        op, *operands = self.program.nodes[number]
+        op, *operands = self.program.nodes[n]
         if op in (SELECT, GUARD):
             condition, a, b = operands
-            return [a, b, condition, "select"]
+            return [a, b, condition, PLAIN["select"]]
         if op == LOOKUP:
-            return self._lookup(number, self.program.nodes[operands[0]][1], operands[1])
+            return self._lookup(self.program.nodes[operands[0]][1], operands[1])
         return [*operands, self.instruction[op]]
 
-    def _lookup(self, number: int, table: int, index: int) -> list[int | str]:
+    def _lookup(self, table: int, index: int) -> list[Code]:
         """An entry of a table at an index that is rounded down and clamped; NaN is less than nothing."""
-        last, zero, name = _number(float(self.program.tables[table][1] - 1)), _number(0.0), f"{number}i"
+        last, zero, own = number(float(self.program.tables[table][1] - 1)), number(0.0), Variable()
+        get = (GET, own)
         return [
-            index, f"set {name}", f"get {name}", zero, f"get {name}", zero, "f64.gt", "select", f"set {name}",
-            f"get {name}", last, f"get {name}", last, "f64.lt", "select",
-            "i32.trunc_f64_s", f"entry {self.plan.tables[table]}",
-        ]  # fmt: skip
+            *[index, (SET, own), get, zero, get, zero, *plain("f64.gt select"), (SET, own)],
+            *[
+                get,
+                last,
+                get,
+                last,
+                *plain("f64.lt select i32.trunc_f64_s"),
+                (ENTRY, self.plan.tables[table]),
+            ],
+        ]
 
-    def _elsewhere(self, number: int, stretch: int) -> None:
+    def _elsewhere(self, n: int) -> list[Code]:
         """A value that another chunk computes, or none."""
-        if (number, stretch) in self.held:
-            self.text.append(f"get {self.held[number, stretch]}")
-            return
-        self.text += self._leaf(number)
-        op = self.program.nodes[number][0]
-        often = 2 if op == INPUT else OFTEN
-        if op != CONST and self.found.reads[number, stretch] >= often and not self.text[-1].startswith("get"):
-            name = f"{number}s{stretch}" + ("t" if op in TRUTHS else "")
-            self.held[number, stretch] = name
-            self.text.append(f"tee {name}")
+        held = self.held.get((n, self.stretch))
+        if held is not None:
+            return [(GET, held)]
+        found = self._leaf(n)
+        op = self.program.nodes[n][0]
+        if op != CONST and self.found.reads[n, self.stretch] >= (2 if op == INPUT else OFTEN):
+            held = self.held[n, self.stretch] = Variable(self.kind(n))
+            found.append((TEE, held))
+        return found
 
-    def _leaf(self, number: int) -> list[str]:
-        node = self.program.nodes[number]
+    def _leaf(self, n: int) -> list[Code]:
+        node = self.program.nodes[n]
         if node[0] == CONST:
-            return [_number(node[1])]
+            return [number(node[1])]
         if node[0] == INPUT:
-            return [f"take {self.plan.inputs[node[1]] + node[2]}"]
-        if self.stacked and number in self.program.blocks[self.line - 1].parameters:
-            return [f"get {number}"]
-        found = [f"take {self.schedule.slot[number]}"]
-        return [*found, "i32.trunc_f64_s"] if node[0] in TRUTHS else found
-
-
-def _number(value: float) -> str:
-    return f"number {struct.pack('<d', value).hex()}"
+            return [(TAKE, self.plan.inputs[node[1]] + node[2])]
+        found: list[Code] = [(TAKE, self.schedule.slot[n])]
+        return [*found, PLAIN["i32.trunc_f64_s"]] if node[0] in TRUTHS else found

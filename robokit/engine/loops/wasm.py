@@ -22,6 +22,7 @@ from robokit.engine.emit.wasm_code import (
     TEE,
     Code,
     Function,
+    StackWriter,
     Variable,
     branch,
     leb,
@@ -87,16 +88,14 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
     return [_Writer(graph, live, name, number).function() for number in live.called]
 
 
-class _Writer:
+class _Writer(StackWriter):
     """Writes one function."""
 
     def __init__(self, graph: LoopGraph, live: Live, name: str, number: int) -> None:
+        super().__init__()
         self.graph, self.live, self.name, self.number = graph, live, name, number
         self.made = graph.functions[number]
-        self.code: list[Code] = []
         self.arrays = {k: Variable(I32) for k in self.made.arrays}
-        self.variables: dict[int, Variable] = {}
-        """Of values that have been computed, and of what loops carry."""
         self.reads: Counter[int] = Counter()
         self.later: set[int] = set()
         """Values that are computed where they are read first."""
@@ -105,12 +104,11 @@ class _Writer:
 
     def function(self) -> Function:
         """The function."""
-        parameters = [self._variable(p) for p in self.live.parameters(self.made)]
+        parameters = [self.variable(p) for p in self.live.parameters(self.made)]
         results = self.live.results(self.made)
         self._region(self.made.region)
-        for r in results:
-            self._value(r)
-        kinds = [F64 if self.graph.kinds[r] == REAL else I32 for r in results]
+        self.write(results)
+        kinds = [self.kind(r) for r in results]
         return Function(self._name(self.number), [*parameters, *self.arrays.values()], kinds, self.code)
 
     def _name(self, function: int) -> str:
@@ -180,28 +178,18 @@ class _Writer:
 
     # -- values -------------------------------------------------------------------------------------
 
-    def _variable(self, n: int) -> Variable:
-        """A new variable for a value."""
-        made = self.variables[n] = Variable(F64 if self.graph.kinds[n] == REAL else I32)
-        return made
+    def kind(self, n: int) -> int:
+        """Kind of a value."""
+        return F64 if self.graph.kinds[n] == REAL else I32
 
-    def _value(self, n: int) -> None:
-        """Put a value on the stack."""
-        work: list[Code] = [n]
-        while work:
-            item = work.pop()
-            if type(item) is not int:
-                self.code.append(item)
-            elif item in self.variables:
-                self.code.append((GET, self.variables[item]))
-            else:
-                steps = self._steps(item)
-                if item in self.later and self.reads[item] > 1:
-                    steps.append((TEE, self._variable(item)))
-                work += reversed(steps)
-
-    def _steps(self, n: int) -> list[Code]:
+    def steps(self, n: int) -> list[Code]:
         """What computes a value: operands and instructions, in order."""
+        found = self._operation(n)
+        if n in self.later and self.reads[n] > 1:
+            found.append((TEE, self.variable(n)))
+        return found
+
+    def _operation(self, n: int) -> list[Code]:
         node = self.graph.nodes[n]
         opcode = node[0]
         if opcode == CONST:
@@ -230,9 +218,7 @@ class _Writer:
 
     def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
         """Values to variables, all at once."""
-        for n in values:
-            self._value(n)
-        self.code += [(SET, v) for v in reversed(variables)]
+        self.write([*values, *((SET, v) for v in reversed(variables))])
 
     # -- regions ------------------------------------------------------------------------------------
 
@@ -252,27 +238,22 @@ class _Writer:
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
-                self._value(n)
-                self.code.append((SET, self._variable(n)))
+                self.value(n)
+                self.code.append((SET, self.variable(n)))
 
     def _store(self, n: int) -> None:
         _, array, index, value = self.graph.nodes[n]
         word, shift = self._element(array)
         address, offset = self._address(array, index, shift)
-        for item in address:
-            self._value(item)
-        self._value(value)
-        self.code.append(PLAIN[f"{word}.store"] + leb(offset))
+        self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], self.live.positions(n)
-        for k in self.live.arguments(n):
-            self._value(k)
-        self.code += [(GET, self.arrays[k]) for k in node[2]]
-        self.code.append((TO, self._name(node[1])))
+        arrays = [(GET, self.arrays[k]) for k in node[2]]
+        self.write([*self.live.arguments(n), *arrays, (TO, self._name(node[1]))])
         found = {self.graph.nodes[value][2]: value for value in self.live.values[n]}
         for k in reversed(kept):
-            self.code.append((SET, self._variable(found[k])) if k in found else PLAIN["drop"])
+            self.code.append((SET, self.variable(found[k])) if k in found else PLAIN["drop"])
 
     def _sines(self, n: int, region: Region) -> None:
         """A sine and a cosine of one angle."""
@@ -282,18 +263,17 @@ class _Writer:
         found = {
             self.graph.nodes[k][0]: k for k in self.live.of(region) if self.graph.nodes[k][1:] == (angle,)
         }
-        self._value(angle)
-        self.code.append((TO, NAME))
+        self.write([angle, (TO, NAME)])
         for opcode in (COS, SIN):  # the cosine is on top
             other = found.get(opcode)
-            self.code.append(PLAIN["drop"] if other is None else (SET, self._variable(other)))
+            self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))
 
     def _begin(self, n: int) -> tuple[list[Variable], list[int]]:
         """What a loop carries: set before it; what is carried on."""
         node, kept = self.graph.nodes[n], self.live.positions(n)
         region = self.graph.regions[node[1]]
         parameters = [carried(node, region)[k] for k in kept]
-        self._set([self._variable(p) for p in parameters], [starts(node)[k] for k in kept])
+        self._set([self.variable(p) for p in parameters], [starts(node)[k] for k in kept])
         pairs = [(p, region.results[k]) for p, k in zip(parameters, kept, strict=True)]
         changed = [(self.variables[p], r) for p, r in pairs if p != r]
         for value in self.live.values[n]:
@@ -304,18 +284,18 @@ class _Writer:
         _, number_of, count, *_ = self.graph.nodes[n]
         region = self.graph.regions[number_of]
         changed, results = self._begin(n)
-        index = self._variable(region.parameters[0])
+        index = self.variable(region.parameters[0])
         self.code += [whole(0), (SET, index)]
         node = self.graph.nodes[count]
         always = node[0] == WHOLE and node[1] > 0
         if not always:
-            self._value(count)
+            self.value(count)
             self.code += [whole(0), *plain("i32.gt_s if")]
         self.code += plain("loop")
         self._region(region)
         self._set(changed, results)
         self.code += [(GET, index), whole(1), *plain("i32.add"), (TEE, index)]
-        self._value(count)
+        self.value(count)
         self.code += [*plain("i32.lt_s"), branch(0, True), *plain("end" if always else "end end")]
 
     def _while(self, n: int) -> None:
@@ -323,7 +303,7 @@ class _Writer:
         changed, results = self._begin(n)
         self.code += plain("block loop")
         self._region(region, slice(0, region.tested))
-        self._value(region.test)
+        self.value(region.test)
         self.code += [*plain("i32.eqz"), branch(1, True)]
         self._region(region, slice(region.tested, None))
         self._set(changed, results)
@@ -332,8 +312,8 @@ class _Writer:
     def _cond(self, n: int) -> None:
         node, kept = self.graph.nodes[n], self.live.positions(n)
         branches = [self.graph.regions[k] for k in node[2:]]
-        left = [Variable(F64 if self.graph.kinds[branches[0].results[k]] == REAL else I32) for k in kept]
-        self._value(node[1])
+        left = [Variable(self.kind(branches[0].results[k])) for k in kept]
+        self.value(node[1])
         for word, each in zip(("if", "else"), branches, strict=True):
             if word == "if" or left or self.live.of(each):
                 self.code += plain(word)

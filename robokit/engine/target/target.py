@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from robokit.engine.emit.ir import Real
 from robokit.engine.passes.repeats import Stepped
@@ -100,12 +100,12 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def write(self, kernel: Planned) -> tuple[str, int]:
-        """Text of a kernel, and the size of the workspace that its functions need [doubles]."""
+    def write(self, kernel: Planned) -> tuple[Any, int]:
+        """What :meth:`assemble` takes of a kernel, text or bytes, and its functions' workspace [doubles]."""
 
     @abstractmethod
-    def assemble(self, text: str) -> bytes:
-        """Code of a text.
+    def assemble(self, text: Any) -> bytes:
+        """Code of what :meth:`write` gave.
 
         Raises:
             CompilerMissing: there is no compiler for this target.
