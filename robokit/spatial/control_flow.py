@@ -4,6 +4,7 @@
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
     solution(residual, unknown, *parameters)
+    whole(x)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
@@ -17,6 +18,7 @@ known.
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,8 +34,7 @@ recorder = threading.local()
 ``equations``, if set, is what notes solved equations of a straight line that will be differentiated.
 """
 
-LARGEST_COUNT = 2**31 - 1
-"""Of turns: larger counts are this one, as in machine code, which counts with 32 bits."""
+_JAX = ("jax", "jaxlib")
 
 _rows = threading.local()
 """Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
@@ -48,7 +49,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """What is carried after ``count`` turns of a loop.
 
     Args:
-        count: of turns; below 1 there are none. A real number counts with its whole part, NaN as 0.
+        count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
             number, form and kind as it began. It may write to arrays.
         start: what is carried into the first turn: numbers, or tuples and lists of them.
@@ -98,8 +99,8 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         otherwise: likewise; returns the same in number, form and kind.
     """
     recording = getattr(recorder, "now", None)
-    if isinstance(condition, bool | np.bool_):
-        return then() if condition else otherwise()
+    if isinstance(condition, int | np.bool_):
+        return then() if scalars.holds(condition) else otherwise()
     if recording is not None:
         return recording.cond(condition, then, otherwise)
     if isinstance(condition, np.ndarray):
@@ -188,6 +189,27 @@ def solution(
     return unknown if noted is None else noted.solution(residual, unknown, parameters, solve)
 
 
+def whole(x: Any) -> Any:
+    """The largest whole number that is not above x, for indices and counts.
+
+    Raises:
+        ValueError: x is NaN, or the whole number has more than 32 bits.
+    """
+    recording = getattr(recorder, "now", None)
+    if recording is not None and not isinstance(x, int | float):
+        return recording.whole(x)
+    if isinstance(x, np.ndarray):
+        if not ((x >= -(2.0**31)) & (x < 2.0**31)).all():
+            raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+        return np.floor(x).astype(np.int64)
+    if type(x).__module__.partition(".")[0] in _JAX:
+        return scalars.floor(x).astype("int32")
+    x = x.real if isinstance(x, complex) else x
+    if not -(2.0**31) <= x < 2.0**31:
+        raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+    return math.floor(x)
+
+
 class Memory(np.ndarray):
     """What :func:`zeros` gives on plain numbers: an array of objects, of which rows that are off keep theirs.
 
@@ -235,7 +257,11 @@ class Memory(np.ndarray):
 
 def _kept(on: Any, value: Any, before: Any) -> Any:
     """What an entry holds after rows have written to it."""
-    return np.where(on, value, before) if isinstance(on, np.ndarray) else recorder.now.kept(on, value, before)
+    return (
+        scalars.where(on, value, before)
+        if isinstance(on, np.ndarray)
+        else recorder.now.kept(on, value, before)
+    )
 
 
 def _columns(index: Any) -> list[np.ndarray] | None:
@@ -373,19 +399,11 @@ class _Counted:
 
 
 def known_count(count: Any) -> Any:
-    """A count of turns as a whole number, a column of them for a column; None where it is not known.
-
-    Raises:
-        TypeError: it is no real number.
-    """
+    """A count of turns as a whole number, a column of them for a column; None where it is not known."""
     if isinstance(count, int | np.integer):
         return int(count)
-    if isinstance(count, float | np.floating):
-        return 0 if count != count else int(min(max(count, 0.0), LARGEST_COUNT))
-    if isinstance(count, np.ndarray):
-        return np.clip(np.nan_to_num(count, nan=0.0), 0, LARGEST_COUNT).astype(np.int64)
-    if isinstance(count, complex):
-        return known_count(count.real)
+    if isinstance(count, float | complex | np.floating | np.ndarray):
+        return whole(count)
     try:
         return int(count)
     except Exception:  # of that library: a traced or a symbolic number
@@ -395,7 +413,7 @@ def known_count(count: Any) -> Any:
 def known_truth(condition: Any) -> bool | None:
     """Whether a condition holds, None where that is not known; each library has its own error for that."""
     try:
-        return bool(condition)
+        return scalars.holds(condition)
     except Exception:
         return None
 
@@ -464,7 +482,7 @@ def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[A
 
 
 def _rows_chosen(on: np.ndarray, new: Any, old: Any) -> Any:
-    return chosen(on, new, old, lambda c, x, y: np.where(c, x, y))
+    return chosen(on, new, old, scalars.where)
 
 
 def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -486,7 +504,7 @@ def _foreign_loop(
     Raises:
         TypeError: it has none.
     """
-    if type(x).__module__.partition(".")[0] not in ("jax", "jaxlib"):
+    if type(x).__module__.partition(".")[0] not in _JAX:
         raise TypeError(
             f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
             "for_range a count that is known, or choose with cond and where"

@@ -26,8 +26,13 @@ Scalar = Any
 Item = TypeVar("Item")
 
 
-def _pick(condition: bool, a: Scalar, b: Scalar) -> Scalar:
-    return a if condition else b
+def holds(condition: Any) -> bool:
+    """Whether a condition that is known holds; Python's ``~True`` is -2."""
+    return bool(condition) and condition != -2
+
+
+def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+    return a if holds(condition) else b
 
 
 def _entry(table: Sequence[float], index: float) -> float:

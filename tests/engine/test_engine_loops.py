@@ -10,7 +10,7 @@ import robokit as rk
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.loops.record import FOR, Escaped
-from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, maximum, minimum, sin, where
 
 
@@ -406,3 +406,214 @@ def test_a_function_that_calls_itself_is_one_error():
 
     with pytest.raises(TypeError, match=r"calls itself.*while_loop"):
         record(program)
+
+
+# -- memory -----------------------------------------------------------------------------------------
+
+
+def test_memory_is_zero_each_time_and_lasts_as_long_as_its_region():
+    def sums(n, x):
+        """Sums of the first 1, 2, ..., n entries."""
+        found = zeros(n)
+
+        def entry(k):
+            found[k] = x[k] + (
+                found[k - 1] if isinstance(k, int) and k else cond(k > 0, lambda: found[k - 1], lambda: 0.0)
+            )
+
+        for_range(n, entry)
+        return found[n - 1]
+
+    def program(n, x, count, out):
+        whole, counts = zeros(n, 2), zeros(3, kind="integer")
+
+        def turn(k, total):
+            own, small = zeros(k + 1, n + 2), zeros(2, 2)
+            own[k, n + 1] = own[k, n + 1] + x[k]
+            small[0, 1] = small[0, 1] + own[k, n + 1]
+            counts[k % 3] = counts[k % 3] + 1
+            whole[k, 1] = own[k, n + 1] * 2.0
+            row = whole[k]
+            return total + call(sums, k + 1, x) + small[0, 1] + small[1, 1] + row[1] + counts[k % 3]
+
+        out[0] = for_range(minimum(count[0], n), turn, 0.0)
+        out[1] = while_loop(
+            lambda m, s: (zeros(n)[0] < 1.0) & (m > 0), lambda m, s: (m - 1, s + zeros(m)[m - 1] + m), n, 0.0
+        )[1]
+        out[2] = counts[0] + 10 * counts[1]
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("count", (1,), "in", "integer"), ArrayOf("out", (3,), "out")]
+    rng = np.random.default_rng(0)
+    for n in (1, 7, 60):  # the last takes several blocks of the workspace
+        everywhere(program, ["n"], arrays, x=rng.normal(size=(9, n)), count=rng.integers(0, n + 1, (9, 1)))
+
+
+def test_the_workspace_grows_to_what_a_call_needs_and_is_used_again():
+    def program(n, out):
+        def turn(k, total):
+            a = zeros(n, n)
+            a[k, k] = 1.0
+            b = zeros(n - k)
+            b[n - k - 1] = a[k, k]
+            return total + b[n - k - 1] + a[n - 1, 0]
+
+        out[0] = for_range(n, turn, 0.0)
+
+    kernel = LoopKernel("grows", program, ["n"], [ArrayOf("out", (1,), "out")])
+    for n in (1, 40, 400):
+        out = np.zeros(1)
+        call = kernel.single({"n": n}, [out])
+        for _ in range(3):
+            call()
+            assert out[0] == n + (n == 1)
+
+
+@pytest.mark.parametrize("n", [-1, 1 << 16, (1 << 31) - 1])
+def test_memory_of_no_possible_size_is_an_error(n):
+    def program(n, out):
+        out[0] = cond(n < 0, lambda: zeros(n)[0], lambda: zeros(n, n)[0, 0])
+
+    kernel = LoopKernel("large", program, ["n"], [ArrayOf("out", (1,), "out")])
+    with pytest.raises(ValueError, match="zeros: a size"):
+        kernel(n=n)
+
+
+def test_what_a_loop_or_function_made_is_not_there_after_it():
+    def loop(n, x, y):
+        kept = []
+        for_range(n, lambda k: kept.append(zeros(n)))
+        y[0] = kept[0][0]
+
+    def function(n, x, y):
+        y[0] = call(lambda m: zeros(m), n)[0]
+
+    for program in (loop, function):
+        with pytest.raises(Escaped, match=r"made at test_engine_loops.py:\d+: .*zeros"):
+            record(program)
+
+
+# -- whole numbers and checks -----------------------------------------------------------------------
+
+
+def test_whole_numbers_divide_and_compare_as_in_python():
+    def program(a, b, x, out, truth):
+        i, j = a[0], b[0]
+        safe = where(j == 0, 1, j)
+        found = [i // safe, i % safe, i // 3, i % 3, i // -3, i % -3, i // 4, i % 4, 7 // safe, -7 % safe]
+        found += [abs(i), -i, i**2, minimum(i, j), maximum(i, 2), whole(x[0]), whole(x[0] * 10.0) % 7]
+        found += [i // 1, i // -1, cond((i < j) & (j != 3) | ~(i <= 0), lambda: i, lambda: j + 1)]
+        for k, value in enumerate(found):
+            out[k] = value
+        inside = (0 <= i) & (i < 5) | (x[0] > 0.5)
+        last = for_range(j, lambda k, t, m: (t & (k < 4) | (m == 2), m + 1), inside, 0)
+        truth[0] = where(last[0], 1, 0)
+        truth[1] = last[1]
+
+    arrays = [ArrayOf(name, (1,), "in", "integer") for name in "ab"]
+    arrays += [
+        ArrayOf("x", (1,)),
+        ArrayOf("out", (20,), "out", "integer"),
+        ArrayOf("truth", (2,), "out", "integer"),
+    ]
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-20, 20, (99, 1)) for _ in range(2))
+    everywhere(program, [], arrays, rows=99, a=a, b=b, x=rng.normal(size=(99, 1)) * 5)
+
+
+def test_large_whole_numbers_divide_exactly():
+    def program(a, b, out):
+        out[0], out[1] = a[0] // b[0], a[0] % b[0]
+
+    arrays = [ArrayOf(name, (1,), "in", "integer") for name in "ab"]
+    rng = np.random.default_rng(0)
+    limits = -(2**31) + 1, 2**31 - 1
+    a, b = rng.integers(*limits, (500, 1)), rng.integers(1, 50, (500, 1)) * rng.choice([-1, 1], (500, 1))
+    b[:100] = rng.integers(*limits, (100, 1))
+    a[100:300] = b[100:300] * (a[100:300] // b[100:300]) - rng.integers(0, 2, (200, 1))
+    a = a.clip(*limits)
+    out = LoopKernel("divide", program, [], [*arrays, ArrayOf("out", (2,), "out", "integer")])(a=a, b=b)[
+        "out"
+    ]
+    assert (out == np.hstack([a // b, a % b])).all()
+
+
+def test_a_while_loop_ends_after_most_turns_in_every_lane():
+    def program(x, count, out):
+        out[0], out[1] = while_loop(lambda s, k: s < 10.0, lambda s, k: (s + x[0], k + 1.0), 0.0, 0.0, most=7)
+        out[2] = while_loop(lambda s: s < 10.0, lambda s: s + x[0], 0.0, most=count[0])
+
+    arrays = [ArrayOf("x", (1,)), ArrayOf("count", (1,), "in", "integer"), ArrayOf("out", (3,), "out")]
+    x, count = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 1.5, 20.0, 0.1, 5.0])[:, None], np.arange(9)[:, None]
+    out = everywhere(program, [], arrays, x=x, count=count)["out"]
+    assert out[:, 1].tolist() == [7, 7, 7, 5, 4, 7, 1, 7, 2]
+
+
+def test_a_test_that_writes_does_so_only_in_lanes_that_go_on():
+    def program(count, out):
+        def test(k):
+            out[0] = out[0] + 1.0
+            return k < count[0]
+
+        while_loop(test, lambda k: k + 1, 0)
+
+    arrays = [ArrayOf("count", (1,), "in", "integer"), ArrayOf("out", (1,), "inout")]
+    count = np.arange(9)[:, None]
+    out = everywhere(program, [], arrays, count=count, out=np.zeros((9, 1)))["out"]
+    assert (out == count + 1).all()
+
+
+@pytest.mark.parametrize("engine", ["python", None])
+@pytest.mark.parametrize("rows", [None, 11])
+def test_what_no_engine_can_compute_is_the_same_error_in_all(engine, rows):
+    def program(n, k, x, out):
+        out[0] = for_range(n, lambda i, s: s + 7 // k[i] + whole(x[i]), 0)
+
+    arrays = [
+        ArrayOf("k", ("n",), "in", "integer"),
+        ArrayOf("x", ("n",)),
+        ArrayOf("out", (1,), "out", "integer"),
+    ]
+    kernel = LoopKernel("fails", program, ["n"], arrays)
+    shape = (3,) if rows is None else (rows, 3)
+    k, x = np.ones(shape, int), np.zeros(shape)
+    assert (kernel(k=k, x=x, engine=engine)["out"] == 21).all()
+    for at, value, error in ((k, 0, ZeroDivisionError), (x, np.nan, ValueError), (x, 1e10, ValueError)):
+        before = at.flat[-1]
+        at.flat[-1] = value
+        with pytest.raises(error):
+            kernel(k=k, x=x, engine=engine)
+        at.flat[-1] = before
+    assert (kernel(k=k, x=x, engine=engine)["out"] == 21).all()
+    if engine is None:
+        k.flat[-1] = 0
+        with pytest.raises(
+            ZeroDivisionError, match=r"fails: .*zero\n  here at test_engine_loops.py:\d+: .*7 // k.i."
+        ):
+            kernel(k=k, x=x)
+
+
+def test_a_checked_kernel_refuses_indices_out_of_range():
+    def program(n, k, x, out):
+        def turn(i):
+            cond(i < 2, lambda: out.__setitem__(k[i], x[k[i] + i]), lambda: None)
+            part = x[i:]
+            out[0] = out[0] + part[k[2]]
+
+        for_range(n, turn)
+
+    arrays = [ArrayOf("k", (3,), "in", "integer"), ArrayOf("x", ("n",)), ArrayOf("out", (4,), "inout")]
+    kernel = LoopKernel("checked", program, ["n"], arrays, reproducible=True, checked=True)
+    rng = np.random.default_rng(0)
+    x, k, out = rng.normal(size=(9, 4)), rng.integers(0, 3, (9, 3)), np.zeros((9, 4))
+    k[:, 2] = 0
+    found = kernel(x=x, k=k, out=out)["out"]
+    assert (found == kernel(x=x, k=k, out=out, engine="python")["out"]).all()
+    for column, value in ((0, 4), (0, 1 << 30), (1, -1), (2, 3)):
+        wrong = k.copy()
+        wrong[8, column] = value
+        for given in ({"x": x, "k": wrong, "out": out}, {"x": x[8], "k": wrong[8], "out": out[8]}):
+            with pytest.raises(
+                IndexError, match=r"checked: index out of range.*\n  here at test_engine_loops.py:\d+"
+            ):
+                kernel(**given)
+        kernel(x=x[0], k=k[0], out=out[0])

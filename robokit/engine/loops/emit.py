@@ -10,12 +10,16 @@ a load of a vector, one that differs a gather.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import Lines, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT64, Lines, Real, constant, suffix, vector
 from robokit.engine.loops.record import (
     CALL,
+    CHECK,
     COND,
+    FLOOR,
+    FLOOR_DIVIDE,
     FOR,
     INTEGER,
     LOAD,
@@ -34,6 +38,7 @@ from robokit.engine.loops.record import (
     WHOLE_LE,
     WHOLE_LT,
     WHOLE_SELECT,
+    ZEROS,
     LoopGraph,
     Region,
     operands,
@@ -52,6 +57,42 @@ _WHOLE = {
     TO_REAL: "sitofp {i} %s to {t}",
 }
 
+STACK = 4096
+"""Bytes of the largest array that stands on the stack: no more than the page that guards its end, and small
+enough for its numbers to become registers. Larger ones, and those whose size is known only later, are in the
+workspace.
+"""
+
+HEADER = 64
+"""Bytes at the start of a block of the workspace: where the next one is, and where this one ends."""
+
+MORE = """define internal ptr @more(ptr %context, ptr %block, i64 %bytes) noinline #2 {
+entry:
+  %next = load ptr, ptr %block
+  %none = icmp eq ptr %next, null
+  br i1 %none, label %ask, label %look
+look:
+  %place = getelementptr i8, ptr %next, i64 8
+  %end = load i64, ptr %place
+  %start = ptrtoint ptr %next to i64
+  %size = sub i64 %end, %start
+  %room = sub i64 %size, 64
+  %fits = icmp ule i64 %bytes, %room
+  br i1 %fits, label %found, label %ask
+ask:
+  %where = getelementptr i8, ptr %context, i64 8
+  %function = load ptr, ptr %where
+  %new = call ptr %function(ptr %block, i64 %bytes)
+  ret ptr %new
+found:
+  ret ptr %next
+}
+"""
+"""The block of the workspace after a block, which has room for so many bytes; null where there is no memory.
+
+What was in blocks after the present one is over: memory lasts as long as its region.
+"""
+
 
 class ModuleWriter:
     """Writes a kernel and the functions that it calls, each once for every pattern that it is called in.
@@ -65,6 +106,16 @@ class ModuleWriter:
         self.uniformity = Uniformity(graph)
         self.texts: list[str] = []
         self._names: dict[Pattern, str] = {}
+        self._fails: dict[int, bool] = {}
+
+    def fails(self, function: int) -> bool:
+        """Whether a function takes memory of the workspace, or may end with an error."""
+        if function not in self._fails:
+            self._fails[function] = any(
+                opcode in (ZEROS, CHECK) or (opcode == CALL and self.fails(rest[0]))
+                for opcode, *rest in self.graph.operations(self.graph.functions[function].region)
+            )
+        return self._fails[function]
 
     def kernel(self, own: Sequence[bool], lanes: int) -> str:
         """The kernel itself: the name of ``NAME(ptr arrays..., i32 sizes...)``.
@@ -101,6 +152,9 @@ class FunctionWriter:
         self.label = "entry"
         self.mask = "%mask" if pattern.masked else ""
         self.sines: dict[int, str] = {}
+        self.bases = {k: f"%a{k}" for k in self.called.arrays}
+        self.stack: list[str] = []
+        self.memory = "%block", "%top"
         self.templates = {}
         for width in {1, self.lanes}:
             words = {
@@ -123,6 +177,9 @@ class FunctionWriter:
             parameters.append(f"{self._type_of(number)} %p{k}")
         if self.mask:
             parameters.append(f"{vector(self.lanes, 'i1')} %mask")
+        fails = self.module.fails(self.pattern.function)
+        if fails:
+            parameters += ["ptr %context", "ptr %block", "ptr %top"]
         self._region(self.called.region)
         results = self.called.region.results
         value, t = "", self._returns(results, self.uniform.results)
@@ -130,7 +187,11 @@ class FunctionWriter:
             own = f"{self._type(self.graph.kinds[number], wide)} {self._value(number, wide)}"
             value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
         self.out.do(f"ret {t} {value}")
-        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\nentry:\n{self.out.text()}\n}}\n"
+        if fails:
+            self.out.do("fail:")
+            self.out.do(f"ret {t} {'zeroinitializer' if results else ''}")
+        text = "\n".join(["entry:", *self.stack, self.out.text()])
+        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\n{text}\n}}\n"
 
     def _returns(self, results: Sequence[int], wide: Sequence[bool]) -> str:
         """Type of what a function returns."""
@@ -142,18 +203,132 @@ class FunctionWriter:
         pattern = self.uniform.called(node, bool(self.mask))
         name = self.module.function(pattern)
         function, wide = self.graph.functions[node[1]], self.module.uniformity.of(pattern).results
-        given = [f"ptr %a{k}" for k in node[2]]
+        given = [f"ptr {self.bases[k]}" for k in node[2]]
         given += [f"{self._type_of(k)} {self._value(k, self._width(k))}" for k in node[3:]]
         if self.mask:
             given.append(f"{vector(self.lanes, 'i1')} {self.mask}")
+        fails = self.module.fails(node[1])
+        if fails:
+            given += ["ptr %context", f"ptr {self.memory[0]}", f"ptr {self.memory[1]}"]
         t = self._returns(function.region.results, wide)
         call = f"call {t} @{name}({', '.join(given)})"
-        if t == "void":
+        found = out(call) if wide else ""
+        if not wide:
             out.do(call)
-            return
-        found = out(call)
+        if fails:
+            status = out("load i64, ptr %context")
+            self._continue_if(out(f"icmp eq i64 {status}, 0"), "fail")
         for k in range(len(wide)):
             self.control[number, k] = out(f"extractvalue {t} {found}, {k}")
+
+    # -- what may fail ------------------------------------------------------------------------------
+
+    def _continue_if(self, truth: str, otherwise: str) -> None:
+        k = self._fresh()
+        self.out.do(f"br i1 {truth}, label %fine{k}, label %{otherwise}")
+        self._block(f"fine{k}", same=True)
+
+    def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
+        """End the call where something does not hold, with the number of the node."""
+        k, label = self._fresh(), self.label
+        self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
+        self._block(f"bad{k}")
+        self.out.do(f"store i64 {2 * number + code}, ptr %context")
+        self.out.do("br label %fail")
+        self.label = label
+        self._block(f"fine{k}", same=True)
+
+    def _in_all(self, truth: str, wide: bool) -> str:
+        """Whether something holds in all lanes that run."""
+        if not wide or self.lanes == 1:
+            return truth
+        t = vector(self.lanes, "i1")
+        wrong = self.out(f"xor {t} {truth}, splat (i1 true)")
+        return self.out(f"xor i1 {self._any(self._and(wrong))}, true")
+
+    def _zeros(self, number: int, node: tuple) -> None:
+        """Memory for the rest of the region."""
+        out, array, sizes = self.out, node[1], node[2:]
+        kind = self.graph.arrays[array].kind
+        size = (4 if kind == INTEGER else self.real.bytes) * self.lanes
+        known = [self.graph.nodes[k] for k in sizes]
+        length = math.prod(each[1] for each in known if each[0] == WHOLE) * size
+        if length <= STACK and all(each[0] == WHOLE for each in known):
+            self.bases[array] = f"%z{array}"
+            self.stack.append(f"  %z{array} = alloca [{length} x i8], align {HEADER}")
+            out.do(
+                f"call void @llvm.memset.p0.i64(ptr align {HEADER} %z{array}, i8 0, i64 {length}, i1 false)"
+            )
+            return
+        count = self._count(number, sizes)
+        length = out(f"mul nsw i64 {count}, {size}")
+        length = out(f"and i64 {out(f'add i64 {length}, {HEADER - 1}')}, -{HEADER}")
+        block, top = self.memory
+        end = out(f"load i64, ptr {out(f'getelementptr i8, ptr {block}, i64 8')}")
+        room = out(f"sub i64 {end}, {out(f'ptrtoint ptr {top} to i64')}")
+        k, before = self._fresh(), self.label
+        out.do(f"br i1 {out(f'icmp ule i64 {length}, {room}')}, label %room{k}, label %more{k}")
+        self._block(f"more{k}")
+        new = out(f"call ptr @more(ptr %context, ptr {block}, i64 {length})")
+        self._fail_unless(out(f"icmp ne ptr {new}, null"), number, 1)
+        start, last = out(f"getelementptr i8, ptr {new}, i64 {HEADER}"), self.label
+        out.do(f"br label %room{k}")
+        self._block(f"room{k}")
+        block = out(f"phi ptr [{block}, %{before}], [{new}, %{last}]")
+        base = out(f"phi ptr [{top}, %{before}], [{start}, %{last}]")
+        self.memory = block, out(f"getelementptr i8, ptr {base}, i64 {length}")
+        self.bases[array] = base
+        out.do(f"call void @llvm.memset.p0.i64(ptr align {HEADER} {base}, i8 0, i64 {length}, i1 false)")
+
+    def _count(self, number: int, sizes: Sequence[int]) -> str:
+        """Elements of an array, the most that a lane which runs wants; a size may be no less than 0."""
+        out = self.out
+        wide = any(self._width(k) for k in sizes)
+        t, narrow = vector(self.lanes if wide else 1, "i64"), vector(self.lanes if wide else 1, "i32")
+        zero, largest = ("0", str(2**31)) if not wide else ("zeroinitializer", f"splat (i64 {2**31})")
+        count = "1" if not wide else "splat (i64 1)"
+        for k in sizes:
+            n = out(f"sext {narrow} {self._value(k, wide)} to {t}")
+            count = out(f"mul {t} {count}, {n}")
+            fine = out(f"icmp ult {t} {count}, {largest}")
+            fine = out(
+                f"and {vector(self.lanes if wide else 1, 'i1')} {fine}, {out(f'icmp sge {t} {n}, {zero}')}"
+            )
+            self._fail_unless(self._in_all(fine, wide), number)
+        if not wide:
+            return count
+        if self.mask:
+            count = out(f"select {vector(self.lanes, 'i1')} {self.mask}, {t} {count}, {t} zeroinitializer")
+        return out(f"call i64 @llvm.vector.reduce.umax.v{self.lanes}i64({t} {count})")
+
+    def _floor_divide(self, number: int, node: tuple) -> None:
+        """Of whole numbers. The quotient in double precision is never rounded up to a whole number."""
+        out, wide = self.out, self._width(number)
+        lanes = self.lanes if wide else 1
+        i, t, truth = vector(lanes, "i32"), vector(lanes, "double"), vector(lanes, "i1")
+        a, b = (self._value(k, wide) for k in node[1:])
+        divisor = self.graph.nodes[node[2]]
+        if divisor[0] == WHOLE:
+            shift = divisor[1].bit_length() - 1
+            if divisor[1] == 1 << shift:
+                by = str(shift) if lanes == 1 else f"splat (i32 {shift})"
+                self.names[number] = out(f"ashr {i} {a}, {by}")
+                return
+            zero = "0" if lanes == 1 else "zeroinitializer"
+            found, rest = out(f"sdiv {i} {a}, {b}"), out(f"srem {i} {a}, {b}")
+            sign = out(f"icmp slt {i} {out(f'xor {i} {rest}, {b}')}, {zero}")
+            below = out(f"and {truth} {sign}, {out(f'icmp ne {i} {rest}, {zero}')}")
+            self.names[number] = out(f"add {i} {found}, {out(f'sext {truth} {below} to {i}')}")
+            return
+        x, y = (out(f"sitofp {i} {k} to {t}") for k in (a, b))
+        self.names[number] = self._floor(out(f"fdiv {t} {x}, {y}"), lanes, FLOAT64)
+
+    def _floor(self, x: str, lanes: int, real: Real) -> str:
+        """The whole number below a real one; the last one there is where it is beyond."""
+        whole, end = "i32" if lanes == 1 else f"v{lanes}i32", suffix(lanes, real)
+        t = vector(lanes, real.kind)
+        down = self.out(f"call {t} @llvm.floor.{end}({t} {x})")
+        return self.out(f"call {vector(lanes, 'i32')} @llvm.fptosi.sat.{whole}.{end}({t} {down})")
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -190,10 +365,11 @@ class FunctionWriter:
     def _any(self, mask: str) -> str:
         return self.out.any(self.lanes, mask)
 
-    def _block(self, label: str) -> None:
+    def _block(self, label: str, same: bool = False) -> None:
+        """Begin a block; whether it goes on with what was computed just before."""
         self.out.do(f"{label}:")
         self.label = label
-        self.sines = {}
+        self.sines = self.sines if same else {}
 
     def _fresh(self) -> int:
         self.labels += 1
@@ -230,6 +406,17 @@ class FunctionWriter:
             self._cond(number, node)
         elif opcode == CALL:
             self._call(number, node)
+        elif opcode == ZEROS:
+            self._zeros(number, node)
+        elif opcode == CHECK:
+            wide = self._width(node[1])
+            self._fail_unless(self._in_all(self._value(node[1], wide), wide), number)
+        elif opcode == FLOOR:
+            wide = self._width(number)
+            value = self._value(node[1], wide)
+            self.names[number] = self._floor(value, self.lanes if wide else 1, self.real)
+        elif opcode == FLOOR_DIVIDE:
+            self._floor_divide(number, node)
         elif opcode == VALUE:
             self.names[number] = self.control[node[1], node[2]]
         else:
@@ -251,7 +438,7 @@ class FunctionWriter:
         """Where an element stands, whose index is the same in all lanes."""
         element = self._type(self.graph.arrays[array].kind, array in self.uniform.own)
         place = self.out(f"sext i32 {self._value(index, False)} to i64")
-        return self.out(f"getelementptr inbounds {element}, ptr %a{array}, i64 {place}")
+        return self.out(f"getelementptr inbounds {element}, ptr {self.bases[array]}, i64 {place}")
 
     def _addresses(self, array: int, index: int) -> str:
         """Where the elements of all lanes stand."""
@@ -262,7 +449,7 @@ class FunctionWriter:
             own = ", ".join(f"i64 {lane}" for lane in range(n))
             places = out(f"add nsw <{n} x i64> {places}, <{own}>")
         kind = self._type(self.graph.arrays[array].kind, False)
-        return out(f"getelementptr {kind}, ptr %a{array}, <{n} x i64> {places}")
+        return out(f"getelementptr {kind}, ptr {self.bases[array]}, <{n} x i64> {places}")
 
     def _load(self, array: int, index: int) -> str:
         kind = self.graph.arrays[array].kind
@@ -326,7 +513,7 @@ class FunctionWriter:
         region, count, starts = graph.regions[node[1]], node[2], node[3:]
         index, *carried = region.parameters
         differs, outer = self._width(count), self.mask
-        counts = self._value(count, differs)
+        counts, memory = self._value(count, differs), self.memory
         most = counts
         if differs:
             n = self.lanes
@@ -345,7 +532,7 @@ class FunctionWriter:
             self.mask = self._and(live)
         self._region(region)
         nexts = self._nexts(region, carried, differs)
-        self.mask = outer
+        self.mask, self.memory = outer, memory
         out.do(f"%j{k} = add nsw i32 %i{k}, 1")
         out.do(f"br label %head{k}")
         lines = [f"%i{k} = phi i32 [0, %{before}], [%j{k}, %{self.label}]"]
@@ -354,22 +541,29 @@ class FunctionWriter:
     def _while(self, number: int, node: tuple) -> None:
         graph, out, k = self.graph, self.out, self._fresh()
         region, starts = graph.regions[node[1]], node[2:]
-        outer, differs = self.mask, self._width(region.test)
+        outer, memory, differs, before = self.mask, self.memory, self._width(region.test), self.label
         phis = self._begin(k, number, starts, region.parameters)
         at = len(out.lines)
         out.do("")
+        if differs:
+            self.mask = f"%live{k}"
         self._region(region, slice(0, region.tested))
         go = self._value(region.test, differs)
         if differs:
             self.mask = self._and(go)
             go = self._any(self.mask)
+        live = self.mask
         out.do(f"br i1 {go}, label %body{k}, label %done{k}")
         self._block(f"body{k}")
         self._region(region, slice(region.tested, None))
         nexts = self._nexts(region, region.parameters, differs)
-        self.mask = outer
+        self.mask, self.memory = outer, memory
         out.do(f"br label %head{k}")
-        self._end(k, number, at, phis, nexts, [])
+        lines = []
+        if differs:
+            t, first = vector(self.lanes, "i1"), outer or "splat (i1 true)"
+            lines = [f"%live{k} = phi {t} [{first}, %{before}], [{live}, %{self.label}]"]
+        self._end(k, number, at, phis, nexts, lines)
 
     def _nexts(self, region: Region, carried: list[int], differs: bool) -> list[str]:
         """What is carried on: in lanes that are done, what it was."""
@@ -399,7 +593,7 @@ class FunctionWriter:
         self._block(f"done{k}")
 
     def _cond(self, number: int, node: tuple) -> None:
-        graph, out, k, outer = self.graph, self.out, self._fresh(), self.mask
+        graph, out, k, outer, memory = self.graph, self.out, self._fresh(), self.mask, self.memory
         then, otherwise = (graph.regions[n] for n in node[2:])
         differs = self._width(node[1])
         condition = self._value(node[1], differs)
@@ -416,6 +610,7 @@ class FunctionWriter:
                 self._region(branch)
                 values = [self._value(r, wide) for r, wide in zip(branch.results, wides, strict=True)]
                 ends.append((self.label, values))
+                self.memory = memory
                 out.do(f"br label %done{k}")
             self._block(f"done{k}")
             for position, (kind, wide) in enumerate(zip(kinds, wides, strict=True)):
@@ -432,7 +627,7 @@ class FunctionWriter:
             self._block(f"{label}{k}")
             self._region(branch)
             values = [self._value(r, True) for r in branch.results]
-            last = self.label
+            last, self.memory = self.label, memory
             out.do(f"br label %{label}end{k}")
             self._block(f"{label}end{k}")
             found.append(
@@ -453,9 +648,16 @@ def _suffix(lanes: int, kind: str, real: Real) -> str:
 
 def declarations(lanes: int, real: Real) -> str:
     """What the functions need of LLVM."""
+    lines = ["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
+    for width in {1, lanes}:
+        for number in dict.fromkeys((FLOAT64, real)):
+            whole, end = "i32" if width == 1 else f"v{width}i32", suffix(width, number)
+            t = vector(width, number.kind)
+            lines.append(f"declare {vector(width, 'i32')} @llvm.fptosi.sat.{whole}.{end}({t})")
     if lanes == 1:
-        return ""
-    lines = [f"declare i32 @llvm.vector.reduce.smax.v{lanes}i32(<{lanes} x i32>)"]
+        return "\n".join(lines) + "\n"
+    lines.append(f"declare i32 @llvm.vector.reduce.smax.v{lanes}i32(<{lanes} x i32>)")
+    lines.append(f"declare i64 @llvm.vector.reduce.umax.v{lanes}i64(<{lanes} x i64>)")
     for kind in (REAL, INTEGER):
         t = vector(lanes, "i32" if kind == INTEGER else real.kind)
         end, pointers, mask = _suffix(lanes, kind, real), f"<{lanes} x ptr>", f"<{lanes} x i1>"

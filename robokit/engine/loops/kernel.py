@@ -28,10 +28,10 @@ from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
 from robokit.engine.loops.counts import counts
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import ModuleWriter, declarations
+from robokit.engine.loops.emit import HEADER, MORE, ModuleWriter, declarations
 from robokit.engine.loops.live import Live
-from robokit.engine.loops.record import INTEGER, REAL, Array, LoopGraph, recording
-from robokit.engine.loops.rows import MOVES, batch_driver, moves_module, single_driver
+from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, REAL, ZEROS, Array, LoopGraph, recording, told
+from robokit.engine.loops.rows import MOVES, Body, batch_driver, moves_module, single_driver
 from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
@@ -57,6 +57,8 @@ class LoopKernel:
         sizes: names of whole numbers that all states share.
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
+        checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
+            negative index counts from the end only where it is known while recording.
 
     Example:
         >>> from robokit.spatial.control_flow import for_range
@@ -76,10 +78,12 @@ class LoopKernel:
         sizes: Sequence[str],
         arrays: Sequence[ArrayOf],
         reproducible: bool = False,
+        checked: bool = False,
     ) -> None:
         self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
-        self.reproducible = reproducible
+        self.reproducible, self.checked = reproducible, checked
         self._codes: dict[tuple[int, str], llvm.Loaded] = {}
+        self._graph: LoopGraph | None = None
 
     def forward(self, wrt: str | Sequence[str], directions: int | None = None) -> LoopKernel:
         """The kernel of values and derivatives along directions of some inputs, by forward mode.
@@ -138,7 +142,7 @@ class LoopKernel:
 
     def record(self) -> LoopGraph:
         """The recorded regions."""
-        graph = LoopGraph()
+        graph = LoopGraph(self.checked, self.reproducible)
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
         given = []
@@ -153,20 +157,24 @@ class LoopKernel:
 
     def text(self, lanes: int, real: Real) -> str:
         """The module for so many lanes."""
-        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self.record(), self.name, real)
-        body = writer.kernel(of_state, lanes)
+        self._graph = self.record()
+        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self._graph, self.name, real)
+        name = writer.kernel(of_state, lanes)
+        body = Body(name, len(self.arrays), len(self.sizes), writer.fails(0))
         parts = [declarations(lanes, real), *writer.texts]
+        if any("@more(" in text for text in writer.texts):
+            parts.insert(1, MORE)
         for width in {1, lanes}:
             if any(f"@sincos_{width}(" in text for text in writer.texts):
                 parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if lanes == 1:
-            parts.append(single_driver(self.name, body, len(self.arrays), len(self.sizes)))
+            parts.append(single_driver(self.name, body))
         else:
             moves = [
                 (a.kind, own and a.role in ("in", "inout"), own and a.role in ("out", "inout"))
                 for a, own in zip(self.arrays, of_state, strict=True)
             ]
-            parts.append(batch_driver(self.name, body, moves, of_state, len(self.sizes), lanes, real))
+            parts.append(batch_driver(self.name, body, moves, of_state, lanes, real))
         text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
         return in_one_order(text) if self.reproducible else text
 
@@ -327,12 +335,15 @@ class LoopKernel:
         function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
             loaded.address(f"{self.name}_single")
         )
-        pointers = np.array([address(a) for a in arrays], np.uint64)
         numbers = np.array([sizes[n] for n in self.sizes], np.int32)
+        context = self._context()
+        pointers = np.array([*map(address, arrays), context.address if context else 0], np.uint64)
         at, of = address(pointers), address(numbers)
 
         def call(_alive: Any = (loaded, pointers, numbers, arrays)) -> None:
             function(at, of)
+            if context and context.used():
+                self._failed(context)
 
         return call
 
@@ -346,8 +357,9 @@ class LoopKernel:
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
             loaded.address(f"{self.name}_batch")
         )
-        pointers = np.array([address(a) for a in arrays], np.uint64)
         numbers = np.array([sizes[n] for n in self.sizes], np.int32)
+        context = self._context()
+        pointers = np.array([*map(address, arrays), context.address if context else 0], np.uint64)
         lengths = [math.prod(sizes[n] if isinstance(n, str) else n for n in a.shape) for a in self.arrays]
         kinds = ["int32" if a.kind == INTEGER else dtype for a in self.arrays]
         lanes_of = [aligned(max(n, 1) * lanes, kind) for n, kind in zip(lengths, kinds, strict=True)]
@@ -360,8 +372,79 @@ class LoopKernel:
         def call(_alive: Any = (loaded, pointers, numbers, arrays, lanes_of, places, sized, moves)) -> None:
             if rows:
                 function(*given)
+            if context and context.used():
+                self._failed(context)
 
         return call
+
+    def _context(self) -> Context | None:
+        """What machine code that may fail works with."""
+        graph = self._graph
+        assert graph is not None
+        return Context() if any(node[0] in (ZEROS, CHECK) for node in graph.nodes) else None
+
+    def _failed(self, context: Context) -> None:
+        """Say why a call ended: at which line of the function, and with the error that Python has there."""
+        graph, status = self._graph, context.status()
+        assert graph is not None
+        node, line = graph.nodes[status // 2], told("here", graph.lines[status // 2])
+        if node[0] == CHECK:
+            raise ERRORS[node[2]](f"{self.name}: {node[3]}{line}")
+        if status % 2:
+            raise MemoryError(f"{self.name}: no memory for zeros{line}")
+        raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+
+
+class Context:
+    """What a call of machine code works with: where it says that it failed, and its workspace.
+
+    The workspace is a list of blocks. A block begins with the address of the next one and of its own end;
+    memory is taken from its start to its end, then from the next one, and given back in the opposite order.
+
+    Attributes:
+        address: of the status, the function that makes blocks, and the first block.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[int, np.ndarray]] = []
+        self._numbers = (ctypes.c_int64 * 3)()
+        self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(self._add)
+        self._numbers[1] = ctypes.cast(self._more, ctypes.c_void_p).value or 0
+        self._numbers[2] = self._add(None, FIRST_BLOCK) or 0
+        self.address = ctypes.addressof(self._numbers)
+
+    def _add(self, after: int | None, size: int) -> int | None:
+        """A new block after one, as large as all before it together; those that came after it are gone."""
+        while self._blocks and self._blocks[-1][0] != after:
+            self._blocks.pop()
+        size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
+        try:
+            block = aligned(size, "uint8")
+        except MemoryError:
+            return None
+        place = address(block)
+        block[:16].view(np.int64)[:] = 0, place + size
+        if self._blocks:
+            self._blocks[-1][1][:8].view(np.int64)[0] = place
+        self._blocks.append((place, block))
+        return place
+
+    def used(self) -> int:
+        """Whether the call that is over failed; the next one finds all of its memory in one block."""
+        if len(self._blocks) > 1:
+            size = sum(block.nbytes for _, block in self._blocks)
+            self._blocks.clear()
+            self._numbers[2] = self._add(None, size) or 0
+        return self._numbers[0]
+
+    def status(self) -> int:
+        """What failed; the next call begins anew."""
+        found, self._numbers[0] = self._numbers[0], 0
+        return found
+
+
+FIRST_BLOCK = 1 << 14
+"""Bytes of the workspace that a call begins with."""
 
 
 def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:

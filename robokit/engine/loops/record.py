@@ -13,6 +13,9 @@ and memory is read and written by
 
     (LOAD, array, index, version, kind)        index counts elements; versions end at writes
     (STORE, array, index, value)
+    (ZEROS, array, sizes...)                   memory that lasts as long as the region, zero each time
+
+    (CHECK, truth, exception, message)         must hold where it stands, or the call ends with the exception
 
 An operation stands in the innermost loop that its operands change in: what stays the same in a loop is
 computed before it. Out of a branch nothing is moved, since it may not be needed. Loads keep their place: an
@@ -44,19 +47,20 @@ from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
 from robokit.engine.trace.scalar import Scalar, Truth
 from robokit.spatial import control_flow
-from robokit.spatial.scalars import register
+from robokit.spatial.scalars import holds, register
 
 (
     PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
-    LOAD, STORE, FOR, WHILE, COND, VALUE, CALL,
-) = range(1000, 1017)  # fmt: skip
+    FLOOR_DIVIDE, FLOOR, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, CALL,
+) = range(1000, 1021)  # fmt: skip
 
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
 _KINDS = {
     WHOLE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
-    TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, STORE: NOTHING,
-    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING,
+    TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, FLOOR_DIVIDE: INTEGER, FLOOR: INTEGER,
+    STORE: NOTHING, ZEROS: NOTHING, CHECK: NOTHING, FOR: NOTHING, WHILE: NOTHING, COND: NOTHING,
+    CALL: NOTHING,
 }  # fmt: skip
 
 
@@ -97,11 +101,13 @@ class Memory:
         kind: of its elements.
         region: in which it can be used.
         writable: whether it can be written.
+        line: of the user's source, where it was made.
     """
 
     kind: str
     region: Region
     writable: bool
+    line: tuple[CodeType, int] | None
 
 
 @dataclass
@@ -155,8 +161,8 @@ def operands(node: Node) -> Sequence[int]:
     return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
 
 
-_FIRST = {LOAD: 2, STORE: 2, FOR: 2, WHILE: 2, CALL: 3}
-_LAST = {LOAD: 3, VALUE: 2, COND: 2}
+_FIRST = {LOAD: 2, STORE: 2, ZEROS: 2, FOR: 2, WHILE: 2, CALL: 3}
+_LAST = {LOAD: 3, VALUE: 2, COND: 2, CHECK: 2}
 """Where the operands of a node are, if they are not all but the first item."""
 
 
@@ -169,9 +175,12 @@ class LoopGraph(Graph):
         kinds: of the value of each node.
         arrays: all of them, those of the kernel first.
         frames: functions that are being recorded, the innermost last.
+        checked: whether every index is checked when the kernel runs.
+        exact: whether quotients are never products with a reciprocal.
     """
 
-    def __init__(self, budget: int = 400_000) -> None:
+    def __init__(self, checked: bool = False, exact: bool = False, budget: int = 400_000) -> None:
+        self.checked, self.exact = checked, exact
         self.regions: list[Region] = []
         self.functions: list[Function] = []
         self.arrays: list[Memory] = []
@@ -231,7 +240,7 @@ class LoopGraph(Graph):
         """The region that an operation stands in."""
         stack = self.stack
         place = len(stack) - 1
-        if node[0] in (LOAD, VALUE):
+        if node[0] in (LOAD, VALUE, CHECK):
             return stack[place]
         depth = max([self.place[k].depth for k in operands(node) if not self._constant(k)], default=0)
         while place > depth and stack[place].loop:
@@ -308,7 +317,7 @@ class LoopGraph(Graph):
 
     def array(self, kind: str, region: Region, writable: bool) -> int:
         """A new array."""
-        self.arrays.append(Memory(kind, region, writable))
+        self.arrays.append(Memory(kind, region, writable, users_line()))
         self.versions.append(0)
         return len(self.arrays) - 1
 
@@ -323,7 +332,7 @@ class LoopGraph(Graph):
         if _open(frame.stack, memory.region):
             return number
         if not level:
-            raise Escaped(self._escaped(None))
+            raise Escaped(self._escaped(memory.line))
         function = frame.function
         if number not in function.taken:
             outer = self.array_here(number, level - 1)
@@ -332,6 +341,19 @@ class LoopGraph(Graph):
                 function.arrays.append(frame.given[outer])
             function.taken[number] = frame.given[outer]
         return function.taken[number]
+
+    def check(self, truth: Any, error: str, message: str) -> None:
+        """Record that a comparison must hold where it stands.
+
+        Args:
+            truth: the comparison.
+            error: name of the exception, one of Python's own.
+            message: of the exception.
+        """
+        if isinstance(truth, Truth):
+            self.add((CHECK, self.node(truth), error, message))
+        elif not truth:
+            raise ERRORS[error](f"{message}{told('here', users_line())}")
 
     def written(self, arrays: Sequence[int]) -> None:
         """Note that these arrays are written now."""
@@ -349,6 +371,14 @@ class LoopGraph(Graph):
             "(for_range(n, body, start)), return it from both branches of cond or from the function"
             f"{told('made', made)}{told('used', users_line())}"
         )
+
+    def operations(self, region: Region) -> Iterator[Node]:
+        """All operations of a region and of those inside it."""
+        for number in region.nodes:
+            node = self.nodes[number]
+            yield node
+            for inside in {FOR: node[1:2], WHILE: node[1:2], COND: node[2:]}.get(node[0], ()):
+                yield from self.operations(self.regions[inside])
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -379,6 +409,12 @@ class LoopGraph(Graph):
         """A scalar of a node."""
         kind = self.kinds[number]
         return {REAL: Scalar, INTEGER: Integer, TRUTH: Truth}[kind](self, number)
+
+
+ERRORS = {
+    each.__name__: each for each in (IndexError, MemoryError, OverflowError, ValueError, ZeroDivisionError)
+}
+"""What machine code may end with, by name."""
 
 
 def _open(stack: list[Region], region: Region) -> bool:
@@ -470,6 +506,32 @@ class Integer:
 
     __rmul__ = __mul__
 
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, (float, Scalar)):
+            return self.real() // other
+        return _floor_divided(self.graph, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if isinstance(other, (float, Scalar)):
+            return other // self.real()
+        return _floor_divided(self.graph, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - other * (self // other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - self * (other // self)
+
+    def __pow__(self, power: Any) -> Any:
+        if not isinstance(power, int):
+            return self.real() ** _real(power)
+        if power < 0:
+            return self.real() ** power
+        found: Any = 1
+        for _ in range(power):
+            found = found * self
+        return found
+
     def __truediv__(self, other: Any) -> Any:
         return self.real() / (other.real() if isinstance(other, Integer) else other)
 
@@ -478,6 +540,15 @@ class Integer:
 
     def __neg__(self) -> Any:
         return 0 - self
+
+    def __pos__(self) -> Integer:
+        return self
+
+    def __abs__(self) -> Any:
+        return _where(self < 0, -self, self)
+
+    def __floor__(self) -> Integer:
+        return self
 
     def __lt__(self, other: Any) -> Any:
         return self.real() < other if isinstance(other, (float, Scalar)) else self._with(WHOLE_LT, other)
@@ -505,7 +576,27 @@ class Integer:
         raise TypeError("no branch on a number that is known only later: use where, cond or for_range")
 
     def __index__(self) -> int:
-        raise TypeError("range() needs a number that is known now: use for_range(n, body)")
+        raise TypeError(
+            "range(), and the index of a list, need a number that is known now: use for_range(n, body), and "
+            "an array (zeros) in place of the list"
+        )
+
+    def __float__(self) -> float:
+        raise TypeError(
+            "a number that is known only later is no float yet: 1.0 * k is the same as a real number"
+        )
+
+    def __int__(self) -> int:
+        raise TypeError("a number that is known only later is no int yet: it is a whole number already")
+
+
+def _floor_divided(graph: LoopGraph, a: Any, b: Any) -> Any:
+    if isinstance(b, bool) or not isinstance(b, (int, Integer)) or not isinstance(a, (int, Integer)):
+        return NotImplemented
+    if not isinstance(b, Integer) and b in (1, -1):
+        return a * b
+    graph.check(b != 0, "ZeroDivisionError", "division of a whole number by zero")
+    return graph.wrapped(graph.add((FLOOR_DIVIDE, graph.node(a), graph.node(b))))
 
 
 class Array:
@@ -538,18 +629,45 @@ class Array:
             stride: Any = 1
             for size in self.shape[k + 1 :]:
                 stride = stride * size
+            size = self.shape[k]
             if isinstance(i, slice):
                 if k < len(index) - 1 or k > 0 or i.step is not None:
                     raise IndexError("slices go without steps, and over the first dimension alone")
-                start, stop = i.start or 0, self.shape[0] if i.stop is None else i.stop
+                start = self._whole(0 if i.start is None else i.start, size)
+                stop = self._whole(size if i.stop is None else i.stop, size)
+                self._within(i, size, (0, start), (start, stop), (stop, size))
                 offset, shape = offset + start * stride, [stop - start]
-            elif isinstance(i, int) and i < 0:
-                offset = offset + (self.shape[k] + i) * stride
-            elif isinstance(i, (int, Integer)):
-                offset = offset + i * stride
             else:
-                raise TypeError(f"an index is a whole number, a slice or several of them, not {i!r}")
+                i = self._whole(i, size)
+                self._within(i, size, (0, i), (i, size - 1))
+                offset = offset + i * stride
         return offset, (*shape, *self.shape[len(index) :])
+
+    def _whole(self, index: Any, size: Any) -> Any:
+        """An index, counted from the start."""
+        if isinstance(index, Integer):
+            return index
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+            raise TypeError(
+                f"an index is a whole number, a slice or several of them, not {index!r}: whole(x) of "
+                "robokit.spatial.control_flow makes one of a real number"
+            )
+        return size + int(index) if index < 0 else int(index)
+
+    def _within(self, index: Any, size: Any, *pairs: tuple[Any, Any]) -> None:
+        """Refuse an index that is outside, if that is known, or known later in a checked kernel.
+
+        Args:
+            index: as it was given.
+            size: of its dimension.
+            pairs: of numbers, the first of which must not be above the second.
+        """
+        for low, high in pairs:
+            if self.graph.checked or (isinstance(low, int) and isinstance(high, int)):
+                self.graph.check(low <= high, "IndexError", f"index out of range{_said(index, size)}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         offset, shape = self._at(index)
@@ -574,6 +692,13 @@ class Array:
             raise TypeError(f"a {graph.kinds[what]} is no element of an array of {self.kind}s")
         graph.effect((STORE, number, at, what))
         graph.written([number])
+
+
+def _said(index: Any, size: Any) -> str:
+    """An index and a size in words, as far as they are known."""
+    if isinstance(index, int) and isinstance(size, int):
+        return f": {index} of {size}"
+    return f": of {size}" if isinstance(size, int) else ""
 
 
 # -- control flow -----------------------------------------------------------------------------------
@@ -650,6 +775,8 @@ class Recorder:
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
         graph = self.graph
+        if most is not None:
+            return self._bounded(test, body, start, most)
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
@@ -661,6 +788,22 @@ class Recorder:
                 returned = (returned,)
             _carried(graph, region, returned, start)
         return self._left((WHILE, region.number, *starts), start, region)
+
+    def _bounded(
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: Any
+    ) -> tuple[Any, ...]:
+        """A while-loop that counts its turns."""
+
+        def another(*carried: Any) -> Any:
+            return test(*carried[:-1]) & (carried[-1] < most)
+
+        def counted(*carried: Any) -> Any:
+            returned = body(*carried[:-1])
+            own = (returned,) if len(start) == 1 else returned if start else ()
+            return *own, carried[-1] + 1
+
+        found = self.while_loop(another, counted, (*start, 0), None)
+        return found[:-1]
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
@@ -676,6 +819,28 @@ class Recorder:
             raise TypeError(f"the branches of cond return {kinds[0]} and {kinds[1]}: they must be the same")
         node = (COND, condition.number, made[0].number, made[1].number)
         return self._left(node, values[0], made[0])
+
+    def zeros(self, shape: tuple[Any, ...], kind: str) -> Array:
+        """As :func:`robokit.spatial.control_flow.zeros`."""
+        graph = self.graph
+        sizes = [graph.node(n) for n in shape]
+        for n, number in zip(shape, sizes, strict=True):
+            if graph.kinds[number] != INTEGER:
+                raise TypeError(f"zeros: a size is a whole number, not {n!r}")
+            if not isinstance(n, Integer) and n < 0:
+                raise ValueError(f"zeros: a size is below zero: {n}")
+        number = graph.array(kind, graph.stack[-1], True)
+        graph.effect((ZEROS, number, *sizes))
+        return Array(graph, number, kind, [n if isinstance(n, Integer) else int(n) for n in shape], True)
+
+    def whole(self, x: Any) -> Any:
+        """As :func:`robokit.spatial.control_flow.whole`."""
+        if isinstance(x, Integer):
+            return x
+        graph = self.graph
+        message = "whole: NaN, or beyond 32 bits"
+        graph.check((x >= -(2.0**31)) & (x < 2.0**31), "ValueError", message)
+        return graph.wrapped(graph.add((FLOOR, graph.node(x))))
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
@@ -762,7 +927,8 @@ class Recorder:
         arrays = self._arrays(function, bases)
         values = [*given, *(graph.here(number) for number in function.values)]
         control = graph.effect((CALL, function.number, tuple(arrays), *values))
-        graph.written([arrays[function.arrays.index(own)] for own in function.writes])
+        pairs = zip(function.arrays, arrays, strict=True)
+        graph.written([actual for own, actual in pairs if own in function.writes])
         found = []
         for k, (number, x) in enumerate(zip(function.region.results, flat(function.form), strict=True)):
             known = not isinstance(x, (Scalar, Integer, Truth))
@@ -770,6 +936,8 @@ class Recorder:
 
         def outside(number: int) -> int:
             own = function.taken.get(number, number)
+            if own not in function.arrays:
+                raise Escaped(graph._escaped(graph.arrays[own].line))
             return arrays[function.arrays.index(own)]
 
         return rebuilt(function.form, iter(found), outside)
@@ -842,7 +1010,7 @@ def _real(x: Any) -> Any:
 def _where(condition: Any, a: Any, b: Any) -> Any:
     """A choice: of whole numbers a whole number."""
     if not isinstance(condition, Truth):
-        return a if condition else b
+        return a if holds(condition) else b
     if all(isinstance(x, (int, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))

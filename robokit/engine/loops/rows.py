@@ -3,34 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from robokit.engine.emit.ir import Lines, Real, vector
+from robokit.engine.loops.emit import HEADER
 from robokit.engine.loops.record import INTEGER, REAL
 
 
-def _arguments(out: Lines, arrays: int, sizes: int) -> tuple[list[str], list[str]]:
-    """Pointers of the arrays, and the sizes."""
-    pointers = [out(f"load ptr, ptr {out.pointer('%args', k, 'ptr')}") for k in range(arrays)]
-    return pointers, [out(f"load i32, ptr {out.pointer('%sizes', k, 'i32')}") for k in range(sizes)]
+@dataclass(frozen=True)
+class Body:
+    """The function that a driver calls.
+
+    Attributes:
+        name: of the function.
+        arrays: how many it takes.
+        sizes: how many numbers it takes.
+        fails: whether it takes the call's context, a block of its workspace, and where that is free.
+    """
+
+    name: str
+    arrays: int
+    sizes: int
+    fails: bool
+
+    def arguments(self, out: Lines) -> tuple[list[str], list[str]]:
+        """Pointers of the arrays, and what else it takes."""
+        pointers = [out(f"load ptr, ptr {out.pointer('%args', k, 'ptr')}") for k in range(self.arrays)]
+        places = [out.pointer("%sizes", k, "i32") for k in range(self.sizes)]
+        rest = [f"i32 {out(f'load i32, ptr {place}')}" for place in places]
+        if self.fails:
+            context = out(f"load ptr, ptr {out.pointer('%args', self.arrays, 'ptr')}")
+            block = out(f"load ptr, ptr {out.pointer(context, 2, 'ptr')}")
+            rest += [f"ptr {context}", f"ptr {block}", f"ptr {out.pointer(block, HEADER, 'i8')}"]
+        return pointers, rest
+
+    def call(self, pointers: Sequence[str], rest: Sequence[str]) -> str:
+        """The call."""
+        return f"call void @{self.name}({', '.join([*(f'ptr {p}' for p in pointers), *rest])})"
 
 
-def _call(body: str, pointers: Sequence[str], sizes: Sequence[str]) -> str:
-    return f"call void @{body}({', '.join([*(f'ptr {p}' for p in pointers), *(f'i32 {n}' for n in sizes)])})"
+def single_driver(name: str, body: Body) -> str:
+    """``void NAME_single(ptr arrays, ptr sizes)``: in the arrays themselves.
 
-
-def single_driver(name: str, body: str, arrays: int, sizes: int) -> str:
-    """``void NAME_single(ptr arrays, ptr sizes)``: in the arrays themselves."""
+    After the arrays there is the call's context, if the body may fail: a status of 64 bits, 0 where all is
+    well; the address of ``ptr more(ptr block, i64 bytes)``; and of the first block of the workspace.
+    """
     out = Lines()
-    out.do(_call(body, *_arguments(out, arrays, sizes)))
+    out.do(body.call(*body.arguments(out)))
     return f"define void @{name}_single(ptr %args, ptr %sizes) #2 {{\n{out.text()}\n  ret void\n}}\n"
 
 
 def batch_driver(
     name: str,
-    body: str,
+    body: Body,
     moves: Sequence[tuple[str, bool, bool]],
     of_state: Sequence[bool],
-    sizes: int,
     lanes: int,
     real: Real,
 ) -> str:
@@ -38,15 +65,14 @@ def batch_driver(
 
     Args:
         name: of the kernel.
-        body: of the function for the lanes.
+        body: the function for the lanes.
         moves: of each array, the kind of its elements, whether it is read, and whether it is written.
         of_state: whether every state has an array of its own.
-        sizes: how many.
         lanes: states at once.
         real: of the numbers.
     """
     out = Lines(real)
-    pointers, numbers = _arguments(out, len(moves), sizes)
+    pointers, rest = body.arguments(out)
     lengths = [out(f"load i64, ptr {out.pointer('%lengths', k, 'i64')}") for k in range(len(moves))]
     places = [out(f"load ptr, ptr {out.pointer('%places', k, 'ptr')}") for k in range(len(moves))]
 
@@ -59,17 +85,21 @@ def batch_driver(
 
     out.do("br label %tile")
     out.do("tile:")
-    out.do("%row = phi i64 [%start, %entry], [%next, %tile]")
+    out.do(f"%row = phi i64 [%start, %entry], [%next, %{'fine' if body.fails else 'tile'}]")
     for k, (_, read, _) in enumerate(moves):
         if read:
             move("pack", k)
     own = [places[k] if of_state[k] else pointers[k] for k in range(len(moves))]
-    out.do(_call(body, own, numbers))
+    out.do(body.call(own, rest))
     for k, (_, _, written) in enumerate(moves):
         if written:
             move("unpack", k)
     out.do(f"%next = add i64 %row, {lanes}")
     out.do("%more = icmp slt i64 %next, %stop")
+    if body.fails:
+        status = out(f"load i64, ptr {rest[-3].removeprefix('ptr ')}")
+        out.do(f"br i1 {out(f'icmp eq i64 {status}, 0')}, label %fine, label %end")
+        out.do("fine:")
     out.do("br i1 %more, label %tile, label %end")
     out.do("end:")
     parameters = "ptr %args, ptr %sizes, ptr %lengths, ptr %places, ptr %moves, i64 %start, i64 %stop"

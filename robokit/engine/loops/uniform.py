@@ -18,6 +18,7 @@ from robokit.engine.loops.record import (
     PARAMETER,
     VALUE,
     WHILE,
+    ZEROS,
     LoopGraph,
     Node,
     Region,
@@ -105,6 +106,8 @@ class Varying:
             elif opcode == VALUE:
                 if _key(node[1], node[2]) in found:
                     found.add(number)
+            elif opcode == ZEROS:
+                self.own.add(node[1])
             elif opcode == PARAMETER:
                 continue
             elif (opcode == LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):

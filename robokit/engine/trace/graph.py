@@ -75,6 +75,9 @@ class Graph:
         "shared", "signed", "within",
     )  # fmt: skip
 
+    exact = False
+    """Whether quotients are never products with a reciprocal."""
+
     def __init__(
         self, budget: int = 400_000, signed: bool = False, shares: Shares = False, columns: int = 1
     ) -> None:

@@ -42,7 +42,7 @@ from robokit.engine.trace.ops import (
 )
 from robokit.spatial import elementary
 from robokit.spatial import scalars as generic
-from robokit.spatial.scalars import register
+from robokit.spatial.scalars import holds, register
 
 NO_BRANCH = (
     "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
@@ -124,8 +124,11 @@ class Scalar:
             return _quotient(self.graph, self.ref, other.ref)
         if other.__class__ in DEFERS:
             return NotImplemented
+        other = float(other)
+        if self.graph.exact and math.frexp(other)[0] not in (0.5, -0.5):
+            return _quotient(self.graph, self.ref, self.graph.constant(other))
         # One rounding more than a division by a constant, at a fifth of its cost.
-        return self * (1.0 / float(other))
+        return self * (1.0 / other)
 
     def __rtruediv__(self, other: Any) -> Any:
         other = float(other)
@@ -208,12 +211,12 @@ class Truth:
 
     def __and__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
-            return self if other else False
+            return self if holds(other) else False
         return Truth(self.graph, self.graph.record(AND, self.number, other.number))
 
     def __or__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
-            return True if other else self
+            return True if holds(other) else self
         return Truth(self.graph, self.graph.record(OR, self.number, other.number))
 
     __rand__, __ror__ = __and__, __or__
@@ -295,7 +298,7 @@ def _sine_and_cosine(x: Scalar) -> tuple[Scalar, Scalar]:
 def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
     """The first where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
-        return a if condition else b
+        return a if holds(condition) else b
     if a.__class__ in generic.OUTERMOST or b.__class__ in generic.OUTERMOST:
         return generic.where(condition, a, b)
     graph = condition.graph

@@ -19,7 +19,7 @@ from robokit.engine.trace.scalar import Scalar, Truth, where
 from robokit.errors import FunctionError
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import Memory
-from robokit.spatial.scalars import iterations
+from robokit.spatial.scalars import holds, iterations
 
 UNROLLED = 20_000
 """Operations of a loop of a user's function from which on it stays a loop: a straight line as long takes
@@ -64,7 +64,7 @@ class Recorder:
             goes = test(*carried)
             if isinstance(goes, Truth | Scalar):
                 raise RunTimeLoop
-            if not goes:
+            if not holds(goes):
                 break
             carried = control_flow.carried_on(body(*carried), start)
             turns += 1
@@ -84,7 +84,7 @@ class Recorder:
         if not isinstance(condition, Truth):
             if isinstance(condition, Scalar):
                 raise TypeError("a condition is the outcome of a comparison: x > 0.0, not x")
-            return then() if condition else otherwise()
+            return then() if holds(condition) else otherwise()
         graph = self.graph
         with control_flow.only(condition):
             value = then()
@@ -123,6 +123,10 @@ class Recorder:
         """As :func:`robokit.spatial.control_flow.solution`, noted where the line will be differentiated."""
         equations = noted()
         return unknown if equations is None else equations.solution(residual, unknown, parameters, solve)
+
+    def whole(self, x: Any) -> Any:
+        """As :func:`robokit.spatial.control_flow.whole`: only loops have whole numbers that are not known."""
+        raise RunTimeLoop("a whole number that is known only when the function runs")
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`: a call, where that pays."""
