@@ -358,7 +358,7 @@ class Derivation:
                 return self.lowered(body(k, *self.raised(carried)))
 
         with self.outside():
-            found = for_range(count, turn, *self.lowered(start))
+            found = for_range(self.values(count), turn, *self.lowered(start))
         return self.raised((found,) if len(start) == 1 else found)
 
     def while_loop(

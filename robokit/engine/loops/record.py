@@ -760,6 +760,7 @@ class Recorder:
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
         graph = self.graph
+        count = count if isinstance(count, int | Integer) else control_flow.whole(count)
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             index = graph.wrapped(graph.parameter(INTEGER))
