@@ -3,8 +3,7 @@
     for_range(n, body, *start)          while_loop(test, body, *start, most=None)
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
-    solution(residual, unknown, *parameters)
-    whole(x)
+    whole(x)                            solution(residual, unknown, *parameters)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.

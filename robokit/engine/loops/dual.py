@@ -238,6 +238,9 @@ class DualArray:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
     def __getitem__(self, index: Any) -> Any:
         value, tangents = self.value[index], [array[index] for array in self.tangents]
         if _is_array(value):
@@ -419,6 +422,11 @@ class Derivation:
                 return value
             return DualArray(self.level, value, [zeros(*shape) for _ in range(self.directions)])
 
+    def whole(self, x: Any) -> Any:
+        """As :func:`robokit.spatial.control_flow.whole`."""
+        with self.outside():
+            return control_flow.whole(self.values(x))
+
     # -- solved equations ---------------------------------------------------------------------------
 
     def solution(
@@ -428,6 +436,8 @@ class Derivation:
         around = self._frozen(residual), self.values(unknown), *self.values(parameters)
         with self.outside():
             found = control_flow.solution(*around, solve=solve and self._frozen(solve))
+        if not self.directions:
+            return found
         made = _Solution(self, residual, found, parameters, solve)
         return made.array(unknown) if _is_array(unknown) else made.numbers()
 
@@ -541,6 +551,8 @@ class _Solution:
         """Of numbers, how many is known."""
         words, flat = self.words, control_flow.numbers
         unknown = flat(self.unknown)
+        if any(map(_is_array, unknown)):
+            raise TypeError("solution: the unknown is numbers, or one array of them")
         count, residuals = len(unknown), flat(self.changes())
         control_flow.check_residuals(len(residuals), count)
         rates = [[_tangents(words, r, d) for r in residuals] for d in range(words.directions)]
@@ -580,9 +592,11 @@ class _Solution:
         """Of an array whose size is known at run time: it keeps its place, its derivatives are written."""
         words, value = self.words, self.unknown
         if len(value.shape) != 1:
-            raise TypeError(f"solution: an unknown array has one dimension, got {len(value.shape)}")
+            raise TypeError(f"solution: an unknown array has one dimension, this one {len(value.shape)}")
         n, changes = value.shape[0], self.changes()
-        if words.directions and (whole.__class__ is not DualArray or whole.level != words.level):
+        if not _is_array(changes):
+            raise TypeError("solution: the residual of an array is an array, made by zeros()")
+        if (whole.__class__ is not DualArray or whole.level != words.level):
             with words.outside():
                 whole = DualArray(words.level, value, [zeros(n) for _ in range(words.directions)])
         moving = changes.__class__ is DualArray and changes.level == words.level

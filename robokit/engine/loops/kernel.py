@@ -136,8 +136,9 @@ class LoopKernel:
             }
             differentiated(self.function, given[:count], own, tangents, directions or 1)
 
+        arrays = [*self.arrays, *moving.values()]
         return LoopKernel(
-            f"{self.name}_{mark}", text, self.sizes, [*self.arrays, *moving.values()], self.reproducible
+            f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked
         )
 
     def record(self) -> LoopGraph:

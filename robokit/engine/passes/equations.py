@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from robokit.engine.trace.ops import SOLVED
+from robokit.engine.trace.ops import CONST, JUMPS, SOLVED
 from robokit.spatial import control_flow, dense_lu
 
 
@@ -52,18 +52,19 @@ class Equation:
         """The nodes of the solution."""
         return range(self.first, self.first + len(self.at))
 
-    def between(self, begin: Sequence[int], end: Sequence[int]) -> list[int]:
-        """What depends on some nodes and leads to others, in order."""
+    def between(self, begin: Sequence[int], end: Sequence[int], moving: bool = False) -> list[int]:
+        """What depends on some nodes and leads to others, in order; if `moving`, by what is differentiated."""
         lowest, nodes = min(begin), self.nodes
-        reached, waiting = set[int](), [n for n in end if n > lowest]
+        reached, waiting = set[int](), list(end)
         while waiting:
             n = waiting.pop()
-            if n not in reached:
+            if n > lowest and n not in reached and nodes[n][0] > CONST:
                 reached.add(n)
-                waiting += [operand for operand in nodes[n][1:] if operand > lowest]
+                waiting += nodes[n][1:]
         depends = set(begin)
         for n in sorted(reached):
-            if not depends.isdisjoint(nodes[n][1:]):
+            operands = moved_by(nodes, nodes[n]) if moving else nodes[n][1:]
+            if not (moving and nodes[n][0] in JUMPS) and not depends.isdisjoint(operands):
                 depends.add(n)
         return sorted((depends & reached) - set(begin))
 
@@ -72,7 +73,7 @@ class Equation:
         columns = []
         for v in self.at:
             found = {v: 1.0}
-            column(self.between([v], self.residuals), found)
+            column(self.between([v], self.residuals, moving=True), found)
             columns.append([found.get(r, 0.0) for r in self.residuals])
         return dense_lu.lu([list(row) for row in zip(*columns, strict=True)])
 
@@ -108,7 +109,7 @@ class Equation:
 
         def linear(x: Sequence[Any]) -> list[Any]:
             along = dict(zip(self.at, x, strict=True))
-            column(self.between(self.at, self.residuals), along)
+            column(self.between(self.at, self.residuals, moving=True), along)
             return [along.get(r, 0.0) - d for r, d in zip(self.residuals, rate, strict=True)]
 
         # What is differentiated again is not how the solver works.

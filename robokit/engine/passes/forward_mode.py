@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from robokit.engine.passes.equations import Equation, moved_by
-from robokit.engine.passes.played_back import JUMPS, chosen, play
-from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SOLVED, SUB
+from robokit.engine.passes.played_back import chosen, play
+from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, JUMPS, MUL, OPERATIONS, SELECT, SOLVED, SUB
 from robokit.engine.trace.program import Program
 
 Tangents = dict[int, Any]
@@ -149,7 +149,7 @@ def _solution(
     if number in found:
         return found[number]
     equation, own = Equation(nodes, number), dict[int, Any]()
-    line = equation.between(equation.at, equation.residuals)
+    line = equation.between(equation.at, equation.residuals, moving=True)
     for n in line:
         found.pop(n, None)
 

@@ -205,6 +205,3 @@ PLAY: dict[int, Callable[..., Any]] = {
     STILL: _still,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
-
-JUMPS = frozenset(each.number for each in OPERATIONS if each.truth) | {FLOOR, LOOKUP, STILL}
-"""Operations whose value changes in jumps only, or counts as constant."""

@@ -271,12 +271,15 @@ NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=Tr
 
 # Solved equations (trace/equations.py), in texts that are recorded to be differentiated: a value as it is, whose
 # derivative is 0 (its second operand only tells it from others), and one of the numbers that solve an equation.
-STILL = _operation("constant for derivatives", "still(%s, %s)", lambda a, _: a)
-SOLVED = _operation("solution", "solution()", lambda i, *values: values[int(i)])
+STILL = _operation("still", "still(%s, %s)", lambda a, _: a)
+SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])
 
 
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)
 """Opcodes whose value is true or false."""
+
+JUMPS = TRUTHS | {FLOOR, LOOKUP, STILL}
+"""Operations whose value changes in jumps only, or counts as constant: it has no derivative."""
 
 INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
 """Functions of LLVM that the operations need."""
