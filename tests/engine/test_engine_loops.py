@@ -10,7 +10,7 @@ import robokit as rk
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.loops.record import FOR, Escaped
-from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
+from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, maximum, minimum, sin, where
 
 
@@ -504,7 +504,7 @@ def test_whole_numbers_divide_and_compare_as_in_python():
         found += [i // 1, i // -1, cond((i < j) & (j != 3) | ~(i <= 0), lambda: i, lambda: j + 1)]
         for k, value in enumerate(found):
             out[k] = value
-        inside = (0 <= i) & (i < 5) | (x[0] > 0.5)
+        inside = (i >= 0) & (i < 5) | (x[0] > 0.5)
         last = for_range(j, lambda k, t, m: (t & (k < 4) | (m == 2), m + 1), inside, 0)
         truth[0] = where(last[0], 1, 0)
         truth[1] = last[1]
@@ -617,3 +617,51 @@ def test_a_checked_kernel_refuses_indices_out_of_range():
             ):
                 kernel(**given)
         kernel(x=x[0], k=k[0], out=out[0])
+
+
+# -- columns in lanes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
+def test_columns_are_the_same_bits_in_the_lanes_of_a_vector(count):
+    def program(n, x, table, k, out):
+        scale = x[0] * 0.5
+
+        def column(a, b, pair, part):
+            i, t = pair
+            memory = zeros(n)
+
+            def turn(j, s):
+                memory[j] = s + sin(a) * table[(i + j) % n]
+                return memory[j] * scale + part[j % 2]
+
+            found = for_range(minimum(i, n), turn, b)
+            return cond(t, lambda: found + cos(b), lambda: found * 0.5), i + 1, 2.5, scale
+
+        columns = [x[m] for m in range(count)], [0.25 * m for m in range(count)]
+        pairs = [(k[m], x[m] < x[0]) for m in range(count)]
+        found = vmap(column)(*columns, pairs, [x[m:] for m in range(count)])
+        assert len(found) == count and found[-1][2] == 2.5
+        for m, (value, i, constant, same) in enumerate(found):
+            out[m] = value * i + constant + same
+
+    arrays = [ArrayOf("x", (count + 1,)), ArrayOf("table", ("n",), shared=True)]
+    arrays += [ArrayOf("k", (count,), "in", "integer"), ArrayOf("out", (count,), "out")]
+    rng = np.random.default_rng(0)
+    given = {"x": rng.normal(size=(9, count + 1)), "table": rng.normal(size=5)}
+    everywhere(program, ["n"], arrays, k=rng.integers(0, 7, (9, count)), **given)
+
+
+def test_columns_that_write_are_computed_one_after_the_other():
+    def program(x, out):
+        def column(a):
+            out[0] = out[0] * 0.5 + a
+            return out[0]
+
+        found = vmap(column)([x[k] for k in range(3)])
+        out[1] = found[0] + found[1] * 3.0 + found[2]
+        mixed = vmap(lambda a, b: (a, b * 2.0))([1.0, x[1]], [x[2], 3])  # not the same in kind
+        out[2] = mixed[0][0] + mixed[1][1] + mixed[1][0]
+
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    everywhere(program, [], [ArrayOf("x", (3,)), ArrayOf("out", (3,), "inout")], x=x, out=x * 0.0)

@@ -596,7 +596,7 @@ class _Solution:
         n, changes = value.shape[0], self.changes()
         if not _is_array(changes):
             raise TypeError("solution: the residual of an array is an array, made by zeros()")
-        if (whole.__class__ is not DualArray or whole.level != words.level):
+        if whole.__class__ is not DualArray or whole.level != words.level:
             with words.outside():
                 whole = DualArray(words.level, value, [zeros(n) for _ in range(words.directions)])
         moving = changes.__class__ is DualArray and changes.level == words.level

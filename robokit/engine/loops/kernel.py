@@ -83,7 +83,6 @@ class LoopKernel:
         self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
         self.reproducible, self.checked = reproducible, checked
         self._codes: dict[tuple[int, str], llvm.Loaded] = {}
-        self._graph: LoopGraph | None = None
 
     def forward(self, wrt: str | Sequence[str], directions: int | None = None) -> LoopKernel:
         """The kernel of values and derivatives along directions of some inputs, by forward mode.
@@ -137,9 +136,7 @@ class LoopKernel:
             differentiated(self.function, given[:count], own, tangents, directions or 1)
 
         arrays = [*self.arrays, *moving.values()]
-        return LoopKernel(
-            f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked
-        )
+        return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
 
     def record(self) -> LoopGraph:
         """The recorded regions."""
@@ -156,28 +153,31 @@ class LoopKernel:
             self.function(*known.values(), *given)
         return graph
 
-    def text(self, lanes: int, real: Real) -> str:
-        """The module for so many lanes."""
-        self._graph = self.record()
-        of_state, writer = [not a.shared for a in self.arrays], ModuleWriter(self._graph, self.name, real)
+    @functools.cached_property
+    def graph(self) -> LoopGraph:
+        """What was recorded, once for all code."""
+        return self.record()
+
+    def parts(self, lanes: int, real: Real) -> Parts:
+        """The functions for so many lanes, without what kernels have in common."""
+        fused = not self.reproducible and llvm.has_fused_multiply_add()
+        writer = ModuleWriter(self.graph, self.name, real, register(real), fused)
+        of_state = [not a.shared for a in self.arrays]
         name = writer.kernel(of_state, lanes)
         body = Body(name, len(self.arrays), len(self.sizes), writer.fails(0))
-        parts = [declarations(lanes, real), *writer.texts]
-        if any("@more(" in text for text in writer.texts):
-            parts.insert(1, MORE)
-        for width in {1, lanes}:
-            if any(f"@sincos_{width}(" in text for text in writer.texts):
-                parts.insert(1, sincos.function(width, real, f"sincos_{width}"))
         if lanes == 1:
-            parts.append(single_driver(self.name, body))
+            driver = single_driver(self.name, body)
         else:
             moves = [
                 (a.kind, own and a.role in ("in", "inout"), own and a.role in ("out", "inout"))
                 for a, own in zip(self.arrays, of_state, strict=True)
             ]
-            parts.append(batch_driver(self.name, body, moves, of_state, lanes, real))
-        text = LOOPS + module(parts, {lanes}) + ATTRIBUTES
-        return in_one_order(text) if self.reproducible else text
+            driver = batch_driver(self.name, body, moves, of_state, lanes, real)
+        return Parts([*writer.texts, driver], {*writer.widths, lanes})
+
+    def text(self, lanes: int, real: Real) -> str:
+        """The module for so many lanes."""
+        return module_of([self], lanes, real)
 
     def code(self, lanes: int, real: Real) -> llvm.Loaded:
         """Machine code for so many lanes, from the cache or compiled now."""
@@ -353,7 +353,7 @@ class LoopKernel:
     ) -> Callable[[], None]:
         """A call without arguments on contiguous arrays with leading rows, in place; nothing is checked."""
         real = REALS[dtype]
-        lanes = llvm.vector_width() * FLOAT64.bytes // real.bytes
+        lanes = register(real)
         loaded = self.code(lanes, real)
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
             loaded.address(f"{self.name}_batch")
@@ -380,20 +380,45 @@ class LoopKernel:
 
     def _context(self) -> Context | None:
         """What machine code that may fail works with."""
-        graph = self._graph
-        assert graph is not None
-        return Context() if any(node[0] in (ZEROS, CHECK) for node in graph.nodes) else None
+        return Context() if any(node[0] in (ZEROS, CHECK) for node in self.graph.nodes) else None
 
     def _failed(self, context: Context) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
-        graph, status = self._graph, context.status()
-        assert graph is not None
-        node, line = graph.nodes[status // 2], told("here", graph.lines[status // 2])
+        number, code = divmod(context.status(), 2)
+        node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
         if node[0] == CHECK:
             raise ERRORS[node[2]](f"{self.name}: {node[3]}{line}")
-        if status % 2:
+        if code:
             raise MemoryError(f"{self.name}: no memory for zeros{line}")
         raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Functions of a kernel.
+
+    Attributes:
+        texts: of the functions.
+        widths: numbers of lanes in them.
+    """
+
+    texts: list[str]
+    widths: set[int]
+
+
+def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real) -> str:
+    """One module of kernels for so many lanes; the kernels are alike in whether they are reproducible."""
+    parts = [kernel.parts(lanes, real) for kernel in kernels]
+    widths = sorted(set().union(*(part.widths for part in parts)))
+    texts = [text for part in parts for text in part.texts]
+    shared = [declarations(widths, real)]
+    if any("@more(" in text for text in texts):
+        shared.append(MORE)
+    for width in widths:
+        if any(f"@sincos_{width}(" in text for text in texts):
+            shared.append(sincos.function(width, real, f"sincos_{width}"))
+    text = LOOPS + module([*shared, *texts], widths) + ATTRIBUTES
+    return in_one_order(text) if kernels[0].reproducible else text
 
 
 class Context:
@@ -446,6 +471,11 @@ class Context:
 
 FIRST_BLOCK = 1 << 14
 """Bytes of the workspace that a call begins with."""
+
+
+def register(real: Real) -> int:
+    """Numbers in a vector register of this processor."""
+    return llvm.vector_width() * FLOAT64.bytes // real.bytes
 
 
 def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:

@@ -7,6 +7,7 @@ once, as those of a straight line are (trace/graph.py); a control operation hold
     (WHILE, region, start values...)           parameters: what is carried; the region has a test
     (COND, condition, then, otherwise)         regions without parameters
     (CALL, function, arrays, values...)        a function's region; its parameters stand for the values
+    (VMAP, function, arrays, columns, values...)   as many calls; of each the arguments, then what all share
     (VALUE, control, position, kind)           a value that one of these leaves
 
 and memory is read and written by
@@ -51,8 +52,8 @@ from robokit.spatial.scalars import holds, register
 
 (
     PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
-    FLOOR_DIVIDE, FLOOR, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, CALL,
-) = range(1000, 1021)  # fmt: skip
+    FLOOR_DIVIDE, FLOOR, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, CALL, VMAP,
+) = range(1000, 1022)  # fmt: skip
 
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
@@ -60,7 +61,7 @@ _KINDS = {
     WHOLE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
     TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, FLOOR_DIVIDE: INTEGER, FLOOR: INTEGER,
     STORE: NOTHING, ZEROS: NOTHING, CHECK: NOTHING, FOR: NOTHING, WHILE: NOTHING, COND: NOTHING,
-    CALL: NOTHING,
+    CALL: NOTHING, VMAP: NOTHING,
 }  # fmt: skip
 
 
@@ -161,7 +162,16 @@ def operands(node: Node) -> Sequence[int]:
     return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
 
 
-_FIRST = {LOAD: 2, STORE: 2, ZEROS: 2, FOR: 2, WHILE: 2, CALL: 3}
+def calls(graph: LoopGraph, node: Node) -> list[Sequence[int]]:
+    """The values of each call that a CALL or VMAP makes."""
+    if node[0] == CALL:
+        return [node[3:]]
+    shared = len(node) - len(graph.functions[node[1]].values)
+    own = (shared - 4) // node[3]
+    return [(*node[4 + k * own : 4 + (k + 1) * own], *node[shared:]) for k in range(node[3])]
+
+
+_FIRST = {LOAD: 2, STORE: 2, ZEROS: 2, FOR: 2, WHILE: 2, CALL: 3, VMAP: 4}
 _LAST = {LOAD: 3, VALUE: 2, COND: 2, CHECK: 2}
 """Where the operands of a node are, if they are not all but the first item."""
 
@@ -845,26 +855,61 @@ class Recorder:
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
+        bases: list[int] = []
+        given = [self.graph.node(x) for x in flat(arguments)]
+        key = self._key(function, arguments, given, bases)
+        return self._called(self._function(function, key, arguments, given, bases), given, bases)
+
+    def vmap(self, function: Callable[..., Any], columns: list[tuple[Any, ...]]) -> list[Any]:
+        """As :func:`robokit.spatial.control_flow.vmap`.
+
+        Columns are one VMAP where they are the same in form and kind, and the function writes to no array but
+        its own: the order of its calls then means nothing.
+        """
         graph = self.graph
         bases: list[int] = []
+        given = [[graph.node(x) for x in flat(column)] for column in columns]
+        keys = [self._key(function, *both, bases) for both in zip(columns, given, strict=True)]
+        if len(columns) < 2 or keys.count(keys[0]) < len(keys):
+            return [self.call(function, column) for column in columns]
+        found = self._function(function, keys[0], columns[0], given[0], bases)
+        if found.writes.intersection(found.arrays):
+            return [self.call(function, column) for column in columns]
+        arrays = self._arrays(found, bases)
+        shared = [graph.here(number) for number in found.values]
+        values = [x for column in given for x in column]
+        control = graph.effect((VMAP, found.number, tuple(arrays), len(columns), *values, *shared))
+        results = len(found.region.results)
+        return [self._results(found, control, k * results, arrays) for k in range(len(columns))]
+
+    def _key(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], given: list[int], bases: list[int]
+    ) -> Any:
+        """What calls that share code have in common; the arguments' arrays are added to bases."""
 
         def base(array: Array) -> int:
-            number = graph.array_here(array.number)
+            number = self.graph.array_here(array.number)
             if number not in bases:
                 bases.append(number)
             return bases.index(number)
 
-        given = [graph.node(x) for x in flat(arguments)]
-        key = identity(function), form(arguments, iter([graph.kinds[k] for k in given]), base)
+        return identity(function), form(arguments, iter([self.graph.kinds[k] for k in given]), base)
+
+    def _function(
+        self,
+        function: Callable[..., Any],
+        key: Any,
+        arguments: tuple[Any, ...],
+        given: list[int],
+        bases: list[int],
+    ) -> Function:
+        """The recorded function, recorded now if it is new."""
         if key[0] in self.open:
             raise TypeError(
                 f"{function!r} calls itself, which a recorded function cannot: write a loop (while_loop)"
                 f"{told('called', users_line())}"
             )
-        found = self._recorded(key, bases)
-        if found is None:
-            found = self._record(function, key, arguments, given, bases)
-        return self._called(found, given, bases)
+        return self._recorded(key, bases) or self._record(function, key, arguments, given, bases)
 
     def _recorded(self, key: Any, bases: list[int]) -> Function | None:
         """A function that was recorded before, and can be called here with parts of these arrays."""
@@ -930,10 +975,15 @@ class Recorder:
         control = graph.effect((CALL, function.number, tuple(arrays), *values))
         pairs = zip(function.arrays, arrays, strict=True)
         graph.written([actual for own, actual in pairs if own in function.writes])
-        found = []
+        return self._results(function, control, 0, arrays)
+
+    def _results(self, function: Function, control: int, first: int, arrays: list[int]) -> Any:
+        """What a call returns: the values that it leaves, from a position on."""
+        graph, found = self.graph, []
         for k, (number, x) in enumerate(zip(function.region.results, flat(function.form), strict=True)):
+            node = (VALUE, control, first + k, graph.kinds[number])
             known = not isinstance(x, (Scalar, Integer, Truth))
-            found.append(x if known else graph.wrapped(graph.add((VALUE, control, k, graph.kinds[number]))))
+            found.append(x if known else graph.wrapped(graph.add(node)))
 
         def outside(number: int) -> int:
             own = function.taken.get(number, number)

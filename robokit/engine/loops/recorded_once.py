@@ -11,7 +11,7 @@ that is too long, it is recorded with loops instead: nobody but the text decides
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np

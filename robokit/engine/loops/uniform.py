@@ -8,6 +8,7 @@ arguments are the same: there is code of it for each pattern that is called.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robokit.engine.loops.record import (
@@ -17,11 +18,13 @@ from robokit.engine.loops.record import (
     LOAD,
     PARAMETER,
     VALUE,
+    VMAP,
     WHILE,
     ZEROS,
     LoopGraph,
     Node,
     Region,
+    calls,
     operands,
 )
 
@@ -80,10 +83,10 @@ class Varying:
             self._look(function.region)
         self.results = tuple(k in self.nodes for k in function.region.results)
 
-    def called(self, node: Node, masked: bool = False) -> Pattern:
-        """How a call of this function calls another."""
+    def called(self, node: Node, values: Sequence[int], masked: bool = False) -> Pattern:
+        """How a CALL or VMAP of this function calls another with these values."""
         own = tuple(k in self.own for k in node[2])
-        differs = tuple(k in self.nodes for k in node[3:])
+        differs = tuple(k in self.nodes for k in values)
         return Pattern(node[1], self.pattern.lanes, own, differs, masked)
 
     def _look(self, region: Region) -> None:
@@ -100,8 +103,10 @@ class Varying:
                 for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
                     if node[1] in found or not found.isdisjoint(pair):
                         found.add(_key(number, k))
-            elif opcode == CALL:
-                results = self.uniformity.of(self.called(node)).results
+            elif opcode in (CALL, VMAP):
+                results: list[bool] = []
+                for values in calls(self.graph, node):
+                    results += self.uniformity.of(self.called(node, values)).results
                 found.update(_key(number, k) for k, differs in enumerate(results) if differs)
             elif opcode == VALUE:
                 if _key(node[1], node[2]) in found:

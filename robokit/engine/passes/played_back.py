@@ -28,7 +28,6 @@ from robokit.engine.trace.ops import (
     MUL,
     NEG,
     NOT,
-    OPERATIONS,
     OR,
     RESULT,
     SELECT,

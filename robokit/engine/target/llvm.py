@@ -99,6 +99,13 @@ def vector_width() -> int:
     return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
+@functools.cache
+def has_fused_multiply_add() -> bool:
+    """Whether this processor has an instruction for a product and a sum with one rounding."""
+    features = cpu.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
+
+
 def _target_machine(level: int = OPTIMISATION) -> Any:
     name, features = host()
     target = _binding().Target.from_default_triple()
