@@ -11,7 +11,7 @@ from loop_programs import ARRAYS, SIZE, Program
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
 
@@ -25,12 +25,23 @@ def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
     library = compiled(folder, sources, *flags)
 
     def caller(kernel):
-        def call(**given):
+        head = kernel.c_source(dtype)[f"{kernel.name}.h"]
+
+        def call(spare=0, **given):
             sizes, arrays, _ = kernel._read(given, dtype)
+            needed = {"real": 0, "integer": 0}
+            if "work_size" in head:
+                needed = kernel.workspace(**given)
+            works = [np.full(max(0, needed["real"] + spare), np.nan, dtype)] * (" work_size" in head)
+            works += [np.full(max(0, needed["integer"] + spare), 7, np.int32)] * ("whole_work_size" in head)
             pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in arrays]
+            for work in works:
+                pointers += [work.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(len(work))]
             function = getattr(library, kernel.name)
-            function.restype = None
-            function(*(ctypes.c_int(sizes[n]) for n in kernel.sizes), *pointers)
+            function.restype = ctypes.c_int if f"int {kernel.name}(" in head else None
+            status = function(*(ctypes.c_int(sizes[n]) for n in kernel.sizes), *pointers)
+            if status:
+                return kernel.failures()[status - 1]
             return {
                 a.name: x for a, x in zip(kernel.arrays, arrays, strict=True) if a.role in ("out", "inout")
             }
@@ -148,6 +159,83 @@ def test_calls_are_the_same_bits_in_c(tmp_path):
         assert all((found[a] == plain[a]).all() for a in ("y", "out"))
     text = CALLS.c_source()["calls.c"]
     assert text.count("\nstatic ") < 6 and text.count("calls_") > 8, "a function for all calls that are alike"
+
+
+def memory(n, x, int, out):
+    """Arrays of zeros in loops, tests and functions, columns side by side, quotients of whole numbers."""
+
+    def sums(m, weights):
+        own, seen = zeros(m, 2), zeros(m, kind="integer")
+
+        def entry(k):
+            own[k, 0] = own[k, 0] + weights[k] * 0.5
+            own[k, 1], seen[k] = own[k, 0] - 1.0, seen[k] + k
+
+        for_range(2, lambda _: for_range(m, entry))
+        return for_range(m, lambda k, s, t: (s + own[k, 1], t + seen[k]), 0.0, 0)
+
+    small = zeros(3)
+
+    def turn(k, total, count):
+        weights = zeros(k + 1)
+        for_range(k + 1, lambda j: weights.__setitem__(j, x[j] + k))
+        more, own = call(sums, k + 1, weights)
+        small[k % 3] = small[k % 3] + more
+        return total + more, count + own
+
+    total, count = for_range(n, turn, 0.0, 0)
+
+    def below(c):
+        scratch = zeros(c + 1)
+        scratch[c] = 1.0
+        return scratch[c] * c < 3.5
+
+    turns = while_loop(below, lambda c: c + 1, 0, most=n)
+    squares = vmap(lambda u, k: (u * u + small[k], k * 2))([x[0], small[1], 0.5], [0, 1, 2])
+    out[0] = cond(total < 5.0, lambda: total, lambda: zeros(n)[0] - total)
+    out[1], out[2] = squares[0][0] + squares[2][0], squares[1][0] * squares[1][1]
+    int[0], int[1], int[2] = count, whole(total * 3.0), (count - 7) // (turns + 1)
+    int[3], int[4], int[5] = (-count) // 4, (count - 9) % 5, turns
+
+
+MEMORY = LoopKernel(
+    "zeros",
+    memory,
+    ["n"],
+    [ArrayOf("x", ("n",)), ArrayOf("work_size", (6,), "out", "integer"), ArrayOf("out", (3,), "out")],
+    reproducible=True,
+    checked=True,
+)
+MEMORY_GIVEN = [{"x": np.linspace(-1.0, 2.0, n)} for n in (1, 2, 5, 9)]
+
+
+def test_arrays_of_zeros_are_in_the_workspace(tmp_path):
+    (call,) = in_c(tmp_path, [MEMORY])
+    for given in MEMORY_GIVEN:
+        found, plain = call(**given), MEMORY(**given, engine="python")
+        assert all((found[a] == plain[a]).all() for a in ("work_size", "out"))
+        assert "the workspace is too small" in call(-4, **given)
+    assert MEMORY.workspace(x=np.ones(4)) == {"real": 3 + 4 + 8, "integer": 4}
+
+
+def outside(n, x, out):
+    """Ends where an index is beyond, in a function that is called."""
+    first = call(lambda k: x[k] + 1.0, n - 2)
+    out[0] = 2.0
+    out[0] = for_range(n, lambda k, s: s + x[k + 1], first)
+
+
+OUTSIDE = LoopKernel(
+    "outside", outside, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")], checked=True
+)
+
+
+def test_what_ends_a_call_is_told(tmp_path):
+    (call,) = in_c(tmp_path, [OUTSIDE])
+    for n in (1, 3):
+        assert call(x=np.ones(n)).startswith("IndexError: index out of range")
+        assert "test_engine_loops_c.py:" in call(x=np.ones(n))
+    assert "\n *     1 IndexError: index out of range" in OUTSIDE.c_source()["outside.h"]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -9,8 +9,9 @@ import pytest
 from loop_programs import ARRAYS, SIZE, Program
 from node_program import run_in_node
 from test_engine_loops import factor
-from test_engine_loops_c import CALLS, CALLS_GIVEN, SWAPS
+from test_engine_loops_c import CALLS, CALLS_GIVEN, MEMORY, MEMORY_GIVEN, OUTSIDE, SWAPS
 
+import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, wasm_module
 from robokit.spatial.control_flow import for_range
 from robokit.spatial.scalars import cos, sin
@@ -18,34 +19,47 @@ from robokit.spatial.scalars import cos, sin
 RUN = """
 const { file, calls } = JSON.parse(require("fs").readFileSync(0));
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(file, "base64")), {});
-console.log(JSON.stringify(calls.map(({ name, sizes, arrays }) => {
+console.log(JSON.stringify(calls.map(({ name, sizes, arrays, work }) => {
   let end = 8;
   const places = arrays.map(({ values, whole }) => {
     const place = end;
     end += 8 * (1 + values.length);
     return place;
   });
+  const start = end;
+  end += work;
   while (exports.memory.buffer.byteLength < end) exports.memory.grow(1);
   const views = arrays.map(({ values, whole }, k) =>
     new (whole ? Int32Array : Float64Array)(exports.memory.buffer, places[k], values.length));
   views.forEach((view, k) => view.set(arrays[k].values));
-  exports[name](...sizes, ...places);
-  return views.map((view) => [...view]);
+  const given = [...sizes, ...places];
+  new Uint8Array(exports.memory.buffer, start, work).fill(77);
+  if (exports[name].length > given.length) given.push(start, end);
+  const status = exports[name](...given);
+  return status ? status : views.map((view) => [...view]);
 })));
 """
 
 
-def in_node(calls):
+def in_node(calls, spare=0):
     """What each call leaves in its arrays: (kernel, arguments) -> outputs, all in one module."""
     kernels = list(dict.fromkeys(kernel for kernel, _ in calls))
     given = []
     for kernel, arguments in calls:
         sizes, arrays, _ = kernel._read(arguments, "float64")
         values = [{"values": x.ravel().tolist(), "whole": x.dtype == np.int32} for x in arrays]
-        given.append({"name": kernel.name, "sizes": [sizes[n] for n in kernel.sizes], "arrays": values})
+        try:
+            needed = kernel.workspace(**arguments)
+        except IndexError:
+            needed = {"real": 0, "integer": 0}
+        own = {"sizes": [sizes[n] for n in kernel.sizes], "arrays": values}
+        given.append({"name": kernel.name, "work": 8 * needed["real"] + 4 * needed["integer"] + spare, **own})
     file = base64.b64encode(wasm_module(kernels)).decode()
     found = run_in_node(RUN, {"file": file, "calls": given})
     for (kernel, _), arrays in zip(calls, found, strict=True):
+        if isinstance(arrays, int):
+            yield kernel.failures()[arrays - 1]
+            continue
         yield {a.name: x for a, x in zip(kernel.arrays, arrays, strict=True) if a.role in ("out", "inout")}
 
 
@@ -85,6 +99,26 @@ def test_one_module_serves_all_sizes_and_its_memory_grows():
 @pytest.mark.node
 def test_calls_are_the_same_bits_in_node():
     assert differ([(CALLS, given) for given in CALLS_GIVEN]) == []
+
+
+@pytest.mark.node
+def test_arrays_of_zeros_are_in_the_workspace():
+    calls = [(MEMORY, given) for given in MEMORY_GIVEN]
+    assert differ(calls) == []
+    assert all("the workspace is too small" in found for found in in_node(calls, -8))
+
+
+def test_names_are_those_of_the_exports():
+    other = LoopKernel("memory", factor, ["n"], [ArrayOf("A", ("n", "n"), "inout")])
+    for kernels in ([other], [MEMORY, MEMORY]):
+        with pytest.raises(rk.RobokitError, match=kernels[0].name):
+            wasm_module(kernels)
+
+
+@pytest.mark.node
+def test_what_ends_a_call_is_told():
+    for found in in_node([(OUTSIDE, {"x": np.ones(n)}) for n in (1, 3)]):
+        assert found.startswith("IndexError: index out of range")
 
 
 @pytest.mark.node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -9,10 +10,12 @@ from itertools import chain
 from robokit.engine.emit.c_source import comment, function, header, identifier, linked, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.live import Live, carried, starts
+from robokit.engine.loops.live import CALLS, Live, carried, starts
 from robokit.engine.loops.record import (
-    CALL,
+    CHECK,
     COND,
+    FLOOR,
+    FLOOR_DIVIDE,
     FOR,
     INTEGER,
     LOAD,
@@ -30,6 +33,7 @@ from robokit.engine.loops.record import (
     WHOLE_LE,
     WHOLE_LT,
     WHOLE_SELECT,
+    ZEROS,
     LoopGraph,
     Region,
     operands,
@@ -48,6 +52,26 @@ _WHOLE = {
 
 _SELF = {WHOLE_LT: "0", WHOLE_LE: "1", WHOLE_EQ: "1"}
 """A comparison of a whole number with itself, which compilers warn of."""
+
+STACK = 4096
+"""Bytes of the largest array of zeros that stands on the stack, if its size is known."""
+
+_WHOLE_BELOW = """/* The whole number below a real one; the last one there is where it is beyond. */
+static int x_{name}_whole(double x)
+{{
+    if (!(x >= -2147483648.0)) return x < 0 ? -2147483647 - 1 : 0;
+    return x < 2147483648.0 ? (int)floor(x) : 2147483647;
+}}
+"""
+
+_DIVIDED = """/* A quotient, rounded down; that by 0 is nothing in particular. */
+static int x_{name}_divided(int a, int b)
+{{
+    if (b == 0) return 0;
+    if (b == -1) return a < -2147483647 ? 2147483647 : -a;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}}
+"""
 
 
 class CWriter:
@@ -72,11 +96,33 @@ class CWriter:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
-        self.form |= {TO_REAL: f"({self.kind})%s", **_WHOLE}
+        self.form |= {TO_REAL: f"({self.kind})%s", FLOOR: f"x_{name}_whole(%s)", **_WHOLE}
+        self.form[FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"
         kernel = graph.functions[0]
         numbers = [*kernel.region.parameters, *(~k for k in kernel.arrays)]
         self.names = dict(zip(numbers, arguments, strict=True))
         """Of values that have others than x_NUMBER, and of the kernel's arrays, by ~ of their numbers."""
+        self.works = {
+            kind: live.reach(lambda n, kind=kind: self._in_workspace(n, kind))  # type: ignore[misc]
+            for kind in (REAL, INTEGER)
+        }
+        """The functions that need a workspace of each kind."""
+        checks = live.reach(lambda n: graph.nodes[n][0] == CHECK)
+        self.fails = checks | self.works[REAL] | self.works[INTEGER]
+        self.tops: dict[str, str] = {}
+        """Where the workspaces are free."""
+
+    def _in_workspace(self, n: int, kind: str) -> bool:
+        node = self.graph.nodes[n]
+        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._known(n) is None
+
+    def _known(self, n: int) -> int | None:
+        """Elements of an array of zeros that stands on the stack."""
+        sizes = [self.graph.nodes[k] for k in self.graph.nodes[n][2:]]
+        if any(size[0] != WHOLE for size in sizes):
+            return None
+        length = math.prod(size[1] for size in sizes)
+        return length if 8 * length <= STACK else None
 
     def function(self, number: int) -> tuple[str, str]:
         """The head of a function, and its text."""
@@ -88,21 +134,39 @@ class CWriter:
             memory = self.graph.arrays[k]
             kind = "int" if memory.kind == INTEGER else self.kind
             declared.append(f"{'' if memory.writable else 'const '}{kind} *restrict {self._array(k)}")
+        for kind, (word, t) in self._workspaces().items():
+            if number in self.works[kind]:
+                arguments += [word, f"{word}_size"]
+                declared += [f"{t} *restrict {word}", f"int {word}_size"]
+        self.tops = dict.fromkeys(self._workspaces(), "0")
         lines = list(self._region(made.region))
         returned = "void"
-        if len(results) == 1:
+        if len(results) == 1 and number not in self.fails:
             returned = self._type(results[0])
             lines.append(f"return {self._name(results[0])};")
         else:
             declared += [f"{self._type(r)} *restrict x_out_{k}" for k, r in enumerate(results)]
             lines += [f"*x_out_{k} = {self._name(r)};" for k, r in enumerate(results)]
+        if number in self.fails:
+            returned = "int"
+            lines.append("return 0;")
         words = set(re.findall(r"\w+", "\n".join(lines)))
         lines = [f"(void){x};" for x in arguments if x not in words] + lines
         head = f"{returned} {self._function(number)}({', '.join(declared) or 'void'})"
         return head, function(f"static {head}" if number else head, lines)
 
+    def _workspaces(self) -> dict[str, tuple[str, str]]:
+        """Name and type of the workspace of each kind of array."""
+        return {REAL: ("work", self.kind), INTEGER: ("whole_work", "int")}
+
+    def helpers(self) -> list[str]:
+        """Functions of whole numbers that are needed."""
+        opcodes = {self.graph.nodes[n][0] for n in self.live.nodes}
+        found = [_WHOLE_BELOW] * (FLOOR in opcodes) + [_DIVIDED] * (FLOOR_DIVIDE in opcodes)
+        return [text.format(name=self.name) for text in found]
+
     def _function(self, number: int) -> str:
-        return f"{self.name}_{number}" if number else self.name
+        return f"x_{self.name}_{number}" if number else self.name
 
     def _array(self, number: int) -> str:
         return self.names.get(~number, f"x_a{number}")
@@ -139,8 +203,12 @@ class CWriter:
             yield from self._loop(n)
         elif opcode == COND:
             yield from self._cond(n)
-        elif opcode == CALL:
+        elif opcode in CALLS:
             yield from self._call(n)
+        elif opcode == ZEROS:
+            yield from self._zeros(n)
+        elif opcode == CHECK:
+            yield f"if (!{self._name(node[1])}) return {self._status(n)};"
         elif opcode in _SELF and node[1] == node[2]:
             yield self._let(n, _SELF[opcode])
         else:
@@ -149,7 +217,7 @@ class CWriter:
     # -- control ------------------------------------------------------------------------------------
 
     def _loop(self, n: int) -> Iterator[str]:
-        node = self.graph.nodes[n]
+        node, tops = self.graph.nodes[n], dict(self.tops)
         region, kept = self.graph.regions[node[1]], self.live.positions(n)
         parameters = [carried(node, region)[k] for k in kept]
         for k, p in zip(kept, parameters, strict=True):
@@ -166,6 +234,7 @@ class CWriter:
         yield from _indented(inside)
         yield from _indented(self._carry(parameters, [region.results[k] for k in kept]))
         yield "}"
+        self.tops = tops
         self._leave(n, {k: f"x_{p}" for k, p in zip(kept, parameters, strict=True)})
 
     def _carry(self, parameters: Sequence[int], results: Sequence[int]) -> Iterator[str]:
@@ -188,23 +257,63 @@ class CWriter:
         for k, branch in enumerate((then, otherwise)):
             if k:
                 yield "} else {"
+            tops = dict(self.tops)
             yield from _indented(self._region(branch))
+            self.tops = tops
             yield from (f"    x_{n}_{at} = {self._name(branch.results[at])};" for at in kept)
         yield "}"
         self._leave(n, {k: f"x_{n}_{k}" for k in kept})
 
+    def _status(self, n: int) -> int:
+        return 1 + self.live.failures.index(n)
+
+    def _zeros(self, n: int) -> Iterator[str]:
+        node, known = self.graph.nodes[n], self._known(n)
+        kind = self.graph.arrays[node[1]].kind
+        word, t = self._workspaces()[kind]
+        if known is not None:
+            yield f"{t} {self._array(node[1])}[{max(known, 1)}] = {{0}};"
+            return
+        sizes, top = [self._name(k) for k in node[2:]], self.tops[kind]
+        wrong = [
+            f"{size} < 0" for size, k in zip(sizes, node[2:], strict=True) if self.graph.nodes[k][0] != WHOLE
+        ]
+        room = f"{word}_size" + (f" - {top}" if top != "0" else "")
+        wrong.append(f"(double){' * '.join(sizes or ['1'])} > {room}")
+        yield f"if ({' || '.join(wrong)}) return {self._status(n)};"
+        yield f"const int x_{n}_size = {' * '.join(sizes or ['1'])};"
+        yield f"const int x_{n}_top = {top} + x_{n}_size;"
+        yield f"{t} *const {self._array(node[1])} = {word} + {top};"
+        yield f"for (int x_i = 0; x_i < x_{n}_size; x_i++) {self._array(node[1])}[x_i] = 0;"
+        yield f"(void)x_{n}_top;"
+        self.tops[kind] = f"x_{n}_top"
+
     def _call(self, n: int) -> Iterator[str]:
-        node, kept = self.graph.nodes[n], self.live.positions(n)
+        """A call, or several: one result is returned, several through pointers, and a status."""
+        node, live = self.graph.nodes[n], self.live
         results = self.graph.functions[node[1]].region.results
-        given = [self._name(k) for k in self.live.arguments(n)] + [self._array(k) for k in node[2]]
-        if len(kept) != 1:
-            yield from (f"{self._type(results[k])} x_{n}_{k};" for k in kept)
-            given += [f"&x_{n}_{k}" for k in kept]
-        text = f"{self._function(node[1])}({', '.join(given)});"
-        if len(kept) == 1 and self.live.values[n]:
-            text = f"const {self._type(results[kept[0]])} x_{n}_{kept[0]} = {text}"
-        yield text
-        self._leave(n, {k: f"x_{n}_{k}" for k in kept})
+        kept, fails = sorted(live.returned[node[1]]), node[1] in self.fails
+        arrays = [self._array(k) for k in node[2]]
+        for kind, (word, _) in self._workspaces().items():
+            if node[1] in self.works[kind]:
+                top = self.tops[kind]
+                arrays += (
+                    [f"{word} + {top}", f"{word}_size - {top}"] if top != "0" else [word, f"{word}_size"]
+                )
+        for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
+            given, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
+            if fails or len(kept) != 1:
+                yield from (f"{self._type(results[k])} {name}_{k};" for k in kept)
+                given += [f"&{name}_{k}" for k in kept]
+            text = f"{self._function(node[1])}({', '.join(given)});"
+            if fails:
+                text = f"const int {name} = {text}"
+            elif len(kept) == 1 and read:
+                text = f"const {self._type(results[kept[0]])} {name}_{kept[0]} = {text}"
+            yield text
+            if fails:
+                yield f"if ({name}) return {name};"
+            self.names |= {value: f"{name}_{k}" for k, value in read.items()}
 
     def _leave(self, control: int, names: dict[int, str]) -> None:
         """Name the values that a control operation leaves."""
@@ -236,21 +345,23 @@ def c_files(
         about: what it computes, in lines.
         units: of arguments, by their names.
     """
-    names = [identifier(name)]
+    name = identifier(name)
+    names = [name, "work", "work_size", "whole_work", "whole_work_size"]
     for argument in (*sizes, *(a.name for a in arrays)):
         names.append(identifier(argument, names))
-    name, *arguments = names
+    arguments = names[5:]
     named = dict(zip((*sizes, *(a.name for a in arrays)), arguments, strict=True))
     live = Live(graph, [k for k, a in enumerate(arrays) if a.role in ("out", "inout")])
     writer = CWriter(graph, live, name, arguments, real)
     functions = [writer.function(k) for k in live.called]
     head = functions[-1][0]
     lines = [*(about or [f"{name}, a function of arrays."]), "", *_documented(sizes, arrays, named, units)]
+    lines += _workspace_documented(writer)
     first = comment([lines[0], f"Written by robokit; {name}.h says more."])
     return {
         f"{name}.h": header(name, lines, linked(head.replace("restrict ", ""))),
         f"{name}.c": f'{first}\n#include "{name}.h"\n\n#include <math.h>\n\n'
-        + "\n".join(text for _, text in functions),
+        + "\n".join([*writer.helpers(), *(text for _, text in functions)]),
     }
 
 
@@ -281,3 +392,15 @@ def _documented(
     yield "indices within their arrays. The function keeps no state and allocates nothing."
     yield ""
     yield "GCC rounds each operation by itself with -std=c99, other compilers with -ffp-contract=off."
+
+
+def _workspace_documented(writer: CWriter) -> Iterator[str]:
+    """Lines about memory to work in, and what the function returns."""
+    for kind, (word, t) in writer._workspaces().items():
+        if 0 in writer.works[kind]:
+            yield ""
+            yield f"{word}[{word}_size], of {t}: memory to work in, whose content is nothing in particular"
+    if 0 in writer.fails:
+        yield ""
+        yield "Returns 0, or why it ended before its end:"
+        yield from (f"    {k} {reason}" for k, reason in enumerate(writer.live.reasons(), 1))

@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.emit.wasm_code import CALL, Function
-from robokit.engine.emit.wasm_code import module as module_of
+from robokit.engine.emit.wasm_code import module as wasm_bytes
 from robokit.engine.emit.wasm_sines import NAME as SINES
 from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
 from robokit.engine.loops.c_source import c_files
-from robokit.engine.loops.counts import counts
+from robokit.engine.loops.counts import Counted
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import HEADER, MORE, ModuleWriter, declarations
 from robokit.engine.loops.live import Live
@@ -39,7 +39,7 @@ from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.target import llvm
 from robokit.engine.target.split import LOOPS
-from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -193,7 +193,10 @@ class LoopKernel:
         """The function in C99, of one state: a header and its source, by the names of their files.
 
         ``void NAME(int sizes..., double *arrays...)`` in the order of :attr:`sizes` and :attr:`arrays`. It
-        needs math.h and nothing else, keeps no state and allocates nothing.
+        needs math.h and nothing else, keeps no state and allocates nothing. A kernel with arrays of zeros
+        whose size is known only when it runs takes more arguments, ``work, work_size`` for real numbers and
+        ``whole_work, whole_work_size`` for whole ones (:meth:`workspace` tells how much). One that may end
+        early returns an int, 0 or a status (:meth:`failures`).
 
         Args:
             dtype: of the real numbers, "float64" or "float32".
@@ -214,8 +217,9 @@ class LoopKernel:
         """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
 
         "load" and "store" are elements read and written; "whole" are operations on whole numbers: sums,
-        products, comparisons, choices, and what makes them real numbers. What stays the same in a loop is
-        computed before it, and counts once; the turns of the loops themselves are not counted.
+        products, quotients, comparisons, choices, and what makes them real numbers or is made of those. What
+        stays the same in a loop is computed before it, and counts once. What is not counted: the turns of
+        the loops themselves, and that arrays of zeros are filled.
 
         Args:
             given: as in a call, of one state.
@@ -223,6 +227,23 @@ class LoopKernel:
         Raises:
             ShapeError: arrays of a batch.
         """
+        return self._counted(given).counts
+
+    def workspace(self, **given: Any) -> dict[str, int]:
+        """Elements of the largest workspace that arrays of zeros need: "real" and "integer".
+
+        In C these are the sizes of ``work`` and ``whole_work``, in WebAssembly 8 bytes each and 4.
+
+        Args:
+            given: as in a call, of one state.
+        """
+        return self._counted(given).workspace
+
+    def failures(self) -> list[str]:
+        """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
+        return Live(self.record(), self._written).reasons()
+
+    def _counted(self, given: Mapping[str, Any]) -> Counted:
         sizes, arrays, rows = self._read(given, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
@@ -230,7 +251,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return counts(self.record(), self._written, [sizes[n] for n in self.sizes], own)
+        return Counted(self.record(), self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -484,14 +505,25 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     A module serves all sizes, and so all robots. It exports ``memory``, which the host may let grow, and each
     kernel by its name: ``NAME(sizes..., places...)``, all whole numbers. A place is the first byte of an
     array, in the order of the kernel's arrays: real numbers have 64 bits, and a place that 8 divides, whole
-    numbers have 32. Nothing is checked, and nothing is given back: results are in the arrays.
+    numbers have 32. Results are in the arrays.
+
+    A kernel with arrays of zeros takes two more numbers, the first byte of a workspace, which 8 divides, and
+    the one after its last (:meth:`LoopKernel.workspace`). It returns 0 or a status
+    (:meth:`LoopKernel.failures`), as one with checks does; nothing else is checked.
 
     Args:
         kernels: of different names.
+
+    Raises:
+        RobokitError: two of the same name, or one that is named "memory".
     """
+    names = ["memory", *(kernel.name for kernel in kernels)]
+    for name in names:
+        if names.count(name) > 1:
+            raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
     helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
-    return module_of(helpers + functions, [kernel.name for kernel in kernels])
+    return wasm_bytes(helpers + functions, names[1:])
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:

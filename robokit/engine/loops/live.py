@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from robokit.engine.loops.record import (
     CALL,
+    CHECK,
     COND,
     FOR,
     LOAD,
     STORE,
     VALUE,
+    VMAP,
     WHILE,
+    ZEROS,
     Function,
     LoopGraph,
     Region,
+    calls,
     operands,
+    told,
 )
 from robokit.engine.trace.graph import Node
 
@@ -38,6 +43,9 @@ def carried(node: Node, region: Region) -> list[int]:
     return region.parameters[1:] if node[0] == FOR else region.parameters
 
 
+CALLS = (CALL, VMAP)
+
+
 class Live:
     """What is needed of a recording.
 
@@ -53,6 +61,7 @@ class Live:
         taken: positions of the parameters that each function needs.
         returned: positions of the results that somebody needs of it.
         called: numbers of the functions that are called, each after those that it calls.
+        failures: the operations that may end a call, in order.
     """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
@@ -68,6 +77,8 @@ class Live:
         self._parameter: dict[int, tuple[int, int]] = {}
         self._stores: defaultdict[int, list[int]] = defaultdict(list)
         self._calls: defaultdict[int, list[int]] = defaultdict(list)
+        self._zeros: dict[int, int] = {}
+        self._checks: list[int] = []
         self._work: list[int] = []
         self._arrays: set[int] = set()
         self._effects: set[int] = set()
@@ -76,20 +87,44 @@ class Live:
             self._look(function.region, None, function.number)
         for array in arrays:
             self._array(array)
-        self._work += others
+        self._work += [*others, *self._checks]
         while self._work:
             self._need(self._work.pop())
         self.called: list[int] = []
         self._order(0)
+        self.failures = sorted(
+            n for n in self.nodes if graph.nodes[n][0] in (CHECK, ZEROS) and self.function[n] in self.called
+        )
 
     def of(self, region: Region, part: slice = slice(None)) -> list[int]:
         """The operations of a region that are needed, in order."""
         return [n for n in region.nodes[part] if n in self.nodes]
 
     def positions(self, control: int) -> list[int]:
-        """Of the values of a control operation, those that are needed."""
-        node = self.graph.nodes[control]
-        return sorted(self.returned[node[1]] if node[0] == CALL else self.left[control])
+        """Of the values of a loop or a condition, those that are needed."""
+        return sorted(self.left[control])
+
+    def reach(self, what: Callable[[int], bool]) -> set[int]:
+        """The functions with an operation of some kind, in themselves or in what they call."""
+        found: set[int] = set()
+        for function in self.called:
+            own = [n for n in self.nodes if self.function[n] == function]
+            if any(what(n) for n in own) or not found.isdisjoint(
+                self.graph.nodes[n][1] for n in own if self.graph.nodes[n][0] in CALLS
+            ):
+                found.add(function)
+        return found
+
+    def reasons(self) -> list[str]:
+        """Why a call may end, each of :attr:`failures` in words; a status counts them from 1."""
+        found = []
+        for n in self.failures:
+            node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()
+            what = "the workspace is too small for zeros, or a size is below 0"
+            if node[0] == CHECK:
+                what = f"{node[2]}: {node[3]}"
+            found.append(f"{what}{' ' * bool(line)}{line}")
+        return found
 
     def results(self, function: Function) -> list[int]:
         """The values that somebody needs of a function."""
@@ -100,15 +135,27 @@ class Live:
         numbers = function.region.parameters
         return [numbers[k] for k in sorted(self.taken[function.number])] if function.number else numbers
 
-    def arguments(self, call: int) -> list[int]:
-        """The values that a call hands over."""
+    def arguments(self, call: int) -> list[list[int]]:
+        """The values that each call of a CALL or VMAP hands over."""
         node = self.graph.nodes[call]
-        return [node[3 + k] for k in sorted(self.taken[node[1]])]
+        kept = sorted(self.taken[node[1]])
+        return [[values[k] for k in kept] for values in calls(self.graph, node)]
+
+    def values_of(self, call: int) -> list[dict[int, int]]:
+        """For each call of a CALL or VMAP, the nodes that read its results, by position in the function."""
+        node, count = (
+            self.graph.nodes[call],
+            len(self.graph.functions[self.graph.nodes[call][1]].region.results),
+        )
+        found: list[dict[int, int]] = [{} for _ in calls(self.graph, node)]
+        for value in self.values[call]:
+            column, position = divmod(self.graph.nodes[value][2], count)
+            found[column][position] = value
+        return found
 
     def _order(self, function: int) -> None:
-        for n in sorted(
-            n for n in self.nodes if self.graph.nodes[n][0] == CALL and self.function[n] == function
-        ):
+        nodes = self.graph.nodes
+        for n in sorted(n for n in self.nodes if nodes[n][0] in CALLS and self.function[n] == function):
             if self.graph.nodes[n][1] not in self.called:
                 self._order(self.graph.nodes[n][1])
         self.called.append(function)
@@ -122,7 +169,11 @@ class Live:
                 self._around[n] = around
             if node[0] == STORE:
                 self._stores[node[1]].append(n)
-            if node[0] == CALL:
+            if node[0] == ZEROS:
+                self._zeros[node[1]] = n
+            if node[0] == CHECK:
+                self._checks.append(n)
+            if node[0] in CALLS:
                 self._calls[node[1]].append(n)
             for each in inner(graph, node):
                 if node[0] != COND:
@@ -135,6 +186,8 @@ class Live:
             return
         self._arrays.add(array)
         self._work += self._stores[array]
+        if array in self._zeros:
+            self._work.append(self._zeros[array])
         for function in self.graph.functions:
             for call in self._calls[function.number]:
                 for inside, outside in zip(function.arrays, self.graph.nodes[call][2], strict=True):
@@ -143,7 +196,7 @@ class Live:
                         self._array(outside)
 
     def _effect(self, function: int) -> None:
-        """A function that changes what matters is called wherever it is."""
+        """A function that changes what matters, or may end the call, runs wherever it is called."""
         if function not in self._effects:
             self._effects.add(function)
             for call in self._calls[function]:
@@ -167,31 +220,36 @@ class Live:
             work.append(node[2])
         elif node[0] == WHILE:
             work.append(graph.regions[node[1]].test)
-        elif node[0] == CALL:
-            work += self.arguments(n)
+        elif node[0] in CALLS:
+            work += [x for column in self.arguments(n) for x in column]
         else:
             work += operands(node)
             if node[0] == LOAD:
                 self._array(node[1])
-            if node[0] == STORE:
+            own = self.graph.functions[self.function[n]].arrays
+            if node[0] == CHECK or (node[0] == STORE and node[1] in own):
                 self._effect(self.function[n])
 
     def _leave(self, control: int, position: int, function: int) -> None:
         """A value that a control operation leaves, or what a loop carries, or a function takes."""
-        node = self.graph.nodes[control] if control >= 0 else None
+        graph = self.graph
+        node = graph.nodes[control] if control >= 0 else None
+        results: list[int] = []
         if node is None:
             known = self.taken[function]
+        elif node[0] in CALLS:
+            known, results = self.returned[node[1]], graph.functions[node[1]].region.results
+            position %= len(results)
         else:
-            known = self.returned[node[1]] if node[0] == CALL else self.left[control]
+            known = self.left[control]
         if position in known:
             return
         known.add(position)
         if node is None:
-            self._work += [
-                self.graph.nodes[n][3 + position] for n in self._calls[function] if n in self.nodes
-            ]
-        elif node[0] == CALL:
-            self._work.append(self.graph.functions[node[1]].region.results[position])
+            needed = [n for n in self._calls[function] if n in self.nodes]
+            self._work += [values[position] for n in needed for values in calls(graph, graph.nodes[n])]
+        elif results:
+            self._work.append(results[position])
         else:
             for region in inner(self.graph, node):
                 self._work.append(region.results[position])

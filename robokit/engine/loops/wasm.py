@@ -31,10 +31,12 @@ from robokit.engine.emit.wasm_code import (
     whole,
 )
 from robokit.engine.emit.wasm_sines import NAME
-from robokit.engine.loops.live import Live, carried, inner, starts
+from robokit.engine.loops.live import CALLS, Live, carried, inner, starts
 from robokit.engine.loops.record import (
-    CALL,
+    CHECK,
     COND,
+    FLOOR,
+    FLOOR_DIVIDE,
     FOR,
     INTEGER,
     LOAD,
@@ -52,6 +54,7 @@ from robokit.engine.loops.record import (
     WHOLE_LE,
     WHOLE_LT,
     WHOLE_SELECT,
+    ZEROS,
     LoopGraph,
     Region,
     operands,
@@ -71,7 +74,7 @@ _INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS} | {
 
 _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 
-_EFFECTS = (STORE, FOR, WHILE, COND, CALL)
+_EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
 
 _AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
 """What computes nothing."""
@@ -85,17 +88,26 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
         live: what of it is needed.
         name: of the kernel; its functions' names begin with it.
     """
-    return [_Writer(graph, live, name, number).function() for number in live.called]
+    works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
+    fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
+    return [_Writer(graph, live, name, number, works, fails).function() for number in live.called]
 
 
 class _Writer(StackWriter):
     """Writes one function."""
 
-    def __init__(self, graph: LoopGraph, live: Live, name: str, number: int) -> None:
+    def __init__(
+        self, graph: LoopGraph, live: Live, name: str, number: int, works: set[int], fails: set[int]
+    ) -> None:
         super().__init__()
         self.graph, self.live, self.name, self.number = graph, live, name, number
+        self.works, self.fails = works, fails
+        """The functions that need a workspace, and those that return a status."""
         self.made = graph.functions[number]
         self.arrays = {k: Variable(I32) for k in self.made.arrays}
+        self.top, self.end = Variable(I32), Variable(I32)
+        """Where the workspace is free."""
+        self.kinds = [self.kind(r) for r in live.results(self.made)]
         self.reads: Counter[int] = Counter()
         self.later: set[int] = set()
         """Values that are computed where they are read first."""
@@ -105,11 +117,16 @@ class _Writer(StackWriter):
     def function(self) -> Function:
         """The function."""
         parameters = [self.variable(p) for p in self.live.parameters(self.made)]
-        results = self.live.results(self.made)
+        parameters += self.arrays.values()
+        if self.number in self.works:
+            parameters += [self.top, self.end]
         self._region(self.made.region)
-        self.write(results)
-        kinds = [self.kind(r) for r in results]
-        return Function(self._name(self.number), [*parameters, *self.arrays.values()], kinds, self.code)
+        self.write(self.live.results(self.made))
+        kinds = list(self.kinds)
+        if self.number in self.fails:
+            self.code.append(whole(0))
+            kinds.append(I32)
+        return Function(self._name(self.number), parameters, kinds, self.code)
 
     def _name(self, function: int) -> str:
         return f"{self.name} {function}" if function else self.name
@@ -146,8 +163,8 @@ class _Writer(StackWriter):
                 where = min(read[n])
             for k in self._operands(n):
                 use(k, where)
-            if node[0] == FOR:
-                apart.add(node[2])
+            if node[0] in (FOR, ZEROS):
+                apart.update(node[2:3] if node[0] == FOR else node[2:])
             for each in inner(self.graph, node):
                 for k in self._plan(each):
                     apart.add(k)
@@ -172,8 +189,8 @@ class _Writer(StackWriter):
         if node[0] in (FOR, WHILE):
             kept = [starts(node)[k] for k in self.live.positions(n)]
             return [node[2], *kept] if node[0] == FOR else kept
-        if node[0] == CALL:
-            return self.live.arguments(n)
+        if node[0] in CALLS:
+            return [k for column in self.live.arguments(n) for k in column]
         return () if node[0] == VALUE else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
@@ -200,9 +217,21 @@ class _Writer(StackWriter):
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
             return [*address, PLAIN[f"{word}.load"] + leb(offset)]
+        if opcode == FLOOR:
+            return [node[1], *plain("f64.floor i32.trunc_sat_f64_s")]
+        if opcode == FLOOR_DIVIDE:
+            return self._divided(node[1], node[2])
         if opcode in _CHOICES:
             return [*node[2:], node[1], PLAIN["select"]]
         return [*operands(node), PLAIN[_INSTRUCTIONS[opcode]]]
+
+    def _divided(self, a: int, b: int) -> list[Code]:
+        """A quotient of whole numbers; in double precision it is never rounded up to a whole number."""
+        node = self.graph.nodes[b]
+        if node[0] == WHOLE and node[1] > 0 and node[1].bit_count() == 1:
+            return [a, whole(node[1].bit_length() - 1), PLAIN["i32.shr_s"]]
+        real = PLAIN["f64.convert_i32_s"]
+        return [a, real, b, real, *plain("f64.div f64.floor i32.trunc_sat_f64_s")]
 
     def _element(self, array: int) -> tuple[str, int]:
         """Kind of an array's elements, and by how many bits an index is shifted."""
@@ -233,8 +262,13 @@ class _Writer(StackWriter):
                 self._while(n)
             elif opcode == COND:
                 self._cond(n)
-            elif opcode == CALL:
+            elif opcode in CALLS:
                 self._call(n)
+            elif opcode == ZEROS:
+                self._zeros(n)
+            elif opcode == CHECK:
+                self.write([self.graph.nodes[n][1], *plain("i32.eqz if")])
+                self._fail(whole(1 + self.live.failures.index(n)))
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
@@ -248,12 +282,49 @@ class _Writer(StackWriter):
         self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
-        node, kept = self.graph.nodes[n], self.live.positions(n)
-        arrays = [(GET, self.arrays[k]) for k in node[2]]
-        self.write([*self.live.arguments(n), *arrays, (TO, self._name(node[1]))])
-        found = {self.graph.nodes[value][2]: value for value in self.live.values[n]}
-        for k in reversed(kept):
-            self.code.append((SET, self.variable(found[k])) if k in found else PLAIN["drop"])
+        node, kept = self.graph.nodes[n], sorted(self.live.returned[self.graph.nodes[n][1]])
+        places: list[Code] = [(GET, self.arrays[k]) for k in node[2]]
+        if node[1] in self.works:
+            places += [(GET, self.top), (GET, self.end)]
+        for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
+            self.write([*values, *places, (TO, self._name(node[1]))])
+            status = Variable(I32)
+            if node[1] in self.fails:
+                self.code.append((SET, status))
+            for k in reversed(kept):
+                self.code.append((SET, self.variable(read[k])) if k in read else PLAIN["drop"])
+            if node[1] in self.fails:
+                self.code += [(GET, status), PLAIN["if"]]
+                self._fail((GET, status))
+
+    def _fail(self, status: Code) -> None:
+        """Leave the function; the end of what an "if" has begun."""
+        self.code += [whole(0) if kind == I32 else number(0.0) for kind in self.kinds]
+        self.code += [status, *plain("return end")]
+
+    def _zeros(self, n: int) -> None:
+        """Memory for the rest of the region; sizes are compared with the room there is as real numbers."""
+        node = self.graph.nodes[n]
+        sizes, (_, shift) = node[2:], self._element(node[1])
+        length, base, top = Variable(I32), Variable(I32), Variable(I32)
+        real = PLAIN["f64.convert_i32_s"]
+        wrong: list[Code] = [number(float(1 << shift))]
+        for k in sizes:
+            wrong += [k, real, PLAIN["f64.mul"]]
+        wrong += [(GET, self.end), (GET, self.top), PLAIN["i32.sub"], real, PLAIN["f64.gt"]]
+        for k in sizes:
+            if self.graph.nodes[k][0] != WHOLE:
+                wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
+        self.write([*wrong, PLAIN["if"]])
+        self._fail(whole(1 + self.live.failures.index(n)))
+        self.code += [(GET, self.top), (SET, base), (GET, base), whole(0), whole(1)]
+        for k in sizes:
+            self.write([k, PLAIN["i32.mul"]])
+        # The next one begins at a place that 8 divides.
+        self.code += [whole(shift), *plain("i32.shl"), (TEE, length), PLAIN["memory.fill"]]
+        self.code += [(GET, base), (GET, length), *plain("i32.add"), whole(7), *plain("i32.add"), whole(-8)]
+        self.code += [PLAIN["i32.and"], (SET, top)]
+        self.arrays[node[1]], self.top = base, top
 
     def _sines(self, n: int, region: Region) -> None:
         """A sine and a cosine of one angle."""
@@ -292,13 +363,16 @@ class _Writer(StackWriter):
             self.value(count)
             self.code += [whole(0), *plain("i32.gt_s if")]
         self.code += plain("loop")
+        top = self.top
         self._region(region)
         self._set(changed, results)
         self.code += [(GET, index), whole(1), *plain("i32.add"), (TEE, index)]
         self.value(count)
         self.code += [*plain("i32.lt_s"), branch(0, True), *plain("end" if always else "end end")]
+        self.top = top
 
     def _while(self, n: int) -> None:
+        top = self.top
         region = self.graph.regions[self.graph.nodes[n][1]]
         changed, results = self._begin(n)
         self.code += plain("block loop")
@@ -308,6 +382,7 @@ class _Writer(StackWriter):
         self._region(region, slice(region.tested, None))
         self._set(changed, results)
         self.code += [branch(0), *plain("end end")]
+        self.top = top
 
     def _cond(self, n: int) -> None:
         node, kept = self.graph.nodes[n], self.live.positions(n)
@@ -317,8 +392,10 @@ class _Writer(StackWriter):
         for word, each in zip(("if", "else"), branches, strict=True):
             if word == "if" or left or self.live.of(each):
                 self.code += plain(word)
+            top = self.top
             self._region(each)
             self._set(left, [each.results[k] for k in kept])
+            self.top = top
         self.code += plain("end")
         for value in self.live.values[n]:
             self.variables[value] = left[kept.index(self.graph.nodes[value][2])]
