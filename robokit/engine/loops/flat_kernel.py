@@ -37,11 +37,8 @@ class FlatKernel(LoopKernel):
 
     def record(self) -> LoopGraph:
         """The recording, one for all its code."""
-        if self._graph is None:
-            own = self.of.loops if isinstance(self.of, RecordedOnce) else None
-            shape = self.signature
-            self._graph = own or recorded_with_loops(self.of, shape.inputs, shape.outputs)
-        return self._graph
+        own = self.of.loops if isinstance(self.of, RecordedOnce) else None
+        return own or recorded_with_loops(self.of, self.signature.inputs, self.signature.outputs)
 
     def run(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
         """Run it on one state or a batch; the outputs are written in place.
