@@ -321,7 +321,9 @@ class Kernel:
             return None  # a batch: the code of single states may never be needed
         with self._lock:
             if self.fast == self._first_call:
-                code = None if self._has_loops() else self._maker.code(ONE_STATE)
+                if self._maker.refused is None and self._has_loops():
+                    return None  # the first call goes the way that knows what to do without a compiler
+                code = self._maker.code(ONE_STATE)
                 self.fast = declined if code is None else self._builtin(code)
         return self.fast(*arguments)
 
@@ -411,10 +413,11 @@ class Kernel:
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
         """The same for a text with loops, whose arguments are checked before."""
         assert self._loops is not None
-        self.signature.check_values(arrays)
+        self._loops.check_values(arrays)
         try:
-            with self._lock:
-                self._loops.run(arrays, outs, rows)
+            self._loops.run(arrays, outs, rows)
+            if rows is None and self._is_double and not self.signature.finite:
+                self.fast = self._loops.fast
         except (CompilerMissing, TraceTooLarge) as error:
             self._maker.refused = str(error)
             return 0

@@ -434,7 +434,7 @@ def _open(stack: list[Region], region: Region) -> bool:
 # -- lines of the user's source ---------------------------------------------------------------------
 
 _ROOT = os.path.dirname(robokit.__file__)
-_INSIDE = (os.path.join(_ROOT, "engine") + os.sep, os.path.join(_ROOT, "spatial") + os.sep)
+_INSIDE = tuple(os.path.join(_ROOT, folder) + os.sep for folder in ("engine", "spatial", "dynamics"))
 _is_inside: dict[str, bool] = {}
 
 
