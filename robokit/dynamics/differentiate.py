@@ -17,6 +17,7 @@ from typing import Any
 from robokit.engine.loops.forward import along_with_loops, jacobian_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
+from robokit.engine.trace.words import RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_normalized
@@ -151,10 +152,10 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
     still = [[0.0] * size for _, size in inputs[len(flat.inputs) :]]
 
     def text(*given: Sequence[Any]) -> Any:
+        if mode is gradient:
+            return _in_reverse("gradient", derived, *given, *still)
         if not flat.has_loops:
             return derived(*given, *still)
-        if mode is gradient:
-            raise _no_reverse_mode("gradient")
         return jacobian_with_loops(moved, (*given, *still), changes)
 
     outputs = tuple(
@@ -177,9 +178,9 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     still = [0.0] * size
 
     def text(*given: Sequence[Any]) -> Any:
-        if flat.has_loops:
-            raise _no_reverse_mode("hessian_vector")
-        return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
+        return _in_reverse("hessian_vector", derived, *given[:last], *given[last + 1 :], still, given[last])[
+            1
+        ]
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
@@ -187,11 +188,19 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     return Flat(text, own, outputs, flat.constants, flat.looped)
 
 
-def _no_reverse_mode(what: str) -> FunctionError:
-    return FunctionError(
-        f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
-        "derivative, which is forward mode, or solution(...) around what the loop has found"
-    )
+def _in_reverse(what: str, derived: Callable[..., Any], *given: Sequence[Any]) -> Any:
+    """What a text that was derived in reverse mode gives.
+
+    Raises:
+        FunctionError: it goes through a loop whose length is known only when it runs.
+    """
+    try:
+        return derived(*given)
+    except RunTimeLoop:
+        raise FunctionError(
+            f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
+            "derivative, which is forward mode"
+        ) from None
 
 
 def _check_numbers(name: str, what: str, flat: Flat) -> None:
@@ -252,9 +261,7 @@ def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     derived = pullback(flat.text, flat.sizes, flat.outputs, count)
 
     def text(*given: Sequence[Any]) -> Any:
-        if flat.has_loops:
-            raise _no_reverse_mode("pullback")
-        return derived(*given)
+        return _in_reverse("pullback", derived, *given)
 
     weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
     own = (*flat.inputs[:count], *weights, *flat.inputs[count:])

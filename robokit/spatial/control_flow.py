@@ -33,7 +33,6 @@ recorder = threading.local()
 ``equations``, if set, is what notes solved equations of a straight line that will be differentiated.
 """
 
-_JAX = ("jax", "jaxlib")
 
 _rows = threading.local()
 """Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
@@ -50,7 +49,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     Args:
         count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
-            number, form and kind as it began. It may write to arrays.
+            number and form as it began. A whole number may become a real one. It may write to arrays.
         start: what is carried into the first turn: numbers, or tuples and lists of them.
 
     Returns:
@@ -61,7 +60,8 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
         return _one_or_all(recording.for_range(count, body, start))
     known = known_count(count)
     if known is None:
-        return _one_or_all(_foreign_loop(count, _Counted(count, body), (0, *start), None)[1:])
+        turns = whole(count) if _of_jax(count) else count
+        return _one_or_all(_foreign_loop(count, _Counted(turns, body), (0, *start), None)[1:])
     carried, most = start, known
     if isinstance(known, np.ndarray):
         most = int(known.max(initial=0))
@@ -95,9 +95,10 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
     Args:
         condition: outcome of a comparison.
         then: called without arguments.
-        otherwise: likewise; returns the same in number, form and kind.
+        otherwise: likewise; returns as many numbers in the same form.
     """
     recording = getattr(recorder, "now", None)
+    check_truth(condition)
     if isinstance(condition, int | np.bool_):
         return then() if scalars.holds(condition) else otherwise()
     if recording is not None:
@@ -201,7 +202,7 @@ def whole(x: Any) -> Any:
         if not ((x >= -(2.0**31)) & (x < 2.0**31)).all():
             raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
         return np.floor(x).astype(np.int64)
-    if type(x).__module__.partition(".")[0] in _JAX:
+    if _of_jax(x):
         return scalars.floor(x).astype("int32")
     x = x.real if isinstance(x, complex) else x
     if not -(2.0**31) <= x < 2.0**31:
@@ -409,6 +410,18 @@ def known_count(count: Any) -> Any:
         return None
 
 
+def check_truth(condition: Any) -> None:
+    """Raise unless something may be the outcome of a comparison.
+
+    Raises:
+        TypeError: it is a number.
+    """
+    if isinstance(condition, float | complex | np.floating) or hasattr(condition, "ref"):
+        raise TypeError(
+            f"a condition or test is the outcome of a comparison, such as x > 0.0, not a number: {condition!r}"
+        )
+
+
 def known_truth(condition: Any) -> bool | None:
     """Whether a condition holds, None where that is not known; each library has its own error for that."""
     try:
@@ -462,9 +475,11 @@ def recorded_by(now: Any) -> Iterator[None]:
 
 
 def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:
-    carried, turns, goes = start, 0, True
+    carried, turns, goes = start, 0, getattr(_rows, "on", None)
+    goes = True if goes is None else goes
     while most is None or turns < most:
         wanted = loop.test(*carried)
+        check_truth(wanted)
         if not isinstance(wanted, np.ndarray):
             known = known_truth(wanted)
             if known is None:
@@ -503,7 +518,7 @@ def _foreign_loop(
     Raises:
         TypeError: it has none.
     """
-    if type(x).__module__.partition(".")[0] not in _JAX:
+    if not _of_jax(x):
         raise TypeError(
             f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
             "for_range a count that is known, or choose with cond and where"
@@ -514,6 +529,10 @@ def _foreign_loop(
         )
     ):
         return _jax_loop(loop, start, most)
+
+
+def _of_jax(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
 def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) -> tuple[Any, ...]:

@@ -74,6 +74,8 @@ def of_kernel(kernel, sizes, integers=()):
                 shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
                 arrays.append(exact(np.zeros(shape)))
         kernel.function(*(sizes[n] for n in kernel.sizes), *arrays)
-        return np.concatenate([x.ravel() for a, x in zip(kernel.arrays, arrays, strict=True) if "out" in a.role])
+        return np.concatenate(
+            [x.ravel() for a, x in zip(kernel.arrays, arrays, strict=True) if "out" in a.role]
+        )
 
     return run

@@ -458,7 +458,9 @@ def test_what_a_kernel_that_is_not_differentiated_computes_is_the_same_program()
             u = for_range(9, lambda _, u: u - (u * u * u - p[0]) / (3.0 * u * u), 1.0)
             out[0] = solution(lambda u: u * u * u - p[0], u) if solved else u
 
-        return LoopKernel("same", function, [], [ArrayOf("p", (1,)), ArrayOf("out", (1,), "out")]).record().nodes
+        return (
+            LoopKernel("same", function, [], [ArrayOf("p", (1,)), ArrayOf("out", (1,), "out")]).record().nodes
+        )
 
     assert program(True) == program(False)
 
@@ -483,7 +485,9 @@ def test_errors_of_arrays():
             for_range(n, lambda k: out.__setitem__(k, x[k]))
             solve(out, x)
 
-        return LoopKernel("bad", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]).forward("x")
+        return LoopKernel(
+            "bad", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]
+        ).forward("x")
 
     cases = [
         (lambda u, x: solution(lambda u: [u[0] - x[0]], u), "residual of an array is an array"),

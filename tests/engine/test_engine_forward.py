@@ -27,7 +27,9 @@ def solve_in_place(n, A, x):
         def row(r):
             i = k + 1 + r
             scaled = A[i, k] * inverse
-            for_range(r + 1, lambda c: A.__setitem__((i, k + 1 + c), A[i, k + 1 + c] - scaled * A[k + 1 + c, k]))
+            for_range(
+                r + 1, lambda c: A.__setitem__((i, k + 1 + c), A[i, k + 1 + c] - scaled * A[k + 1 + c, k])
+            )
 
         for_range(n - 1 - k, row)
         for_range(n - 1 - k, lambda r: A.__setitem__((k + 1 + r, k), A[k + 1 + r, k] * inverse))
@@ -265,7 +267,8 @@ def disagreements(seeds):
             wrong += [
                 (seed, row, name)
                 for name in one
-                if not np.array_equal(one[name], many[name][row]) or not np.array_equal(one[name], plain[name][row])
+                if not np.array_equal(one[name], many[name][row])
+                or not np.array_equal(one[name], plain[name][row])
             ]
     return wrong
 

@@ -245,9 +245,11 @@ def test_a_value_that_leaves_a_loop_by_accident_is_an_error_where_it_is_used():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (lambda n, x, y: for_range(n, lambda k, s: s + x[k], 0), "began as .'integer'."),
+        (lambda n, x, y: for_range(n, lambda k, s: x[k] > s, 0.0), "began as .'real'."),
+        (lambda n, x, y: while_loop(lambda s: s, lambda s: s - 1.0, x[0]), "outcome of a comparison"),
+        (lambda n, x, y: cond(x[0], lambda: 1.0, lambda: 2.0), "outcome of a comparison"),
         (lambda n, x, y: for_range(n, lambda k, s: (s, s), 0.0), "same in number and kind"),
-        (lambda n, x, y: cond(n < 2, lambda: 1.0, lambda: 1), "branches of cond return"),
+        (lambda n, x, y: cond(n < 2, lambda: 1.0, lambda: (1.0, 2.0)), "branches of cond return"),
         (lambda n, x, y: x.__setitem__(0, 1.0), "cannot be written"),
         (lambda n, x, y: y.__setitem__(x[0], 1.0), "an index is a whole number"),
         (lambda n, x, y: y.__setitem__(slice(0, 2), 1.0), "one element at a time"),

@@ -25,6 +25,7 @@ from robokit.engine.loops.record import (
     TIMES,
     TO_REAL,
     VALUE,
+    VMAP,
     WHILE,
     WHOLE,
     WHOLE_EQ,
@@ -88,7 +89,7 @@ class _Player:
                 self.array[node[1]][self.value[node[2]]] = self.value[node[3]]
             elif opcode == ZEROS:
                 self.array[node[1]] = self._zeros(node)
-            elif opcode in (FOR, WHILE, COND, CALL):
+            elif opcode in (FOR, WHILE, COND, CALL, VMAP):
                 self.value[n] = self._control(node)
             elif opcode == VALUE:
                 self.value[n] = self.value[node[1]][node[2]]
@@ -115,11 +116,26 @@ class _Player:
         elif node[0] == COND:
             then, otherwise = (self._branch(self.graph.regions[k]) for k in node[2:4])
             found = control_flow.cond(self.value[node[1]], then, otherwise)
-        else:
-            arrays = [self.array[k] for k in node[2]]
+        elif node[0] == CALL:
             values = [self.value[k] for k in node[3:]]
-            found = control_flow.call(self._function(node[1]), arrays, values)
+            found = control_flow.call(self._function(node[1]), self._arrays(node), values)
+        else:
+            found = self._columns(node)
         return tuple(found)
+
+    def _arrays(self, node: Any) -> list[Any]:
+        return [self.array[k] for k in node[2]]
+
+    def _columns(self, node: Any) -> list[Any]:
+        """What a function leaves in all columns, one after the other."""
+        text, arrays, columns = self._function(node[1]), self._arrays(node), node[3]
+        values, shared = [self.value[k] for k in node[4:]], len(self.graph.functions[node[1]].values)
+        own, common = values[: len(values) - shared], values[len(values) - shared :]
+        count = len(own) // columns
+        rows = [own[k::count] for k in range(count)]
+        function = lambda *column: text(arrays, [*column, *common])  # noqa: E731
+        found = control_flow.vmap(function)(*rows) if rows else [function() for _ in range(columns)]
+        return [x for column in found for x in column]
 
     def _start(self, nodes: Sequence[int]) -> tuple[Any, ...]:
         return tuple(self.value[k] for k in nodes)

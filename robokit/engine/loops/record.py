@@ -282,10 +282,23 @@ class LoopGraph(Graph):
             yield made
         finally:
             self.stack.pop()
-            for number in made.nodes:
-                if self.index.get(self.nodes[number]) == number:
-                    del self.index[self.nodes[number]]
+            self._forget_nodes(made)
             self.forget_memory()
+
+    @contextlib.contextmanager
+    def reopened(self, region: Region) -> Iterator[None]:
+        """Record more at the end of a region that was the last one."""
+        self.stack.append(region)
+        try:
+            yield
+        finally:
+            self.stack.pop()
+            self._forget_nodes(region)
+
+    def _forget_nodes(self, region: Region) -> None:
+        for number in region.nodes:
+            if self.index.get(self.nodes[number]) == number:
+                del self.index[self.nodes[number]]
 
     def _frame(self, given: dict[int, int]) -> Frame:
         function = Function(len(self.functions), self._new_region(0, False))
@@ -747,11 +760,46 @@ def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> An
     return own
 
 
+_BECOMES = {(INTEGER, REAL), *((kind, kind) for kind in (REAL, INTEGER, TRUTH))}
+"""Kinds of a number that a loop carries, at its start and after a turn."""
+
+
+class _BecomesReal(Exception):
+    """A loop carries whole numbers that become real ones; ``places`` says which."""
+
+    def __init__(self, places: list[bool]) -> None:
+        super().__init__()
+        self.places = places
+
+
+def _begun_real(start: Any, places: list[bool]) -> Any:
+    """What a loop starts with, real where it becomes so."""
+    numbers = zip(flat(start), places, strict=True)
+    return rebuilt(start, (1.0 * x if real else x for x, real in numbers))
+
+
+def _as_kinds(graph: LoopGraph, numbers: Sequence[int], kinds: Sequence[str]) -> list[int]:
+    """Nodes of numbers, whole ones as real ones where these are wanted."""
+    wanted = [*kinds, *[NOTHING] * (len(numbers) - len(kinds))]
+    return [
+        graph.node(1.0 * graph.wrapped(k)) if (graph.kinds[k], kind) == (INTEGER, REAL) else k
+        for k, kind in zip(numbers, wanted, strict=False)
+    ]
+
+
 def _carried(graph: LoopGraph, region: Region, returned: Any, pattern: Any) -> None:
     """Note what a body carries on; it must be what the loop starts with."""
     values = [graph.node(x) for x in flat(returned)]
     kinds = [graph.kinds[k] for k in region.parameters[-len(flat(pattern)) :]] if flat(pattern) else []
-    if [graph.kinds[k] for k in values] != kinds:
+    values = _as_kinds(graph, values, kinds)
+    found = [graph.kinds[k] for k in values]
+    if (
+        found != kinds
+        and len(found) == len(kinds)
+        and all(pair in _BECOMES for pair in zip(kinds, found, strict=True))
+    ):
+        raise _BecomesReal([pair == (INTEGER, REAL) for pair in zip(kinds, found, strict=True)])
+    if found != kinds:
         raise TypeError(
             f"the body of a loop returns {[graph.kinds[k] for k in values]}, what it carries began as "
             f"{kinds}: they must be the same in number and kind (0.0 for a real number, 0 for a whole one)"
@@ -769,8 +817,17 @@ class Recorder:
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
+        try:
+            return self._for_range(count, body, start)
+        except _BecomesReal as found:
+            return self.for_range(count, body, _begun_real(start, found.places))
+
+    def _for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         graph = self.graph
-        count = count if isinstance(count, int | Integer) else control_flow.whole(count)
+        if not isinstance(count, Integer):
+            count = (
+                control_flow.whole(count) if isinstance(count, Scalar) else control_flow.known_count(count)
+            )
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             index = graph.wrapped(graph.parameter(INTEGER))
@@ -778,26 +835,36 @@ class Recorder:
             returned = body(index, *rebuilt(start, iter(carried)))
             if len(start) == 1:
                 returned = (returned,)
-            _carried(graph, region, () if returned is None else returned, start)
+            _carried(graph, region, returned if start else (), start)
         return self._left((FOR, region.number, graph.node(count), *starts), start, region)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
-        graph = self.graph
         if most is not None:
             return self._bounded(test, body, start, most)
+        try:
+            return self._while_loop(test, body, start)
+        except _BecomesReal as found:
+            return self.while_loop(test, body, _begun_real(start, found.places), None)
+
+    def _while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        graph = self.graph
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
-            region.test = graph.node(test(*rebuilt(start, iter(carried))))
+            goes = test(*rebuilt(start, iter(carried)))
+            control_flow.check_truth(goes)
+            region.test = graph.node(bool(goes) if isinstance(goes, int) else goes)
             region.tested = len(region.nodes)
             graph.forget_memory()
             returned = body(*rebuilt(start, iter(carried)))
             if len(start) == 1:
                 returned = (returned,)
-            _carried(graph, region, returned, start)
+            _carried(graph, region, returned if start else (), start)
         return self._left((WHILE, region.number, *starts), start, region)
 
     def _bounded(
@@ -806,7 +873,9 @@ class Recorder:
         """A while-loop that counts its turns."""
 
         def another(*carried: Any) -> Any:
-            return test(*carried[:-1]) & (carried[-1] < most)
+            goes = test(*carried[:-1])
+            control_flow.check_truth(goes)
+            return goes & (carried[-1] < most)
 
         def counted(*carried: Any) -> Any:
             returned = body(*carried[:-1])
@@ -818,6 +887,7 @@ class Recorder:
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
+        control_flow.check_truth(condition)
         graph, made, values = self.graph, [], []
         for branch in (then, otherwise):
             with graph.region(False) as region:
@@ -825,6 +895,10 @@ class Recorder:
                 region.results = [graph.node(x) for x in flat(() if value is None else value)]
             made.append(region)
             values.append(() if value is None else value)
+        kinds = [[graph.kinds[k] for k in region.results] for region in made]
+        for region, other in zip(made, reversed(kinds), strict=True):
+            with graph.reopened(region):
+                region.results = _as_kinds(graph, region.results, other)
         kinds = [[graph.kinds[k] for k in region.results] for region in made]
         if kinds[0] != kinds[1]:
             raise TypeError(f"the branches of cond return {kinds[0]} and {kinds[1]}: they must be the same")

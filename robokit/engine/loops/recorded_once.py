@@ -18,7 +18,7 @@ import numpy as np
 
 from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
-from robokit.engine.loops.record import CALL, LOAD, WHOLE, Array, LoopGraph, recording
+from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, recording
 from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
 from robokit.engine.passes.played_back import played_again
 from robokit.engine.trace.graph import TraceTooLarge
@@ -160,7 +160,7 @@ def _played_with_loops(
     """The outputs on other scalars."""
     own = graph.functions[0].arrays
     moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
-    moving |= {number for node in graph.nodes if node[0] == CALL for number in node[2]}
+    moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
     rows = [_memory(row) if number in moving else row for number, row in zip(own, given, strict=False)]
     found = [control_flow.zeros(size) for size in sizes]
     play(graph, [*rows, *found])

@@ -31,8 +31,8 @@ class RunTimeLoop(FunctionError):
 
     def __init__(self, what: str = "a loop whose length is known only when the function runs") -> None:
         super().__init__(
-            f"{what}: this takes straight lines only, such as for_range with a count that is known and cond; "
-            "functions with such loops have single calls, batches and derivatives in forward mode"
+            f"{what}: there is no straight line of its operations, which is needed here. Such functions have "
+            "calls, batches and derivative; make the length known (for_range(3, ...)), or choose with cond"
         )
 
 
@@ -62,7 +62,8 @@ class Recorder:
         carried, turns, begin = start, 0, len(self.graph.nodes)
         while most is None or turns < most:
             goes = test(*carried)
-            if isinstance(goes, Truth | Scalar):
+            control_flow.check_truth(goes)
+            if isinstance(goes, Truth):
                 raise RunTimeLoop
             if not holds(goes):
                 break
@@ -79,11 +80,9 @@ class Recorder:
         """As :func:`robokit.spatial.control_flow.cond`: a guarded choice of each value.
 
         Raises:
-            TypeError: the condition is no outcome of a comparison, or the branches differ in form.
+            TypeError: the branches differ in form.
         """
         if not isinstance(condition, Truth):
-            if isinstance(condition, Scalar):
-                raise TypeError("a condition is the outcome of a comparison: x > 0.0, not x")
             return then() if holds(condition) else otherwise()
         graph = self.graph
         with control_flow.only(condition):
