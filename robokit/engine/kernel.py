@@ -335,6 +335,17 @@ class Kernel:
             self._looped = None
         return self._loops is not None
 
+    def with_loops(self, name: str, arguments: Sequence[str]) -> FlatKernel | None:
+        """The text as a kernel of loops, to be written for others; None for a straight line.
+
+        Args:
+            name: of the function.
+            arguments: names of the inputs, then those of the outputs.
+        """
+        if not self._has_loops():
+            return None
+        return FlatKernel(name, self._maker.text, self.signature, arguments)
+
     def held(self, holder: type, owner: Any) -> Callable[..., Any]:
         """A function of single states, as :attr:`fast`, whose output comes in a new object.
 

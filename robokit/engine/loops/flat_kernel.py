@@ -25,12 +25,19 @@ class FlatKernel(LoopKernel):
         symbol: in the names of its code.
         text: one sequence of scalars for each input -> one flat sequence for each output.
         signature: of its kernel.
+        names: of the inputs and outputs in code for others; none for machine code.
     """
 
-    def __init__(self, symbol: str, text: Text, signature: Signature) -> None:
+    def __init__(
+        self, symbol: str, text: Text, signature: Signature, names: Sequence[str] | None = None
+    ) -> None:
         rows = [*signature.inputs, *sizes_of(signature.outputs)]
         count = len(signature.inputs)
-        arrays = [ArrayOf(f"x{k}", (n,), "in" if k < count else "out") for k, (_, n) in enumerate(rows)]
+        named = names or [f"x{k}" for k in range(len(rows))]
+        arrays = [
+            ArrayOf(name, (n,), "in" if k < count else "out")
+            for k, (name, (_, n)) in enumerate(zip(named, rows, strict=True))
+        ]
         super().__init__(symbol, self._none, [], arrays, signature.reproducible, checked=True)
         self.of, self.signature = text, signature
         self._sizes = [n for _, n in rows]
