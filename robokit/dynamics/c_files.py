@@ -175,8 +175,7 @@ def _test(function: CFunction) -> str:
     body += [f"static {t} {a.name}_found[{max(a.size, 1)}];" for a in function.outputs]
     body.append(f"{name}({', '.join(names)});")
     body += [
-        f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {a.size});'
-        for a in function.outputs
+        f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {a.size});' for a in function.outputs
     ]
     body.append("return good ? 0 : 1;")
     return _head(function) + _TEST.format(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from robokit.dynamics.own_text import one_by_one
 from robokit.engine.loops.forward import along_with_loops, jacobian_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
@@ -156,7 +157,8 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
             return _in_reverse("gradient", derived, *given, *still)
         if not flat.has_loops:
             return derived(*given, *still)
-        return jacobian_with_loops(moved, (*given, *still), changes)
+        one = one_by_one(lambda *each: jacobian_with_loops(moved, each, changes))
+        return one(*given, *still)
 
     outputs = tuple(
         (f"d{symbol}_d{flat.inputs[k].name}", (*shape, flat.inputs[k].directions(robot)))
@@ -246,8 +248,12 @@ def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat
     def text(*given: Sequence[Any]) -> Any:
         if not flat.has_loops:
             return derived(*given)
-        arguments = (*given[:count], *given[2 * count :])
-        return along_with_loops(flat.text, arguments, given[count : 2 * count])
+
+        def one(*each: Sequence[Any]) -> Any:
+            arguments = (*each[:count], *each[2 * count :])
+            return along_with_loops(flat.text, arguments, each[count : 2 * count])
+
+        return one_by_one(one)(*given)
 
     directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
     own = (*flat.inputs[:count], *directions, *flat.inputs[count:])

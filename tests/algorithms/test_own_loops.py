@@ -12,7 +12,7 @@ from robokit.engine import maker
 from robokit.engine.trace.words import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
+from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import lookup, sin
 
 ROBOT = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -167,6 +167,38 @@ def test_forward_derivatives():
     ends = [energies(QUADRUPED, QUADRUPED.integrate(q, s * e), v, 2.0) for s in (step, -step)]
     by_q = energies.derivative("q")(QUADRUPED, q, v, 2.0)
     assert by_q[8] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)
+
+
+def test_what_a_loop_has_found_is_differentiated_by_its_equation():
+    """The turns of a bisection have no derivative; its outcome has one, in loops and straight lines."""
+
+    def text(tree, a, b, most):
+        f = lambda x: x * x * x + a * x - b  # noqa: E731
+
+        def halve(low, high):
+            middle = 0.5 * (low + high)
+            return cond(f(middle) > 0.0, lambda: (low, middle), lambda: (middle, high))
+
+        low, high = while_loop(lambda low, high: high - low > 1e-13, halve, 0.0, 4.0, most=most)
+        return sin(solution(f, 0.5 * (low + high)))
+
+    loops = rk.function(
+        lambda tree, a, b: for_range(b - b + 2.0, lambda k, s: s + text(tree, a, b, 60), 0.0),
+        inputs={"a": (), "b": ()}, outputs={"y": ()},
+    )  # fmt: skip
+    a, b = np.array([1.0, 2.0]), np.array([2.0, 5.0])
+    x = np.array(
+        [np.real(r) for p, c in zip(a, b, strict=True) for r in np.roots([1, 0, p, -c]) if abs(r.imag) < 1e-9]
+    )
+    np.testing.assert_allclose(loops(ROBOT, a, b), 2 * np.sin(x), rtol=1e-10)
+    for engine in (None, "python"):
+        by_a, by_b = loops.derivative("a", "b")(ROBOT, a, b, engine=engine)
+        slope = np.cos(x) / (3 * x * x + a)
+        np.testing.assert_allclose(by_b[:, 0], 2 * slope, rtol=1e-9)
+        np.testing.assert_allclose(by_a[:, 0], -2 * x * slope, rtol=1e-9)
+    second = loops.derivative("b").derivative("b")(ROBOT, a, b)
+    steps = [loops.derivative("b")(ROBOT, a, b + s)[:, 0] for s in (1e-5, -1e-5)]
+    np.testing.assert_allclose(second[:, 0, 0], (steps[0] - steps[1]) / 2e-5, rtol=1e-6)
 
 
 def test_reverse_mode_names_forward_mode():

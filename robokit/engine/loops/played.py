@@ -75,13 +75,18 @@ class _Player:
         self.graph, self.value = graph, dict[int, Any]()
         self.array = dict(zip(graph.functions[0].arrays, arrays, strict=True))
         self.texts: dict[int, Callable[..., Any]] = {}
+        self.solved = {n for each in graph.solutions.values() for n in each.made[1:]}
 
     def region(self, region: Region, part: slice = slice(None)) -> None:
         """Do what a region does, or a part of it."""
         for n in region.nodes[part]:
             node = self.graph.nodes[n]
             opcode = node[0]
-            if opcode in (CONST, WHOLE):
+            if n in self.solved:
+                continue
+            if n in self.graph.solutions:
+                self._solution(n)
+            elif opcode in (CONST, WHOLE):
                 self.value[n] = node[1]
             elif opcode == LOAD:
                 self.value[n] = self.array[node[1]][self.value[node[2]]]
@@ -95,6 +100,18 @@ class _Player:
                 self.value[n] = self.value[node[1]][node[2]]
             elif opcode not in (PARAMETER, CHECK):
                 self.value[n] = _VALUES[opcode](*(self.value[k] for k in operands(node)))
+
+    def _solution(self, n: int) -> None:
+        """The numbers that solve an equation."""
+        noted = self.graph.solutions[n]
+
+        def residual(unknown: list[Any]) -> list[Any]:
+            self.value |= zip(noted.region.parameters, unknown, strict=True)
+            self.region(noted.region)
+            return list(self._results(noted.region))
+
+        found = control_flow.solution(residual, [self.value[k] for k in noted.unknown])
+        self.value |= zip(noted.made, found, strict=True)
 
     def _zeros(self, node: Any) -> Any:
         count: Any = 1

@@ -138,6 +138,21 @@ class Function:
 
 
 @dataclass
+class Solved:
+    """Numbers that solve an equation, noted for those who play a recording back.
+
+    Attributes:
+        region: of the residuals; its parameters stand for the unknown. Nothing runs it.
+        unknown: the numbers as they were found.
+        made: the same, as what follows uses them.
+    """
+
+    region: Region
+    unknown: list[int]
+    made: list[int]
+
+
+@dataclass
 class Frame:
     """A function that is being recorded.
 
@@ -185,6 +200,7 @@ class LoopGraph(Graph):
         kinds: of the value of each node.
         arrays: all of them, those of the kernel first.
         frames: functions that are being recorded, the innermost last.
+        solutions: solved equations, by the first of their numbers.
         checked: whether every index is checked when the kernel runs.
         exact: whether quotients are never products with a reciprocal.
     """
@@ -197,6 +213,7 @@ class LoopGraph(Graph):
         self.versions: list[int] = []
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
+        self.solutions: dict[int, Solved] = {}
         super().__init__(budget)
         self.frames = [self._frame({})]
         self.index = self.frames[0].index

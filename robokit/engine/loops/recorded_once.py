@@ -11,18 +11,18 @@ that is too long, it is recorded with loops instead: nobody but the text decides
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
-from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, recording
+from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Recorder, Solved
 from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
 from robokit.engine.passes.played_back import played_again
 from robokit.engine.trace.graph import TraceTooLarge
-from robokit.engine.trace.ops import ADD
+from robokit.engine.trace.ops import ADD, SELECT
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
@@ -54,7 +54,9 @@ class RecordedOnce:
     @cached_attribute
     def _recorded(self) -> Program | LoopGraph:
         try:
-            return trace(self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked")
+            return trace(
+                self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked", equations=True
+            )
         except RunTimeLoop:
             return recorded_with_loops(self.text, self.inputs, self.outputs)
 
@@ -98,11 +100,35 @@ class RecordedOnce:
         made = self._recorded
         content: Any
         if isinstance(made, LoopGraph):
-            content = (made.nodes, made.regions, made.functions, [(a.kind, a.writable) for a in made.arrays])
+            arrays = [(a.kind, a.writable) for a in made.arrays]
+            content = (made.nodes, made.regions, made.functions, arrays, made.solutions)
         else:
             blocks = [(b.parameters, b.results, b.lanes) for b in made.blocks]
             content = (made.inputs, made.outputs, made.nodes, made.order, made.results, made.marks, blocks)
         return hashlib.sha256(repr(content).encode()).digest()
+
+
+class _Recorder(Recorder):
+    """The words while a text of a user is recorded, whose derivatives are made of the recording."""
+
+    def solution(
+        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
+    ) -> Any:
+        """As :func:`robokit.spatial.control_flow.solution`, kept for those who play the recording."""
+        graph, given = self.graph, control_flow.numbers(unknown)
+        if any(isinstance(x, Array) for x in given):
+            raise TypeError("solution: in functions of your own the unknown is numbers, and lists of them")
+        with graph.region(False) as region:  # no control operation runs it
+            own = [graph.wrapped(graph.parameter("real")) for _ in given]
+            found = control_flow.numbers(residual(control_flow.shaped(unknown, own), *parameters))
+            control_flow.check_residuals(len(found), len(given))
+            region.results = [graph.node(1.0 * x) for x in found]
+        always = graph.node(True)
+        numbers = [graph.node(1.0 * x) for x in given]
+        # Nodes of their own: a choice between a number and itself.
+        made = [graph.effect((SELECT, always, number, number)) for number in numbers]
+        graph.solutions[made[0]] = Solved(region, numbers, made)
+        return control_flow.shaped(unknown, [graph.wrapped(number) for number in made])
 
 
 class Row(list[Any]):
@@ -138,7 +164,7 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
         number = graph.array("real", region, k >= len(inputs))
         graph.functions[0].arrays.append(number)
         arrays.append(Array(graph, number, "real", (size,), k >= len(inputs)))
-    with recording(graph):
+    with control_flow.recorded_by(_Recorder(graph)):
         write(text(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
     return graph
 
