@@ -5,4 +5,8 @@ uniform  which values are the same in all lanes
 emit     writes the regions as LLVM IR, for one state or for lanes
 rows     the functions that callers see: rows of batches to lanes and back
 kernel   such a function in every way to run it
+played   a recording played back over other scalars
+recorded_once  texts of users, which run once: as a straight line, or with loops
+flat_kernel    the machine code of a text of a user that has loops
+forward        its derivatives
 """
