@@ -49,7 +49,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     Args:
         count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
-            number and form as it began. A whole number may become a real one. It may write to arrays.
+            number, form and kind as it began: 0.0 is a real number, 0 a whole one. It may write to arrays.
         start: what is carried into the first turn: numbers, or tuples and lists of them.
 
     Returns:
@@ -57,6 +57,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """
     recording = getattr(recorder, "now", None)
     if recording is not None:
+        count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
     known = known_count(count)
     if known is None:
@@ -150,10 +151,17 @@ def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 def zeros(*shape: Any, kind: str = "real") -> Any:
     """Memory of a state: an array of zeros, whose entries can be read and written.
 
+    It is there until the loop's turn, the branch or the called function that it is made in is over.
+
     Args:
         shape: whole numbers.
         kind: of its entries, "real" or "integer".
+
+    Raises:
+        ValueError: a size is below 0, there are 2^31 entries or more, or there is no such kind.
     """
+    if kind not in ("real", "integer"):
+        raise ValueError(f'zeros: kind is "real" or "integer", not {kind!r}')
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)
@@ -313,6 +321,12 @@ def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
             f"{'nothing' if returned is None else len(flat(returned))}: it must return what it carries on, "
             "in the form in which it began"
         )
+    for old, new in zip(flat(list(start)), flat(list(found)), strict=True):
+        if type(new) is not type(old) and {_kind(old), _kind(new)} == {"integer", "real"}:
+            raise TypeError(
+                f"the body of a loop carries a number that began as {old!r} and returned {new!r}: 0.0 is a "
+                "real number and 0 a whole one, and it must stay what it was"
+            )
     return tuple(found)
 
 
@@ -408,6 +422,18 @@ def known_count(count: Any) -> Any:
         return int(count)
     except Exception:  # of that library: a traced or a symbolic number
         return None
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a number is a real one, be it recorded (``ref``) or dual (``tangents``)."""
+    return isinstance(x, float | np.floating) or hasattr(x, "ref") or hasattr(x, "tangents")
+
+
+def _kind(x: Any) -> str:
+    kind = getattr(getattr(x, "dtype", None), "kind", "b" if isinstance(x, bool) else "")
+    if kind == "b":
+        return "truth"
+    return "integer" if isinstance(x, int) or kind in ("i", "u") else "real"
 
 
 def check_truth(condition: Any) -> None:

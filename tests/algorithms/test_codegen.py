@@ -12,10 +12,10 @@ from ladder import relative
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat, kernel
-from robokit.engine.emit.c_source import identifier
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.codegen import code_files, example_state
 from robokit.dynamics.table import KERNELS
+from robokit.engine.emit.c_source import identifier
 from robokit.model import couple
 
 

@@ -105,17 +105,17 @@ def inside(i, size):
 class Program:
     """A function of a size n and of ARRAYS."""
 
-    def __init__(self, seed, angles=False, number=float):
-        self.seed, self.angles, self.number = seed, angles, number
+    def __init__(self, seed, angles=False, largest=22):
+        self.seed, self.angles, self.number = seed, angles, float
         rng = random.Random(seed)
-        self.budget = rng.randint(8, 22)
+        self.budget = rng.randint(largest // 3, largest)
         self.functions = []
         self.callable = 0
         self.main = self.block(rng, 0, 4)
         # What a function calls comes after it, so no function calls itself.
         while len(self.functions) < self.callable:
             self.functions.append(None)
-            self.budget = rng.randint(1, 4)
+            self.budget = rng.randint(1, largest // 5)
             self.functions[-1] = self.block(rng, 1, 2)
 
     # -- the program --------------------------------------------------------------------------------

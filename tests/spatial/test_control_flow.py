@@ -18,9 +18,9 @@ def power_sum(x, n):
     return [for_range(n, lambda k, s: s * x[0] + x[1] * (k + 1.0), 0.0)]
 
 
-def begins_whole(x, n):
-    """A whole number that becomes a real one, and one that stays whole."""
-    return list(for_range(n, lambda k, s, c: (s + x[0], c + 2 * k), 0, 1))
+def whole_numbers(x, n):
+    """A whole number that stays one, beside a real one."""
+    return list(for_range(n, lambda k, s, c: (s + c * x[0], c + 2 * k), 0.0, 1))
 
 
 def newton(x, n):
@@ -116,7 +116,7 @@ def early_exit(x, n):
 
 
 PROGRAMS = [
-    power_sum, begins_whole, newton, counted_newton, bisection, branches, nested, memory, writes, calls,
+    power_sum, whole_numbers, newton, counted_newton, bisection, branches, nested, memory, writes, calls,
     columns, early_exit,
 ]  # fmt: skip
 COUNTS = [0, 1, 2, 3, 4, 2.75]
@@ -177,7 +177,7 @@ def test_recordings_with_loops_played_back(program):
     np.testing.assert_allclose(outs.astype(float), y[3], rtol=1e-14, atol=1e-15)
 
 
-COMPILED = [begins_whole, bisection, nested, writes, calls, early_exit]
+COMPILED = [whole_numbers, bisection, nested, writes, calls, early_exit]
 
 
 def together(x, n):
@@ -209,9 +209,6 @@ def test_jax_traces_counts_and_tests(program):
     function = jax.jit(lambda x, n: program(list(x), n))
     if program in (memory, writes):  # memory from before a loop of JAX
         with pytest.raises(TypeError, match="make the memory in it"):
-            function(X[1], COUNTS[1])
-    elif program is begins_whole:
-        with pytest.raises(TypeError, match=r"begin with 0\.0"):
             function(X[1], COUNTS[1])
     else:
         for x, n in zip(X, COUNTS, strict=True):
@@ -254,6 +251,8 @@ def test_counts_and_whole_numbers():
     [
         (lambda: for_range(2, lambda k, s: (s, s), 0.0), "carries 1 numbers and returned 2"),
         (lambda: for_range(2, lambda k, s, t: None, 0.0, 1.0), "carries 2 numbers and returned nothing"),
+        (lambda: for_range(2, lambda k, s: s + 0.5, 0), "0.0 is a real number and 0 a whole one"),
+        (lambda: for_range(2, lambda k, s: 1, 0.0), "0.0 is a real number and 0 a whole one"),
         (lambda: while_loop(lambda s: s, lambda s: s - 1.0, 2.0), "outcome of a comparison"),
         (lambda: cond(1.0, lambda: 1.0, lambda: 2.0), "outcome of a comparison"),
         (lambda: cond(np.array([True, False]), lambda: [1.0], lambda: [1.0, 2.0]), "return 1 and 2 numbers"),

@@ -310,12 +310,14 @@ class LoopKernel:
                 if isinstance(given[name], bool) or not isinstance(given[name], (int, np.integer)):
                     raise WrongType(name, given[name], "a whole number")
                 sizes[name] = int(given[name])
+                if not -(2**31) <= sizes[name] < 2**31:
+                    raise WrongType(name, given[name], "a whole number of 32 bits")
         for a in self.arrays:
             if a.name not in asked:
                 continue
             if a.name not in given:
                 raise WrongType(a.name, None, f"an array {a.shape}")
-            x = np.ascontiguousarray(given[a.name], np.int32 if a.kind == INTEGER else dtype)
+            x = _numbers(a, given[a.name], dtype)
             leading = x.ndim - len(a.shape)
             if leading not in (0, 1) or (a.shared and leading):
                 raise ShapeError(f"{a.name}: expected an array {a.shape}, got shape {x.shape}")
@@ -333,6 +335,8 @@ class LoopKernel:
         arrays = []
         for a in self.arrays:
             shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
+            if min(shape, default=0) < 0 or math.prod(shape) >= 2**31:
+                raise ShapeError(f"{a.name}: no array can have the shape {shape}: 0 to 2^31 - 1 elements")
             x = read.get(a.name, np.zeros(shape, np.int32 if a.kind == INTEGER else dtype))
             if rows is not None and not a.shared and a.role != "work" and x.ndim == len(shape):
                 x = np.broadcast_to(x, (rows, *shape))
@@ -466,7 +470,7 @@ class Context:
             self._blocks.pop()
         size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
         try:
-            block = aligned(size, "uint8")
+            block = aligned(size + HEADER, "uint8")  # the first element is read, even where there is none
         except MemoryError:
             return None
         place = address(block)
@@ -492,6 +496,21 @@ class Context:
 
 FIRST_BLOCK = 1 << 14
 """Bytes of the workspace that a call begins with."""
+
+
+def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
+    """An argument as the kernel takes it.
+
+    Raises:
+        WrongType: it has other numbers, or whole ones that 32 bits do not hold.
+    """
+    wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
+    x = np.asarray(given)
+    if x.dtype.kind not in ("biu" if a.kind == INTEGER else "biuf") and x.size:
+        raise WrongType(a.name, given, wanted)
+    if a.kind == INTEGER and x.size and (int(x.min()) < -(2**31) or int(x.max()) >= 2**31):
+        raise WrongType(a.name, given, wanted)
+    return np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else dtype)
 
 
 def register(real: Real) -> int:

@@ -42,11 +42,10 @@ from typing import Any
 
 import numpy as np
 
-import robokit
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
-from robokit.engine.trace.scalar import Scalar, Truth
+from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.scalars import holds, register
 
@@ -299,23 +298,10 @@ class LoopGraph(Graph):
             yield made
         finally:
             self.stack.pop()
-            self._forget_nodes(made)
+            for number in made.nodes:
+                if self.index.get(self.nodes[number]) == number:
+                    del self.index[self.nodes[number]]
             self.forget_memory()
-
-    @contextlib.contextmanager
-    def reopened(self, region: Region) -> Iterator[None]:
-        """Record more at the end of a region that was the last one."""
-        self.stack.append(region)
-        try:
-            yield
-        finally:
-            self.stack.pop()
-            self._forget_nodes(region)
-
-    def _forget_nodes(self, region: Region) -> None:
-        for number in region.nodes:
-            if self.index.get(self.nodes[number]) == number:
-                del self.index[self.nodes[number]]
 
     def _frame(self, given: dict[int, int]) -> Frame:
         function = Function(len(self.functions), self._new_region(0, False))
@@ -367,8 +353,11 @@ class LoopGraph(Graph):
         Raises:
             Escaped: its region is over.
         """
+        memory = self.arrays[number]
+        if not self.frames:
+            raise Escaped(self._escaped(memory.line))
         level %= len(self.frames)
-        frame, memory = self.frames[level], self.arrays[number]
+        frame = self.frames[level]
         if _open(frame.stack, memory.region):
             return number
         if not level:
@@ -443,7 +432,7 @@ class LoopGraph(Graph):
             return self.add((WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
-        raise TypeError(f"a number or a comparison is expected here, not {x!r}")
+        raise _wrong("a number, a comparison or an array is expected", x, "tuples and lists of them are, too")
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
@@ -463,8 +452,8 @@ def _open(stack: list[Region], region: Region) -> bool:
 
 # -- lines of the user's source ---------------------------------------------------------------------
 
-_ROOT = os.path.dirname(robokit.__file__)
-_INSIDE = tuple(os.path.join(_ROOT, folder) + os.sep for folder in ("engine", "spatial", "dynamics"))
+_ENGINE = os.path.dirname(os.path.dirname(__file__))
+_INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("engine", "spatial", "dynamics"))
 _is_inside: dict[str, bool] = {}
 
 
@@ -613,7 +602,7 @@ class Integer:
         return ~(self == other)
 
     def __bool__(self) -> bool:
-        raise TypeError("no branch on a number that is known only later: use where, cond or for_range")
+        raise TypeError(NO_BRANCH)
 
     def __index__(self) -> int:
         raise TypeError(
@@ -657,7 +646,7 @@ class Array:
     def __len__(self) -> int:
         if isinstance(self.shape[0], int):
             return self.shape[0]
-        raise TypeError("the length is known only later: it is array.shape[0]")
+        raise TypeError("the length is known only later: it is array.shape[0], and for_range goes through it")
 
     def _at(self, index: Any) -> tuple[Any, tuple[Any, ...]]:
         """Offset and shape of an element, or of a part."""
@@ -672,7 +661,9 @@ class Array:
             size = self.shape[k]
             if isinstance(i, slice):
                 if k < len(index) - 1 or k > 0 or i.step is not None:
-                    raise IndexError("slices go without steps, and over the first dimension alone")
+                    raise IndexError(
+                        "slices go without steps, and over the first dimension alone: a loop goes over others"
+                    )
                 start = self._whole(0 if i.start is None else i.start, size)
                 stop = self._whole(size if i.stop is None else i.stop, size)
                 self._within(i, size, (0, start), (start, stop), (stop, size))
@@ -729,7 +720,15 @@ class Array:
             value = value.real() if isinstance(value, Integer) else float(value)
         at, what = graph.node(offset), graph.node(value)
         if graph.kinds[what] != self.kind:
-            raise TypeError(f"a {graph.kinds[what]} is no element of an array of {self.kind}s")
+            instead = {
+                REAL: "whole(x) makes a whole number of it",
+                INTEGER: "1.0 * k makes a real number of it",
+                TRUTH: "where(condition, 1, 0) makes a number of it",
+            }[graph.kinds[what]]
+            raise TypeError(
+                f"a {graph.kinds[what]} is no element of an array of {self.kind}s: {instead}"
+                f"{told('here', users_line())}"
+            )
         graph.effect((STORE, number, at, what))
         graph.written([number])
 
@@ -777,51 +776,40 @@ def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> An
     return own
 
 
-_BECOMES = {(INTEGER, REAL), *((kind, kind) for kind in (REAL, INTEGER, TRUTH))}
-"""Kinds of a number that a loop carries, at its start and after a turn."""
+def described(graph: LoopGraph, values: Any) -> str:
+    """Form and kinds of numbers in nested tuples and lists."""
+    if isinstance(values, (tuple, list)):
+        return f"({', '.join(described(graph, each) for each in values)})" if values else "nothing"
+    if isinstance(values, Array):
+        sizes = ["n" if isinstance(n, Integer) else str(n) for n in values.shape]
+        return f"array of {values.kind}s ({', '.join(sizes)})"
+    return "nothing" if values is None else graph.kinds[graph.node(values)]
 
 
-class _BecomesReal(Exception):
-    """A loop carries whole numbers that become real ones; ``places`` says which."""
-
-    def __init__(self, places: list[bool]) -> None:
-        super().__init__()
-        self.places = places
+def _pattern(graph: LoopGraph, values: Any) -> tuple[str, list[int]]:
+    """Form and kinds of values, and the memory of the arrays among them."""
+    return described(graph, values), [graph.array_here(number) for number in _arrays_in(values)]
 
 
-def _begun_real(start: Any, places: list[bool]) -> Any:
-    """What a loop starts with, real where it becomes so."""
-    numbers = zip(flat(start), places, strict=True)
-    return rebuilt(start, (1.0 * x if real else x for x, real in numbers))
-
-
-def _as_kinds(graph: LoopGraph, numbers: Sequence[int], kinds: Sequence[str]) -> list[int]:
-    """Nodes of numbers, whole ones as real ones where these are wanted."""
-    wanted = [*kinds, *[NOTHING] * (len(numbers) - len(kinds))]
-    return [
-        graph.node(1.0 * graph.wrapped(k)) if (graph.kinds[k], kind) == (INTEGER, REAL) else k
-        for k, kind in zip(numbers, wanted, strict=False)
-    ]
-
-
-def _carried(graph: LoopGraph, region: Region, returned: Any, pattern: Any) -> None:
-    """Note what a body carries on; it must be what the loop starts with."""
-    values = [graph.node(x) for x in flat(returned)]
-    kinds = [graph.kinds[k] for k in region.parameters[-len(flat(pattern)) :]] if flat(pattern) else []
-    values = _as_kinds(graph, values, kinds)
-    found = [graph.kinds[k] for k in values]
-    if (
-        found != kinds
-        and len(found) == len(kinds)
-        and all(pair in _BECOMES for pair in zip(kinds, found, strict=True))
-    ):
-        raise _BecomesReal([pair == (INTEGER, REAL) for pair in zip(kinds, found, strict=True)])
-    if found != kinds:
+def _same(graph: LoopGraph, given: Any, expected: tuple[str, list[int]], what: str, other: str) -> list[int]:
+    """Nodes of what a body or branch returns, which must be the same in form and kind as something else."""
+    words, arrays = _pattern(graph, given)
+    if words != expected[0]:
         raise TypeError(
-            f"the body of a loop returns {[graph.kinds[k] for k in values]}, what it carries began as "
-            f"{kinds}: they must be the same in number and kind (0.0 for a real number, 0 for a whole one)"
+            f"{what} returns {words}, {other} {expected[0]}: they must be the same in number and kind; 0.0 "
+            "is a real number and 0 a whole one, 1.0 * k makes a real number of a whole one and whole(x) a "
+            f"whole one of a real one{told('here', users_line())}"
         )
-    region.results = values
+    if arrays != expected[1]:
+        raise TypeError(
+            f"{what} returns a part of an array, {other} a part of another one: write the entries to one "
+            f"array{told('here', users_line())}"
+        )
+    return [graph.node(x) for x in flat(given)]
+
+
+def _wrong(what: str, given: Any, instead: str) -> TypeError:
+    return TypeError(f"{what}, not {given!r}: {instead}{told('here', users_line())}")
 
 
 class Recorder:
@@ -834,55 +822,50 @@ class Recorder:
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
-        try:
-            return self._for_range(count, body, start)
-        except _BecomesReal as found:
-            return self.for_range(count, body, _begun_real(start, found.places))
-
-    def _for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         graph = self.graph
-        if not isinstance(count, Integer):
-            count = (
-                control_flow.whole(count) if isinstance(count, Scalar) else control_flow.known_count(count)
-            )
-        starts = [graph.node(x) for x in flat(start)]
-        with graph.region(True) as region:
+        turns = graph.node(count)
+        if graph.kinds[turns] != INTEGER:
+            raise _wrong("for_range: a count is a whole number", count, "whole(x) makes one of a real number")
+        with self._loop(start) as (region, starts, carried):
             index = graph.wrapped(graph.parameter(INTEGER))
-            carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
-            returned = body(index, *rebuilt(start, iter(carried)))
-            if len(start) == 1:
-                returned = (returned,)
-            _carried(graph, region, returned if start else (), start)
-        return self._left((FOR, region.number, graph.node(count), *starts), start, region)
+            region.parameters.insert(0, region.parameters.pop())
+            self._carry(region, body(index, *carried), start)
+        return self._left((FOR, region.number, turns, *starts), start, region)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
+        graph = self.graph
         if most is not None:
             return self._bounded(test, body, start, most)
-        try:
-            return self._while_loop(test, body, start)
-        except _BecomesReal as found:
-            return self.while_loop(test, body, _begun_real(start, found.places), None)
+        with self._loop(start) as (region, starts, carried):
+            held = test(*carried)
+            if not isinstance(held, (Truth, int, np.bool_)):
+                raise _wrong("while_loop: a test returns a comparison", held, "x != 0, or another one")
+            if not isinstance(held, Truth) and holds(held):
+                raise _wrong("while_loop: a test depends on what is carried", held, "the loop never ends")
+            region.test = graph.node(held if isinstance(held, Truth) else False)
+            region.tested = len(region.nodes)
+            graph.forget_memory()
+            self._carry(region, body(*carried), start)
+        return self._left((WHILE, region.number, *starts), start, region)
 
-    def _while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    @contextlib.contextmanager
+    def _loop(self, start: tuple[Any, ...]) -> Iterator[tuple[Region, list[int], Any]]:
+        """Record the body of a loop: its region, what it starts with, and what its turns carry."""
         graph = self.graph
         starts = [graph.node(x) for x in flat(start)]
         with graph.region(True) as region:
             carried = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in starts]
-            goes = test(*rebuilt(start, iter(carried)))
-            control_flow.check_truth(goes)
-            region.test = graph.node(bool(goes) if isinstance(goes, int) else goes)
-            region.tested = len(region.nodes)
-            graph.forget_memory()
-            returned = body(*rebuilt(start, iter(carried)))
-            if len(start) == 1:
-                returned = (returned,)
-            _carried(graph, region, returned if start else (), start)
-        return self._left((WHILE, region.number, *starts), start, region)
+            yield region, starts, rebuilt(start, iter(carried))
+
+    def _carry(self, region: Region, returned: Any, start: tuple[Any, ...]) -> None:
+        """Note what a body carries on; it must be what the loop starts with."""
+        expected = _pattern(self.graph, start[0] if len(start) == 1 else start or None)
+        region.results = _same(
+            self.graph, returned, expected, "the body of a loop", "what it carries began as"
+        )
 
     def _bounded(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: Any
@@ -890,9 +873,7 @@ class Recorder:
         """A while-loop that counts its turns."""
 
         def another(*carried: Any) -> Any:
-            goes = test(*carried[:-1])
-            control_flow.check_truth(goes)
-            return goes & (carried[-1] < most)
+            return test(*carried[:-1]) & (carried[-1] < most)
 
         def counted(*carried: Any) -> Any:
             returned = body(*carried[:-1])
@@ -904,23 +885,20 @@ class Recorder:
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
-        control_flow.check_truth(condition)
-        graph, made, values = self.graph, [], []
+        graph = self.graph
+        if not isinstance(condition, Truth):
+            raise _wrong("cond: a condition is a comparison", condition, "x != 0, or another one")
+        branches: list[Region] = []
+        first: tuple[Any, tuple[str, list[int]]] | None = None
+        asked = graph.node(condition)
         for branch in (then, otherwise):
             with graph.region(False) as region:
                 value = branch()
-                region.results = [graph.node(x) for x in flat(() if value is None else value)]
-            made.append(region)
-            values.append(() if value is None else value)
-        kinds = [[graph.kinds[k] for k in region.results] for region in made]
-        for region, other in zip(made, reversed(kinds), strict=True):
-            with graph.reopened(region):
-                region.results = _as_kinds(graph, region.results, other)
-        kinds = [[graph.kinds[k] for k in region.results] for region in made]
-        if kinds[0] != kinds[1]:
-            raise TypeError(f"the branches of cond return {kinds[0]} and {kinds[1]}: they must be the same")
-        node = (COND, condition.number, made[0].number, made[1].number)
-        return self._left(node, values[0], made[0])
+                first = first or (value, _pattern(graph, value))
+                region.results = _same(graph, value, first[1], "the second branch of cond", "the first one")
+            branches.append(region)
+        assert first
+        return self._left((COND, asked, *(region.number for region in branches)), first[0], branches[0])
 
     def zeros(self, shape: tuple[Any, ...], kind: str) -> Array:
         """As :func:`robokit.spatial.control_flow.zeros`."""
@@ -928,7 +906,7 @@ class Recorder:
         sizes = [graph.node(n) for n in shape]
         for n, number in zip(shape, sizes, strict=True):
             if graph.kinds[number] != INTEGER:
-                raise TypeError(f"zeros: a size is a whole number, not {n!r}")
+                raise _wrong("zeros: a size is a whole number", n, "whole(x) makes one of a real number")
             if not isinstance(n, Integer) and n < 0:
                 raise ValueError(f"zeros: a size is below zero: {n}")
         number = graph.array(kind, graph.stack[-1], True)
@@ -939,6 +917,10 @@ class Recorder:
         """As :func:`robokit.spatial.control_flow.whole`."""
         if isinstance(x, Integer):
             return x
+        if not isinstance(x, Scalar):
+            raise _wrong(
+                "whole: a real number is expected", x, "where(condition, 1, 0) makes one of a comparison"
+            )
         graph = self.graph
         message = "whole: NaN, or beyond 32 bits"
         graph.check((x >= -(2.0**31)) & (x < 2.0**31), "ValueError", message)
@@ -1084,12 +1066,6 @@ class Recorder:
 
         return rebuilt(function.form, iter(found), outside)
 
-    def solution(
-        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
-    ) -> Any:
-        """As :func:`robokit.spatial.control_flow.solution`: values need no equation."""
-        return unknown
-
     def _left(self, node: Node, pattern: Any, region: Region) -> Any:
         """What a control operation leaves, in the form of a pattern."""
         graph = self.graph
@@ -1143,6 +1119,7 @@ def recording(graph: LoopGraph) -> Iterator[None]:
         yield
     finally:
         control_flow.recorder.now = before
+        graph.frames.clear()  # what is kept of it is of no use any more
 
 
 def _real(x: Any) -> Any:
@@ -1153,6 +1130,8 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     """A choice: of whole numbers a whole number."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
+    if isinstance(a, Truth) or isinstance(b, Truth):
+        return (condition & a) | (~condition & b)
     if all(isinstance(x, (int, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))

@@ -68,6 +68,7 @@ class Varying:
     Attributes:
         nodes: their numbers.
         own: arrays of which every lane has one of its own.
+        left: what control operations leave: their numbers, and positions.
         results: for each of the function's results, whether it may differ.
     """
 
@@ -77,9 +78,10 @@ class Varying:
         self.own = {k for k, own in zip(function.arrays, pattern.own, strict=True) if own}
         flags = zip(function.region.parameters, pattern.differs, strict=True)
         self.nodes = {k for k, differs in flags if differs}
+        self.left: set[tuple[int, int]] = set()
         before = -1
-        while len(self.nodes) > before and pattern.lanes > 1:
-            before = len(self.nodes)
+        while len(self.nodes) + len(self.left) > before and pattern.lanes > 1:
+            before = len(self.nodes) + len(self.left)
             self._look(function.region)
         self.results = tuple(k in self.nodes for k in function.region.results)
 
@@ -102,14 +104,14 @@ class Varying:
                     self._look(branch)
                 for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
                     if node[1] in found or not found.isdisjoint(pair):
-                        found.add(_key(number, k))
+                        self.left.add((number, k))
             elif opcode in (CALL, VMAP):
                 results: list[bool] = []
                 for values in calls(self.graph, node):
                     results += self.uniformity.of(self.called(node, values)).results
-                found.update(_key(number, k) for k, differs in enumerate(results) if differs)
+                self.left.update((number, k) for k, differs in enumerate(results) if differs)
             elif opcode == VALUE:
-                if _key(node[1], node[2]) in found:
+                if node[1:3] in self.left:
                     found.add(number)
             elif opcode == ZEROS:
                 self.own.add(node[1])
@@ -126,9 +128,5 @@ class Varying:
         stops = node[2] if node[0] == FOR else region.test
         for k, (start, parameter, result) in enumerate(zip(starts, carried, region.results, strict=True)):
             if stops in found or not found.isdisjoint((start, result)):
-                found |= {parameter, _key(number, k)}
-
-
-def _key(control: int, position: int) -> int:
-    """Stands for a value that a control operation leaves."""
-    return -(control * 4096 + position + 1)
+                found.add(parameter)
+                self.left.add((number, k))

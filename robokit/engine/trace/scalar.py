@@ -46,7 +46,8 @@ from robokit.spatial.scalars import holds, register
 
 NO_BRANCH = (
     "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
-    "minimum of robokit.spatial.scalars, and & and | instead of and and or"
+    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, and in a kernel with loops "
+    "cond and while_loop of robokit.spatial.control_flow"
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
@@ -191,7 +192,13 @@ class Scalar:
             "robokit.spatial.scalars and robokit.spatial.elementary"
         )
 
-    __int__ = __float__
+    def __int__(self) -> NoReturn:
+        raise TypeError(
+            "a traced scalar has no value yet: floor(x) of robokit.spatial.scalars rounds down, and in a "
+            "kernel with loops whole(x) of robokit.spatial.control_flow is an index and a count of for_range"
+        )
+
+    __index__ = __int__
 
     def __round__(self, digits: int | None = None) -> NoReturn:
         float(self)
@@ -224,8 +231,31 @@ class Truth:
     def __invert__(self) -> Truth:
         return Truth(self.graph, self.graph.record(NOT, self.number))
 
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, (Truth, bool)):
+            return NotImplemented
+        if isinstance(other, bool):
+            return self if other else ~self
+        both: Any = self & other
+        return both | ~(self | other)  # type: ignore[operator]
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else ~same
+
+    def __xor__(self, other: Truth | bool) -> Any:
+        return self != other
+
+    __rxor__ = __xor__
+    __hash__ = object.__hash__
+
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_BRANCH)
+
+    def __add__(self, other: Any) -> NoReturn:
+        raise TypeError("a comparison is no number: where(condition, 1.0, 0.0) makes one of it")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __add__
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
