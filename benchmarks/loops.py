@@ -2,6 +2,7 @@
 
 python benchmarks/loops.py
 python benchmarks/loops.py --rows 16       batches that stay in the processor's caches
+python benchmarks/loops.py --derivatives   instead of C, kernels of values and derivatives
 
 LDL^T of dense matrices, sweeps of projected Gauss-Seidel over contacts between bodies, and the support vertex
 of a hull. C is compiled by ``cc -O3 -march=native``. Both run on the same arrays, in turns. The last columns
@@ -180,12 +181,47 @@ def compare(
     print(f"  {dtype:<9}{name:<26}{one * 1e6:>9.2f}{c * 1e6:>9.2f}{one / c:>8.2f}{parts}", flush=True)
 
 
+def derivatives(name: str, kernel: LoopKernel, wrt: str, sizes: dict[str, int], rows: int) -> None:
+    """Measure values beside values and derivatives, along one direction and along four, and print a line."""
+    rng = np.random.default_rng(0)
+    calls: dict[str, Callable[[], object]] = {}
+    for each in (kernel, kernel.forward(wrt), kernel.forward(wrt, directions=4)):
+        arrays = []
+        for a in each.arrays:
+            shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
+            x = np.eye(shape[0]) if a.name == "A" else rng.uniform(0.1, 0.2, shape)
+            arrays.append(rng.integers(0, 9, shape).astype(np.int32) if a.kind == "integer" else x)
+        many = [
+            x if a.shared else np.repeat(x[None], rows, 0) for a, x in zip(each.arrays, arrays, strict=True)
+        ]
+        calls[f"{len(calls)} one"] = each.single(sizes, arrays)
+        calls[f"{len(calls)} many"] = each.batch(sizes, many, rows)
+    value, batch, one, batches, four, batches_of_four = minima(calls).values()
+    ratios = one / value, four / value, batches / batch, batches_of_four / batch
+    print(f"  {name:<26}{value * 1e6:>9.2f}" + "".join(f"{x:>9.2f}" for x in ratios), flush=True)
+
+
+def all_derivatives(rows: int) -> None:
+    """Values and derivatives, in units of the values."""
+    print(f"{'':<28}{'us':>9}{'1 dir.':>9}{'4 dir.':>9}{'batch':>9}{'4 dir.':>9}")
+    with one_core():
+        for n in (12, 35):
+            derivatives(f"LDL^T, n = {n}", LDLT, "A", {"n": n}, rows)
+        for n in (8, 24):
+            sizes = {"turns": 10, "contacts": n, "bodies": 20}
+            derivatives(f"10 sweeps, {n} contacts, by rhs", SAME, "rhs", sizes, rows)
+
+
 def main() -> None:
     """Measure all of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=4096, help="of a batch")
+    parser.add_argument("--derivatives", action="store_true", help="values and derivatives instead of C")
     rows = parser.parse_args().rows
     print(machine())
+    if parser.parse_args().derivatives:
+        all_derivatives(rows)
+        return
     print(f"microseconds a call; batches of {rows}\n{'':<37}{'robokit':>9}{'C':>9}{'ratio':>8}{'batch':>10}")
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder, one_core():

@@ -176,9 +176,9 @@ def solution(
 ) -> Any:
     """The numbers that solve an equation, as they were found; their derivatives follow from the equation.
 
-    They are found before, by iterations, a table, whatever: nothing of that is differentiated. By the
-    implicit function theorem the derivative along a direction of the parameters p is -(dr/du)^-1 (dr/dp) p',
-    where r is the residual. It is as good as the solution is, and not finite where dr/du is singular.
+    They are found before, by iterations or otherwise, and nothing of that is differentiated. By the implicit
+    function theorem the derivative along a direction of the parameters p is -(dr/du)^-1 (dr/dp) p', where r
+    is the residual. It is as accurate as the solution, and not finite where dr/du is singular.
 
     Args:
         residual: called with the unknown and the parameters; returns as many numbers, which are 0 there. What
@@ -349,7 +349,7 @@ def numbers(values: Any) -> list[Any]:
     """The numbers of nested tuples, lists and NumPy arrays, in order."""
     if isinstance(values, (tuple, list)):
         return [x for each in values for x in numbers(each)]
-    return numbers(values.tolist()) if hasattr(values, "tolist") and getattr(values, "ndim", 0) else [values]
+    return numbers(values.tolist()) if isinstance(values, np.ndarray) and values.ndim else [values]
 
 
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
@@ -360,7 +360,7 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
         if isinstance(part, (tuple, list)):
             found = [like(each) for each in part]
             return part._make(found) if hasattr(part, "_make") else type(part)(found)
-        if getattr(part, "ndim", 0):
+        if isinstance(part, np.ndarray) and part.ndim:
             made = np.empty(part.shape, object)
             made.ravel()[:] = [next(rest) for _ in range(made.size)]
             return made

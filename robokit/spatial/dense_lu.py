@@ -1,7 +1,7 @@
 """LU factors of dense matrices, rows exchanged so that pivots are large: of a size known now, or at run time.
 
-:func:`lu` is unrolled, for generic scalars: an exchange is a choice. :func:`lu_in_place` is written in the words
-of control_flow, on arrays. A matrix that is singular gives infinities or NaN, never an error.
+:func:`lu` is unrolled, for generic scalars: an exchange is a choice. :func:`lu_in_place` is written in the
+words of control_flow, on arrays. A matrix that is singular gives infinities or NaN, never an error.
 
 Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 2013, section 3.4 (partial pivoting).
 """

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 
-from robokit.spatial.scalars import register
+from robokit.spatial.scalars import holds, register
 
 DIGITS, STEP = 60, mp.mpf(10) ** -25
 
@@ -22,7 +22,7 @@ register(
         sqrt=mp.sqrt,
         floor=mp.floor,
         atan2=mp.atan2,
-        where=lambda condition, a, b: a if condition else b,
+        where=lambda condition, a, b: a if holds(condition) else b,
         maximum=lambda a, b: b if b > a else a,
         minimum=lambda a, b: b if b < a else a,
         library=mp,
@@ -39,7 +39,7 @@ def exact(x):
 
 
 def along(function, x, d):
-    """The derivatives of a function of numbers and arrays that returns an array, along a direction, as floats."""
+    """The derivative along a direction of a function of arrays that returns an array, as floats."""
     with mp.workdps(DIGITS):
         x, d = [exact(each) for each in x], [exact(each) for each in d]
         after = function(*(a + STEP * b for a, b in zip(x, d, strict=True)))
@@ -65,7 +65,7 @@ def of_kernel(kernel, sizes, integers=()):
         reals, arrays = iter(given), []
         for a in kernel.arrays:
             if a.name in integers:
-                arrays.append(np.array(integers[a.name], object))
+                arrays.append(np.array(integers[a.name], object))  # a copy: it may be written
             elif a.role == "in":
                 arrays.append(next(reals))
             elif a.role == "inout":

@@ -1,4 +1,4 @@
-"""Derivatives of numbers that solve equations: in texts of robots and in kernels with loops, against 50 digits."""
+"""Derivatives of numbers that solve equations, in texts and in kernels with loops, against 50 digits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outputs(u, p):
 
 def exact(p, d):
     """The outputs' derivatives along d in 50 digits: a difference quotient of the converged iteration."""
-    run = lambda q: sum((list(x) for x in outputs(iterated(q, 9), q)), [])  # noqa: E731
+    run = lambda q: [x for row in outputs(iterated(q, 9), q) for x in row]  # noqa: E731
     return fifty_digits.along(run, (p,), (d,))
 
 
@@ -154,7 +154,7 @@ def test_the_angle_that_closes_a_four_bar():
 
     def angles(drive, lengths, turns=9):
         coupler, rocker = 0.5, 1.3
-        a, b, c, d = lengths
+        _, b, c, _ = lengths
         for _ in range(turns):
             x, y = closure((coupler, rocker), drive, lengths)
             J = [[-b * sin(coupler), c * sin(rocker)], [b * cos(coupler), -c * cos(rocker)]]
@@ -243,6 +243,28 @@ def test_a_text_that_is_shared():
     assert recorded.evaluate(x, d)[0] == pytest.approx(expected, rel=1e-14)
 
 
+def test_an_equation_in_a_shared_text_one_of_whose_numbers_never_changes():
+    key = object()
+
+    def f(x):
+        def body(a):
+            residual = lambda u: [u[0] * u[0] + u[1] - a, u[1] * u[0]]  # noqa: E731
+            return [solution(residual, [sqrt(a), 0.0])[1], solution(residual, [sqrt(a), 0.0])[0]]
+
+        return [[y for a in (x[0], x[0] * x[1]) for y in shared(key, body, [a], [True], large=True)]]
+
+    # s = sqrt(a), t = 0: dt = 0, ds = da / (2 s); and their derivatives once more
+    slope = lambda x, d: along(f, [("x", 2)], [("y", (4,))], [0])(x, d)[1]  # noqa: E731
+    twice = along(slope, [("x", 2), ("d", 2)], [("y", (4,))], [0])
+    given = [("x", 2), ("d", 2), ("e", 2)]
+    recorded = trace(lambda x, d, e: twice(x, d, e)[1], given, [("y", (4,))], shares=True)
+    x, d, e = [4.0, 2.25], [0.3, -0.7], [0.2, 0.5]
+    a, da, ea = 9.0, 0.3 * 2.25 - 0.7 * 4.0, 0.2 * 2.25 + 0.5 * 4.0
+    mixed = 0.3 * 0.5 - 0.7 * 0.2
+    expected = [0.0, -0.3 * 0.2 / 32.0, 0.0, mixed / (2.0 * 3.0) - da * ea / (4.0 * a**1.5)]
+    assert recorded.evaluate(x, d, e)[0] == pytest.approx(expected, rel=1e-13)
+
+
 def test_where_the_matrix_is_singular_the_derivative_is_not_finite():
     f = lambda x: [[solution(lambda s: s * s - x[0], 0.0 * x[0] + sqrt(x[0]))]]  # noqa: E731
     for mode in (jacobian, gradient):
@@ -266,11 +288,11 @@ def test_plain_numbers_are_what_they_are():
 
 
 def test_a_wrong_number_of_residuals_is_an_error():
-    for f in (lambda p: [[solution(lambda u, a: [u - a, u], p[0], p[1])]],):
-        with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
-            jacobian(f, [("p", 2)], [("y", ())], [0])([1.0, 1.0])
-        with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
-            jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
+    f = lambda p: [[solution(lambda u, a: [u - a, u], p[0], p[1])]]  # noqa: E731
+    with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
+        jacobian(f, [("p", 2)], [("y", ())], [0])([1.0, 1.0])
+    with pytest.raises(ValueError, match="returns 2 numbers for 1 unknown"):
+        jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
 
 
 def test_factors_exchange_rows():

@@ -43,8 +43,8 @@ from robokit.engine.trace.scalar import Scalar, Truth
 from robokit.spatial.scalars import cos, sin, sqrt, where
 
 CALLS = ("call", "result", "pair", "first", "second", "still", "solution")
-"""What they mean does not follow from their operands: test_engine_shared.py, test_engine_pairs.py and, of the last
-two, which are for derivatives and never compiled, test_engine_equations.py."""
+"""What they mean does not follow from their operands: test_engine_shared.py, test_engine_pairs.py. The last
+two are for derivatives and never compiled: test_engine_equations.py."""
 
 BY_NAME = {each.name: each for each in OPERATIONS}
 PLAIN = {name: each for name, each in BY_NAME.items() if name not in CALLS}

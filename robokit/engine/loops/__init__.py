@@ -4,6 +4,7 @@ record   records a function with loops: regions of operations, integers, arrays
 uniform  which values are the same in all lanes
 emit     writes the regions as LLVM IR, for one state or for lanes
 rows     the functions that callers see: rows of batches to lanes and back
+dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it
 played   a recording played back over other scalars
 recorded_once  texts of users, which run once: as a straight line, or with loops

@@ -3,8 +3,8 @@
 A dual number is a value with its derivatives along some directions. Over the words of control_flow it is
 carried as a tuple of them, and an array of such numbers is an array with an array of derivatives for each
 direction. So the derivative of a function is a function again: it runs in plain Python, is recorded and
-compiled by the recorder of loops, and is differentiated in turn. Whole numbers and outcomes of comparisons have no
-derivatives.
+compiled by the recorder of loops, and is differentiated in turn. Whole numbers and outcomes of comparisons
+have no derivatives.
 
 Every derivation has a *level*; a number of an inner one is a constant for the outer ones, and the other way
 round, so that derivatives of derivatives do not mix.
@@ -31,7 +31,7 @@ import numpy as np
 
 from robokit.engine.loops.record import Integer, identity
 from robokit.engine.trace import scalar
-from robokit.engine.trace.numpy_calls import METHODS
+from robokit.engine.trace.numpy_calls import METHODS, of_numpy
 from robokit.engine.trace.scalar import NO_BRANCH, Truth
 from robokit.spatial import control_flow, dense_lu, elementary
 from robokit.spatial import scalars as generic
@@ -50,6 +50,7 @@ class Dual:
     """
 
     __slots__ = ("level", "tangents", "value")
+    __array_ufunc__ = of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, level: int, value: Any, tangents: Sequence[Any]) -> None:
@@ -142,7 +143,7 @@ class Dual:
     def __float__(self) -> float:
         raise TypeError(
             "a number with derivatives is no plain one: use the functions of robokit.spatial.scalars and "
-            "robokit.spatial.elementary, and arrays made by zeros() inside the function that is differentiated"
+            "robokit.spatial.elementary, and arrays that the function that is differentiated makes by zeros()"
         )
 
     __int__ = __float__  # type: ignore[assignment]
@@ -153,13 +154,12 @@ class Dual:
 
 
 def _aligned(a: Any, b: Any) -> tuple[int, Any, Any, Any, Any]:
-    """The level of the inner one of two numbers, and of each there the value and the derivatives, if any."""
+    """The level of the inner one of two numbers, and there the value and derivatives of each."""
     level = max(x.level for x in (a, b) if x.__class__ is Dual)
-    found: list[Any] = [level]
-    for x in (a, b):
-        own = x.__class__ is Dual and x.level == level
-        found += [x.value, x.tangents] if own else [x, None]
-    return tuple(found)  # type: ignore[return-value]
+    (a, da), (b, db) = (
+        (x.value, x.tangents) if x.__class__ is Dual and x.level == level else (x, None) for x in (a, b)
+    )
+    return level, a, da, b, db
 
 
 def _value_of(x: Any) -> Any:
@@ -299,7 +299,7 @@ class Derivation:
 
     Attributes:
         level: of its numbers.
-        directions: how many derivatives each has. Without any, numbers of the level are what their values are.
+        directions: how many derivatives each has. With none, the level's numbers count as their values.
         outer: what records around it, or None.
     """
 
@@ -307,6 +307,8 @@ class Derivation:
         self.level = next(_levels) if level is None else level
         self.directions = directions
         self.outer = getattr(control_flow.recorder, "now", None)
+        self.number: Any
+        self.array: Any
         self.number, self.array = _pairs(self.level, directions)
         self.called: dict[Any, Callable[..., Any]] = {}
 

@@ -87,9 +87,9 @@ class LoopKernel:
     def forward(self, wrt: str | Sequence[str], directions: int | None = None) -> LoopKernel:
         """The kernel of values and derivatives along directions of some inputs, by forward mode.
 
-        It takes, beside x, a direction dx, and returns, beside out, the derivative dout; the second derivative
-        ``kernel.forward("x").forward("x")`` has names of its own, d2x and d2dout. Memory that is neither an
-        input has derivatives, too. Where an array is not among these inputs but is one, its derivative is 0.
+        Beside x it takes a direction dx, beside out it gives the derivative dout. Derivatives of derivatives
+        have names of their own: ``kernel.forward("x").forward("x")`` gives d2dout along d2x. An input that is
+        not among these does not change.
 
         Args:
             wrt: names of arrays of real numbers that are inputs.

@@ -19,6 +19,7 @@ played_back   a program over other scalars
 forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output
+equations     derivatives of numbers that solve equations
 listed        instructions for an interpreter, which leave a tape of derivatives
 derivative    texts of derivatives
 linear_maps   texts of derivatives along a direction, and of their transposes

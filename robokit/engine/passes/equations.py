@@ -13,7 +13,7 @@ from robokit.spatial import control_flow, dense_lu
 
 
 def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
-    """The operands by which a node's value is differentiated, and others: of a solution the residuals alone."""
+    """The operands by which a node's value is differentiated: of a solution the residuals alone."""
     if node[0] != SOLVED:
         return node[1:]
     count = int(nodes[node[2]][1])
@@ -53,7 +53,7 @@ class Equation:
         return range(self.first, self.first + len(self.at))
 
     def between(self, begin: Sequence[int], end: Sequence[int], moving: bool = False) -> list[int]:
-        """What depends on some nodes and leads to others, in order; if `moving`, by what is differentiated."""
+        """What depends on some nodes and leads to others, in order; if `moving`, with a derivative."""
         lowest, nodes = min(begin), self.nodes
         reached, waiting = set[int](), list(end)
         while waiting:

@@ -136,14 +136,13 @@ def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None
 def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
     """One of the numbers that solve an equation.
 
-    Where that is to be differentiated, too, all of them are noted, and the residuals computed again: as functions
-    of the numbers that solve the equation, no longer of what was found for them.
+    Where that is to be differentiated in turn, all of them are noted, and the residuals computed again: as
+    functions of the numbers that solve the equation, no longer of what was found for them.
     """
     equation, notes = Equation(nodes, number), noted()
-    at = equation.at[number - equation.first]
     if notes is None:
-        value[number] = value[at]
-    elif value[number] is None or value[number] is not value[at]:
+        value[number] = value[equation.at[number - equation.first]]
+    elif any(value[n] is not value[v] for n, v in zip(equation.numbers, equation.at, strict=True)):
         rows = equation.at, equation.residuals, equation.right, equation.solved
         found = notes.solved(*([value[n] for n in row] for row in rows))
         for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
@@ -151,10 +150,10 @@ def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
         play(nodes, value, equation.between(equation.at, equation.residuals))
 
 
-def _still(x: Any, _: Any) -> Any:
+def _still(x: Any, _: Any, *beside: Any) -> Any:
     """A number whose derivative is 0, where that is to be differentiated."""
     notes = noted()
-    return x if notes is None else notes.still(x)
+    return x if notes is None else notes.still(x, *beside)
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:

@@ -44,7 +44,7 @@ def _backward(
     nodes: Sequence[Any],
     order: Sequence[int],
     value: list[Any],
-    seeds: Mapping[int | float, Any],
+    seeds: Mapping[Any, Any],
     ends: Iterable[int],
 ) -> list[Any]:
     """Adjoints of nodes, where those of some are known; of the ends they hold whatever is chosen."""
@@ -142,8 +142,8 @@ def _needs(
 ) -> list[Need]:
     """Under which conditions each node makes a difference to the nodes of the seeds."""
     needs: list[Need] = [frozenset()] * len(nodes)
-    for number in ends:  # their adjoints go out: nothing of another branch may be left in them
-        needs[number] = ALWAYS
+    for end in ends:  # their adjoints go out: nothing of another branch may be left in them
+        needs[end] = ALWAYS
     for number in seeds:
         if type(number) is int:
             needs[number] = ALWAYS

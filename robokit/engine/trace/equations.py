@@ -1,13 +1,13 @@
 """Solved equations in a text that is recorded to be differentiated (``control_flow.solution``).
 
-Beside the unknown numbers u, which something has found, the graph has the residuals at these numbers:
+Beside the n unknown numbers u, which something has found, the graph has the residuals at these numbers:
 
-    v_i = (STILL, u_i, ...)                    the same number, but nothing of how it was found is differentiated
+    v_i = (STILL, u_i, key, u...)         the same number; how it was found is not differentiated
     r_j = residual(v, parameters)
-    s_i = (SOLVED, i, n, v..., r...)           the same number again: what the text goes on with
+    s_i = (SOLVED, i, n, v..., r...)      the same number again: what the text goes on with
 
-The derivative of s is -(dr/dv)^-1 times that of r, whose derivative is by the parameters alone. Where the text
-brings its own solver of (dr/dv) x = b, s has as operands also the nodes b, which stand for any right-hand side, and
+The derivative of s is -(dr/dv)^-1 times that of r, which is by the parameters alone. Where the text brings
+its own solver of (dr/dv) x = b, operands of s are also the nodes b, which stand for any right-hand side, and
 those of x.
 
 Texts that are recorded to be computed go on with u: no equation is in their programs.
@@ -36,29 +36,27 @@ class Equations:
     ) -> Any:
         """As :func:`robokit.spatial.control_flow.solution`."""
         given, shaped = control_flow.numbers(unknown), control_flow.shaped
-        at = [self.still(x) for x in given]
+        at = [self.still(x, *given) for x in given]
         within, self.graph.within = self.graph.within, True  # a body of its own would hide the derivative
         try:
             residuals = control_flow.numbers(residual(shaped(unknown, at), *parameters))
             control_flow.check_residuals(len(residuals), len(at))
-            b = [self.still(0.0) for _ in at] if solve else []
+            b = [self.still(0.0, *given) for _ in at] if solve else []
             x = control_flow.numbers(solve(shaped(unknown, b))) if solve else []
         finally:
             self.graph.within = within
         return shaped(unknown, self.solved(at, residuals, b, x))
 
-    def still(self, x: Any) -> Scalar:
-        """A number whose derivative is 0; each time another node."""
-        return self._recorded(STILL, x, float(len(self.graph.nodes)))
+    def still(self, x: Any, *beside: Any) -> Scalar:
+        """A number whose derivative is 0: each time another node, in the body of a block if one beside is."""
+        operands = map(self._number, (x, float(len(self.graph.nodes)), *beside))
+        return Scalar(self.graph, self.graph.add((STILL, *operands)))
 
     def solved(self, *operands: Sequence[Any]) -> list[Scalar]:
         """The numbers that solve an equation, given v, r, b and x: neighbours in the graph."""
         count, flat = len(operands[0]), [x for row in operands for x in row]
         at = [self._number(x) for x in (*map(float, range(count)), float(count), *flat)]
         return [Scalar(self.graph, self.graph.add((SOLVED, at[i], *at[count:]))) for i in range(count)]
-
-    def _recorded(self, opcode: int, *operands: Any) -> Scalar:
-        return Scalar(self.graph, self.graph.add((opcode, *map(self._number, operands))))
 
     def _number(self, x: Any) -> int:
         return self.graph.plain(x.ref if type(x) is Scalar else self.graph.constant(float(x)))
