@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from robokit.engine.emit.c_source import c_source, comment, header, linked, number
+from robokit.engine.emit.c_source import c_source, comment, extern_c, header, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.trace.program import Program
@@ -126,7 +126,7 @@ def _header(function: CFunction, workspace: int) -> str:
         f"    cc -std=c99 -O2 {name}.c {name}_test.c -lm -o {name}_test && ./{name}_test",
     ]
     sizes = "".join(f"#define {function.macro(a)} {a.size}\n" for a in (*function.inputs, *function.outputs))
-    return header(name, lines, f"{sizes}\n{linked(_prototype(function))}")
+    return header(name, lines, f"{sizes}\n{extern_c(_prototype(function))}")
 
 
 def _prototype(function: CFunction) -> str:

@@ -444,7 +444,7 @@ def check_truth(condition: Any) -> None:
     """
     if isinstance(condition, float | complex | np.floating) or hasattr(condition, "ref"):
         raise TypeError(
-            f"a condition or test is the outcome of a comparison, such as x > 0.0, not a number: {condition!r}"
+            f"a condition or test is the outcome of a comparison, such as x > 0.0, not {condition!r}"
         )
 
 

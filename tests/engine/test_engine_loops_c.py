@@ -7,15 +7,18 @@ import ctypes
 import numpy as np
 import pytest
 from c_compiler import compiled
-from loop_programs import ARRAYS, SIZE, Program
+from loop_programs import ARRAYS, Program
+from test_engine_loops import inputs
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
+FLAGS = ("-O1", "-ffp-contract=off")
 
-def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
+
+def in_c(folder, kernels, flags=FLAGS, dtype="float64"):
     """Functions as :class:`LoopKernel` calls them, of one compiled library."""
     sources = []
     for kernel in kernels:
@@ -30,7 +33,7 @@ def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
         def call(spare=0, **given):
             sizes, arrays, _ = kernel._read(given, dtype)
             needed = {"real": 0, "integer": 0}
-            if "work_size" in head:
+            if " work_size" in head or "whole_work_size" in head:
                 needed = kernel.workspace(**given)
             works = [np.full(max(0, needed["real"] + spare), np.nan, dtype)] * (" work_size" in head)
             works += [np.full(max(0, needed["integer"] + spare), 7, np.int32)] * ("whole_work_size" in head)
@@ -51,29 +54,33 @@ def in_c(folder, kernels, flags=("-O1", "-ffp-contract=off"), dtype="float64"):
     return [caller(kernel) for kernel in kernels]
 
 
-def agree(folder, seeds):
+def random_calls(seeds, rows=3):
+    """Random programs with arguments of one state: (kernel, arguments)."""
+    for seed in seeds:
+        kernel = LoopKernel(f"random_{seed}", Program(seed, angles=True), ["n"], ARRAYS, reproducible=True)
+        many, n = inputs(seed, rows, "float64")
+        for row in range(rows):
+            yield kernel, {"n": n} | {a.name: many[a.name] if a.shared else many[a.name][row] for a in ARRAYS}
+
+
+def agree(folder, seeds, *flags):
     """Programs whose numbers by C and by Python are not the same bits."""
-    kernels = [
-        LoopKernel(f"random_{seed}", Program(seed), ["n"], ARRAYS, reproducible=True) for seed in seeds
-    ]
-    wrong = []
-    for kernel, by_c in zip(kernels, in_c(folder, kernels), strict=True):
-        rng = np.random.default_rng(kernel.function.seed)
-        for n in range(4):
-            x, y, table = rng.normal(size=(3, SIZE))
-            given = {"n": n, "x": x, "y": y, "k": rng.integers(-1, SIZE, SIZE), "table": table}
-            found, plain = by_c(**given), kernel(**given, engine="python")
-            wrong += [(kernel.name, n, a) for a in found if not (found[a] == plain[a]).all()]
+    pairs, wrong = list(random_calls(seeds)), []
+    kernels = list(dict.fromkeys(kernel for kernel, _ in pairs))
+    by_c = dict(zip(kernels, in_c(folder, kernels, flags or FLAGS), strict=True))
+    for kernel, given in pairs:
+        found, plain = by_c[kernel](**given), kernel(**given, engine="python")
+        wrong += [(kernel.name, a) for a in found if not (found[a] == plain[a]).all()]
     return wrong
 
 
 def test_random_programs_are_the_same_bits_in_c(tmp_path):
-    assert agree(tmp_path, range(30)) == []
+    assert agree(tmp_path, range(15)) == []
 
 
 @pytest.mark.slow
 def test_more_random_programs_in_c(tmp_path):
-    assert agree(tmp_path, range(100, 300)) == []
+    assert agree(tmp_path, range(100, 250), "-O3", "-march=native", "-ffp-contract=off") == []
 
 
 def swaps(n, x, whole, out):
@@ -218,6 +225,31 @@ def test_arrays_of_zeros_are_in_the_workspace(tmp_path):
     assert MEMORY.workspace(x=np.ones(4)) == {"real": 3 + 4 + 8, "integer": 4}
 
 
+def spare_memory(n, x, out):
+    """Arrays and results that a function has and nobody needs."""
+
+    def first(unread, unused, values):
+        unread[0] = 2.0
+        scratch = zeros(n)
+        scratch[0] = values[0]
+        return scratch[0] + 1.0, unused + 3.0
+
+    found = [call(first, zeros(3), x[k] * 5.0, x[k:]) for k in (0, 1)]
+    call(first, zeros(n), 1.0, zeros(2))
+    out[0] = found[0][0] + found[1][0]
+
+
+SPARE = LoopKernel("spare_memory", spare_memory, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
+
+
+def test_arrays_that_a_function_does_not_need_are_not_handed_over(tmp_path):
+    (call,) = in_c(tmp_path, [SPARE])
+    given = {"x": [0.5, 2.0, 3.0]}
+    assert call(**given)["out"] == SPARE(**given, engine="python")["out"] == [4.5]
+    assert SPARE.workspace(**given) == {"real": 3, "integer": 0}
+    assert SPARE.counts(**given)["store"] == 3 and SPARE.counts(**given)["mul"] == 0
+
+
 def outside(n, x, out):
     """Ends where an index is beyond, in a function that is called."""
     first = call(lambda k: x[k] + 1.0, n - 2)
@@ -248,6 +280,29 @@ def test_every_form_in_both_precisions(tmp_path, dtype):
         np.testing.assert_allclose(found["x_1"], plain["x_1"], rtol=1e-15 if dtype == "float64" else 1e-5)
 
 
+def angles(n, x, out):
+    """A sine and a cosine of each number."""
+
+    def one(k):
+        out[k, 0], out[k, 1] = sin(x[k]), cos(x[k])
+
+    for_range(n, one)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sines_of_a_reproducible_kernel_are_the_engine_s_own(tmp_path, dtype):
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("out", ("n", 2), "out")]
+    kernel = LoopKernel("angles", angles, ["n"], arrays, reproducible=True)
+    x = np.random.default_rng(0).normal(size=2000) * 10.0 ** np.linspace(-3.0, 8.9, 2000)
+    x[:9] = 0.0, 1e9, 2e9, -2e9, np.pi, -np.pi / 2, 8192.5, 2.0**20 + 1, -(2.0**30)
+    for flags in (("-O0",), ("-O3", "-march=native")):
+        (call,) = in_c(tmp_path, [kernel], (*flags, "-Wdouble-promotion", "-ffp-contract=off"), dtype)
+        np.testing.assert_array_equal(call(x=x)["out"], kernel(x=x, dtype=dtype)["out"])
+    assert "sin(" not in kernel.c_source()["angles.c"]
+    library = LoopKernel("angles", angles, ["n"], arrays)
+    assert " = sin(" in library.c_source()["angles.c"]
+
+
 def test_the_header_names_arguments_shapes_and_units():
     texts = SWAPS.c_source(about="Swaps.\n*/ twice", units={"x": "N m"})
     head = texts["swaps.h"]
@@ -258,6 +313,21 @@ def test_the_header_names_arguments_shapes_and_units():
         SWAPS.c_source(units={"y": "m"})
     with pytest.raises(rk.UnknownName, match="float16"):
         SWAPS.c_source("float16")
+
+
+@pytest.mark.parametrize("name", ["exp", "log10", "roundf", "abs", "strlen", "y1", "NAN", "double", "isnan"])
+def test_names_of_the_c_library_are_left_to_it(tmp_path, name):
+    arrays = [ArrayOf("gamma", ("NAN",)), ArrayOf("exp", (1,), "out")]
+    kernel = LoopKernel(name, lambda n, x, out: out.__setitem__(0, sqrt(x[0])), ["NAN"], arrays)
+    for file, text in kernel.c_source().items():
+        (tmp_path / file).write_text(text)
+    compiled(tmp_path, sorted(tmp_path.glob("*.c")))
+
+
+@pytest.mark.parametrize("name", ["total", "stress", "isolate", "explore", "fmaximum"])
+def test_other_names_stay(name):
+    kernel = LoopKernel(name, lambda out: out.__setitem__(0, 1.0), [], [ArrayOf("y", (1,), "out")])
+    assert f"void {name}(double *y);" in kernel.c_source()[f"{name}.h"]
 
 
 def test_what_nothing_needs_is_not_written(tmp_path):

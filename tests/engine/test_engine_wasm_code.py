@@ -22,8 +22,8 @@ from robokit.engine.emit.wasm_code import (
     body,
     leb,
     number,
-    numbered,
     signed,
+    variable_numbers,
 )
 
 
@@ -54,7 +54,7 @@ def kinds_of(parameters, declared):
 @pytest.mark.parametrize("parameters", [0, 3, 140])
 def test_values_share_a_variable_only_one_after_the_other(parameters):
     function = random_function(np.random.default_rng(parameters), parameters)
-    place, declared = numbered(function)
+    place, declared = variable_numbers(function)
     kinds = kinds_of(parameters, declared)
     assert [place[v] for v in function.parameters if v in place] == list(range(parameters))
     for variable, k in place.items():
@@ -80,7 +80,7 @@ def test_what_is_there_before_a_loop_is_there_in_all_its_turns():
     loop, end = PLAIN["loop"], PLAIN["end"]
     code = [(SET, before), loop, (GET, before), (SET, inside), (GET, inside), loop, (GET, parameter)]
     code += [(SET, inner), (GET, inner), end, (SET, inner), end, (SET, after), (GET, after)]
-    place, declared = numbered(Function("f", [parameter, unused], [], code))
+    place, declared = variable_numbers(Function("f", [parameter, unused], [], code))
     assert place[before] == place[unused] == 1 and place[inside] == place[inner] == 2
     assert place[parameter] == 0 and len(kinds_of(2, declared)) == 3
 
@@ -94,23 +94,23 @@ def _read(code: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def test_places_that_are_named_often_are_globals_and_arrays_stay_in_memory():
-    zero, drop = number(0.0), PLAIN["drop"]
+def test_arrays_are_in_memory_all_other_places_are_globals_and_constants_that_are_named_often():
+    zero, once, drop = number(0.0), number(2.5), PLAIN["drop"]
     code = [(AT, 2), zero, (PUT, 2), (AT, 7), (TAKE, 2), (PUT, 7), (AT, 9), zero, (PUT, 9)]
-    code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3
+    code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3 + [once, drop]
     function = Function("step", [], [], code)
     storage = Storage.of([function], 3)
-    assert storage.address == {2: 16, 7: 24} and storage.size == 32
-    assert set(storage.globals) == {9, bytes(8)}
-    assert storage.globals[9] == 1, "the most used first, after the host's"
-    assert [each[1] for each in storage.declared()] == [1, 0], "a constant does not change"
+    assert storage.globals == {9: 1, bytes(8): 2, 7: 3}, "the most used first, after the host's"
+    assert [each[1] for each in storage.declared()] == [1, 0, 1], "a constant does not change"
     code = body(function, storage, {})
     assert code.endswith(b"\x0b") and code.count(b"\x24\x01") == 1 and code.count(b"\x23\x01") == 9
+    in_memory = b"\x41\x00" + PLAIN["f64.load"] + leb(16)
+    assert code.count(in_memory) == 21 and code.count(b"\x44" + once[1]) == 1
 
 
 def test_constants_alone_need_nothing_of_the_host():
     storage = Storage.of([Function("f", [], [], [number(2.5), PLAIN["drop"]] * 3)], 0)
-    assert not storage.brought and list(storage.globals.values()) == [0]
+    assert not storage.needs_zero and list(storage.globals.values()) == [0]
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 300, 16383, 16384, 123456789])

@@ -9,9 +9,11 @@ repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state
 batch_module    the module of many states
-wasm_module     the module for WebAssembly
+wasm_code       WebAssembly in bytes: instructions, functions, modules
+wasm_module     a program as its functions
 wasm_sines      sine and cosine in it
 c_source        functions in C
+c_sines         sine and cosine in them
 tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes
 write_rows      vectors of lanes become rows of arrays

@@ -31,7 +31,7 @@ WORDS = """
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
     while asm and bool catch class compl delete explicit export false friend mutable namespace new not
     operator or private protected public template this throw true try typeid typename using virtual xor
-    cos cosf entry fabs fabsf floor floorf main printf sin sinf sqrt sqrtf work
+    cos cosf entry fabs fabsf floor floorf infinity main nan printf sin sinf sqrt sqrtf work
 """
 """Words of C and C++, and names in the code: no argument has them."""
 
@@ -101,7 +101,7 @@ def header(name: str, about: Sequence[str], declarations: str) -> str:
     )
 
 
-def linked(prototype: str) -> str:
+def extern_c(prototype: str) -> str:
     """A declaration that C++ reads as one of C; `restrict`, which C++ has not, need not stand in it."""
     return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototype};\n\n#ifdef __cplusplus\n}}\n#endif\n'
 

@@ -15,8 +15,8 @@ An instruction names a variable by its number, in one byte up to 127 and in two 
 not needed at the same time share a variable, and those that are used most get the small numbers.
 
 A place in memory takes six bytes to read or to write, a *global* two or three, and five more once, for it
-begins as a copy of one that the host brings: 0. So nearly all places are globals, and the constants that are
-used often, too.
+begins as a copy of one that the host brings: 0. So all places but those of the caller's arrays are globals,
+and the constants that are used often, too.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ PLAIN = {
 OPENS = {PLAIN["block"], PLAIN["loop"], PLAIN["if"]}
 """What an "end" closes."""
 
-OFTEN_PLACE, OFTEN_NUMBER = 2, 3
-"""Times that a place or a constant is named from which on it is a global."""
+OFTEN = 3
+"""Times that a constant is named from which on it is a global."""
 
 PAGE = 65536
 
@@ -155,19 +155,17 @@ def branch(depth: int, where: bool = False) -> bytes:
     return (b"\x0d" if where else b"\x0c") + leb(depth)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Storage:
     """Where places and constants are.
 
     Attributes:
-        address: of each place in memory, its first byte.
-        globals: number of each place and constant that is a global.
-        size: of memory, in bytes.
+        arrays: places below this are the caller's arrays, in memory, a number each.
+        globals: number of each other place, and of each constant that is a global.
     """
 
-    address: dict[int, int]
+    arrays: int
     globals: dict[int | bytes, int]
-    size: int
 
     @classmethod
     def of(cls, found: Iterable[Function], arrays: int) -> Storage:
@@ -175,28 +173,22 @@ class Storage:
 
         Args:
             found: the functions.
-            arrays: places below this are the caller's arrays, which are in memory, a number each.
+            arrays: places of the caller's arrays.
         """
         named = Counter[Any]()
         for function in found:
             named.update(
                 x[1] for x in function.code if type(x) is tuple and x[0] in (NUMBER, PUT, TAKE, KEEP)
             )
-        places = [name for name in named if isinstance(name, int)]
-        often: list[int | bytes] = []
-        often += [name for name in named if isinstance(name, bytes) and named[name] >= OFTEN_NUMBER]
-        often += [name for name in places if name >= arrays and named[name] >= OFTEN_PLACE]
-        often.sort(key=lambda name: -named[name])
-        brought = any(type(name) is int for name in often)  # the host's own is the first
-        index = {name: brought + k for k, name in enumerate(often)}
-        rest = sorted((n for n in places if n not in index and n >= arrays), key=lambda n: (-named[n], n))
-        address = {n: 8 * n for n in places if n < arrays} | {n: 8 * (arrays + k) for k, n in enumerate(rest)}
-        return cls(address, index, 8 * (arrays + len(rest)))
+        often = [x for x in named if (named[x] >= OFTEN if type(x) is bytes else x >= arrays)]
+        often.sort(key=lambda x: -named[x])
+        needs_zero = any(type(x) is int for x in often)  # the host's own is the first
+        return cls(arrays, {x: needs_zero + k for k, x in enumerate(often)})
 
     @property
-    def brought(self) -> bool:
+    def needs_zero(self) -> bool:
         """Whether the host has to bring a 0."""
-        return any(type(name) is int for name in self.globals)
+        return any(type(x) is int for x in self.globals)
 
     def declared(self) -> list[bytes]:
         """The globals as they stand in their section."""
@@ -215,7 +207,7 @@ def body(function: Function, storage: Storage, index: dict[str, int]) -> bytes:
         storage: where places and constants are.
         index: number of each function.
     """
-    place, declared = numbered(function)
+    place, declared = variable_numbers(function)
     coded = dict[Code, bytes]()
     out = [declared]
     for item in function.code:
@@ -246,7 +238,7 @@ def _coded(what: int, name: Any, place: dict[Any, int], storage: Storage, index:
         return b"\x44" + name
     if what == AT:
         return whole(0)
-    address = leb(storage.address[name])
+    address = leb(8 * name)
     if what == TAKE:
         return whole(0) + PLAIN["f64.load"] + address
     if what == PUT:
@@ -259,7 +251,7 @@ SPARE = Variable()
 """Holds what KEEP finds on the stack."""
 
 
-def numbered(function: Function) -> tuple[dict[Variable, int], bytes]:
+def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
     """The number of each variable, and the declaration of those that are no parameters."""
     first, ends, times = _lives(function)
     place: dict[Variable, int] = {}
@@ -363,9 +355,9 @@ def module(found: Sequence[Function], exported: Iterable[str], arrays: int = 0) 
     types = sorted(set(kinds))
     parts = {
         TYPE: [b"\x60" + b"".join(leb(len(k)) + bytes(k) for k in each) for each in types],
-        IMPORT: [_name("start") + _name("zero") + b"\3" + bytes([F64, 0])] * storage.brought,
+        IMPORT: [_name("start") + _name("zero") + b"\3" + bytes([F64, 0])] * storage.needs_zero,
         FUNCTION: [leb(types.index(kind)) for kind in kinds],
-        MEMORY: [b"\0" + leb(max(1, -(-storage.size // PAGE)))],
+        MEMORY: [b"\0" + leb(max(1, -(-8 * arrays // PAGE)))],
         GLOBAL: storage.declared(),
         EXPORT: [_name("memory") + b"\2\0", *(_name(n) + b"\0" + leb(index[n]) for n in exported)],
         CODE: [leb(len(code)) + code for code in (body(each, storage, index) for each in found)],

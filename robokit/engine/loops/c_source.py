@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from robokit.engine.emit.c_source import comment, function, header, identifier, linked, number
+from robokit.engine.emit.c_sines import sines
+from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.live import CALLS, Live, carried, starts
+from robokit.engine.loops.live import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -38,7 +39,7 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
-from robokit.engine.trace.ops import CONST, OPERATIONS
+from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
 
 _WHOLE = {
     PLUS: "%s + %s",
@@ -50,8 +51,16 @@ _WHOLE = {
     WHOLE_SELECT: "(%s ? %s : %s)",
 }
 
-_SELF = {WHOLE_LT: "0", WHOLE_LE: "1", WHOLE_EQ: "1"}
-"""A comparison of a whole number with itself, which compilers warn of."""
+LIBRARY = """
+    acosh? asinh? atanh? atan2 cbrt ceil copysign cosh? erfc? exp2? expm1 fabs fdim floor fma fmax fmin fmod
+    frexp hypot ilogb ldexp lgamma l?l?rint log10 log1p log2 logb? l?l?round modf nan nearbyint nextafter
+    nexttoward pow remainder remquo scalbl?n sinh? sqrt tanh? tgamma trunc
+    l?l?abs l?l?div atan2 abort exit free malloc calloc realloc qsort rand srand
+    is(alnum|alpha|cntrl|digit|finite|graph|inf|lower|nan|normal|print|punct|space|upper|xdigit)
+    to(lower|upper) mem(chr|cmp|cpy|move|set) strc?spn strn?(cat|cmp|cpy) str(chr|len|pbrk|rchr|str)
+    v?[fs]?n?printf v?[fs]?scanf puts putchar
+"""
+"""Functions of the C library, of which no kernel has the name."""
 
 STACK = 4096
 """Bytes of the largest array of zeros that stands on the stack, if its size is known."""
@@ -83,6 +92,7 @@ class CWriter:
         name: of the kernel; its functions' names begin with it.
         arguments: names of its sizes, then those of its arrays.
         real: kind of the real numbers.
+        own_sines: whether sines and cosines are not those of the C library.
     """
 
     def __init__(
@@ -92,11 +102,14 @@ class CWriter:
         name: str,
         arguments: Sequence[str],
         real: Real,
+        own_sines: bool,
     ) -> None:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
         self.form |= {TO_REAL: f"({self.kind})%s", FLOOR: f"x_{name}_whole(%s)", **_WHOLE}
+        if own_sines:
+            self.form |= {SIN: f"x_{name}_sines(%s, 0)", COS: f"x_{name}_sines(%s, 1)"}
         self.form[FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"
         kernel = graph.functions[0]
         numbers = [*kernel.region.parameters, *(~k for k in kernel.arrays)]
@@ -114,9 +127,9 @@ class CWriter:
 
     def _in_workspace(self, n: int, kind: str) -> bool:
         node = self.graph.nodes[n]
-        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._known(n) is None
+        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._length(n) is None
 
-    def _known(self, n: int) -> int | None:
+    def _length(self, n: int) -> int | None:
         """Elements of an array of zeros that stands on the stack."""
         sizes = [self.graph.nodes[k] for k in self.graph.nodes[n][2:]]
         if any(size[0] != WHOLE for size in sizes):
@@ -128,9 +141,9 @@ class CWriter:
         """The head of a function, and its text."""
         made = self.graph.functions[number]
         parameters, results = self.live.parameters(made), self.live.results(made)
-        arguments = [self._name(p) for p in parameters] + [self._array(k) for k in made.arrays]
+        arguments = [self._name(p) for p in parameters] + [self._array(k) for k in self.live.arrays(made)]
         declared = [f"{self._type(p)} {self._name(p)}" for p in parameters]
-        for k in made.arrays:
+        for k in self.live.arrays(made):
             memory = self.graph.arrays[k]
             kind = "int" if memory.kind == INTEGER else self.kind
             declared.append(f"{'' if memory.writable else 'const '}{kind} *restrict {self._array(k)}")
@@ -140,19 +153,19 @@ class CWriter:
                 declared += [f"{t} *restrict {word}", f"int {word}_size"]
         self.tops = dict.fromkeys(self._workspaces(), "0")
         lines = list(self._region(made.region))
-        returned = "void"
+        kind_of_result = "void"
         if len(results) == 1 and number not in self.fails:
-            returned = self._type(results[0])
+            kind_of_result = self._type(results[0])
             lines.append(f"return {self._name(results[0])};")
         else:
             declared += [f"{self._type(r)} *restrict x_out_{k}" for k, r in enumerate(results)]
             lines += [f"*x_out_{k} = {self._name(r)};" for k, r in enumerate(results)]
         if number in self.fails:
-            returned = "int"
+            kind_of_result = "int"
             lines.append("return 0;")
         words = set(re.findall(r"\w+", "\n".join(lines)))
         lines = [f"(void){x};" for x in arguments if x not in words] + lines
-        head = f"{returned} {self._function(number)}({', '.join(declared) or 'void'})"
+        head = f"{kind_of_result} {self._function(number)}({', '.join(declared) or 'void'})"
         return head, function(f"static {head}" if number else head, lines)
 
     def _workspaces(self) -> dict[str, tuple[str, str]]:
@@ -160,10 +173,14 @@ class CWriter:
         return {REAL: ("work", self.kind), INTEGER: ("whole_work", "int")}
 
     def helpers(self) -> list[str]:
-        """Functions of whole numbers that are needed."""
+        """Functions of one number or two that are needed."""
         opcodes = {self.graph.nodes[n][0] for n in self.live.nodes}
         found = [_WHOLE_BELOW] * (FLOOR in opcodes) + [_DIVIDED] * (FLOOR_DIVIDE in opcodes)
-        return [text.format(name=self.name) for text in found]
+        texts = [text.format(name=self.name) for text in found]
+        name = f"x_{self.name}_sines"
+        if name in self.form[SIN] and opcodes & {SIN, COS}:
+            texts.append(sines(name, self.real))
+        return texts
 
     def _function(self, number: int) -> str:
         return f"x_{self.name}_{number}" if number else self.name
@@ -208,9 +225,9 @@ class CWriter:
         elif opcode == ZEROS:
             yield from self._zeros(n)
         elif opcode == CHECK:
-            yield f"if (!{self._name(node[1])}) return {self._status(n)};"
-        elif opcode in _SELF and node[1] == node[2]:
-            yield self._let(n, _SELF[opcode])
+            yield f"if (!{self._name(node[1])}) return {self.live.failures[n]};"
+        elif outcome(node) is not None:
+            yield self._let(n, str(outcome(node)))
         else:
             yield self._let(n, self.form[opcode] % tuple(map(self._name, operands(node))))
 
@@ -219,7 +236,7 @@ class CWriter:
     def _loop(self, n: int) -> Iterator[str]:
         node, tops = self.graph.nodes[n], dict(self.tops)
         region, kept = self.graph.regions[node[1]], self.live.positions(n)
-        parameters = [carried(node, region)[k] for k in kept]
+        parameters = [loop_parameters(node, region)[k] for k in kept]
         for k, p in zip(kept, parameters, strict=True):
             yield f"{self._type(p)} x_{p} = {self._name(starts(node)[k])};"
         if node[0] == FOR:
@@ -264,15 +281,12 @@ class CWriter:
         yield "}"
         self._leave(n, {k: f"x_{n}_{k}" for k in kept})
 
-    def _status(self, n: int) -> int:
-        return 1 + self.live.failures.index(n)
-
     def _zeros(self, n: int) -> Iterator[str]:
-        node, known = self.graph.nodes[n], self._known(n)
+        node, length = self.graph.nodes[n], self._length(n)
         kind = self.graph.arrays[node[1]].kind
         word, t = self._workspaces()[kind]
-        if known is not None:
-            yield f"{t} {self._array(node[1])}[{max(known, 1)}] = {{0}};"
+        if length is not None:
+            yield f"{t} {self._array(node[1])}[{max(length, 1)}] = {{0}};"
             return
         sizes, top = [self._name(k) for k in node[2:]], self.tops[kind]
         wrong = [
@@ -280,7 +294,7 @@ class CWriter:
         ]
         room = f"{word}_size" + (f" - {top}" if top != "0" else "")
         wrong.append(f"(double){' * '.join(sizes or ['1'])} > {room}")
-        yield f"if ({' || '.join(wrong)}) return {self._status(n)};"
+        yield f"if ({' || '.join(wrong)}) return {self.live.failures[n]};"
         yield f"const int x_{n}_size = {' * '.join(sizes or ['1'])};"
         yield f"const int x_{n}_top = {top} + x_{n}_size;"
         yield f"{t} *const {self._array(node[1])} = {word} + {top};"
@@ -292,8 +306,8 @@ class CWriter:
         """A call, or several: one result is returned, several through pointers, and a status."""
         node, live = self.graph.nodes[n], self.live
         results = self.graph.functions[node[1]].region.results
-        kept, fails = sorted(live.returned[node[1]]), node[1] in self.fails
-        arrays = [self._array(k) for k in node[2]]
+        kept, fails = sorted(live.needed_results[node[1]]), node[1] in self.fails
+        arrays = [self._array(k) for k in live.given_arrays(n)]
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
                 top = self.tops[kind]
@@ -303,7 +317,7 @@ class CWriter:
         for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
             given, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
             if fails or len(kept) != 1:
-                yield from (f"{self._type(results[k])} {name}_{k};" for k in kept)
+                yield from (f"{self._type(results[k])} {name}_{k} = 0;" for k in kept)
                 given += [f"&{name}_{k}" for k in kept]
             text = f"{self._function(node[1])}({', '.join(given)});"
             if fails:
@@ -333,6 +347,7 @@ def c_files(
     real: Real,
     about: Sequence[str],
     units: Mapping[str, str],
+    own_sines: bool,
 ) -> dict[str, str]:
     """The header and the source of a kernel, by the names of their files.
 
@@ -344,22 +359,25 @@ def c_files(
         real: of its real numbers.
         about: what it computes, in lines.
         units: of arguments, by their names.
+        own_sines: whether sines and cosines are not those of the C library.
     """
     name = identifier(name)
+    if re.fullmatch(f"({'|'.join(LIBRARY.split())})[fl]?", name):
+        name = f"r_{name}"
     names = [name, "work", "work_size", "whole_work", "whole_work_size"]
     for argument in (*sizes, *(a.name for a in arrays)):
         names.append(identifier(argument, names))
     arguments = names[5:]
     named = dict(zip((*sizes, *(a.name for a in arrays)), arguments, strict=True))
     live = Live(graph, [k for k, a in enumerate(arrays) if a.role in ("out", "inout")])
-    writer = CWriter(graph, live, name, arguments, real)
-    functions = [writer.function(k) for k in live.called]
+    writer = CWriter(graph, live, name, arguments, real, own_sines)
+    functions = [writer.function(k) for k in live.functions]
     head = functions[-1][0]
     lines = [*(about or [f"{name}, a function of arrays."]), "", *_documented(sizes, arrays, named, units)]
     lines += _workspace_documented(writer)
     first = comment([lines[0], f"Written by robokit; {name}.h says more."])
     return {
-        f"{name}.h": header(name, lines, linked(head.replace("restrict ", ""))),
+        f"{name}.h": header(name, lines, extern_c(head.replace("restrict ", ""))),
         f"{name}.c": f'{first}\n#include "{name}.h"\n\n#include <math.h>\n\n'
         + "\n".join([*writer.helpers(), *(text for _, text in functions)]),
     }

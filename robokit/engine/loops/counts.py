@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.live import CALLS, Live, carried, inner, starts
+from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -69,7 +69,7 @@ Part = tuple[int, bool]
 """A region, and whether its test is meant."""
 
 
-class Counted:
+class Usage:
     """What one state takes.
 
     Args:
@@ -92,14 +92,14 @@ class Counted:
         self.workspace = {"real": run.most[REAL], "integer": run.most[INTEGER]}
         self.counts = dict.fromkeys(NAMES, 0)
         for (region, is_test), times in run.times.items():
-            for name, count in _counted(graph, live, graph.regions[region], is_test).items():
+            for name, count in _usage(graph, live, graph.regions[region], is_test).items():
                 self.counts[name] += times * count
 
 
-def _counted(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
+def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
     """Operations of a part of a region, without those inside it."""
     part = slice(0, region.tested) if is_test else slice(region.tested, None)
-    nodes = [graph.nodes[n] for n in live.of(region, part)]
+    nodes = [graph.nodes[n] for n in live.of(region, part) if outcome(graph.nodes[n]) is None]
     opcodes = Counter(node[0] for node in nodes)
     found = counted(node for node in nodes if CONST < node[0] < len(OPERATIONS))
     whole = sum(count for opcode, count in opcodes.items() if opcode in _VALUES)
@@ -143,6 +143,9 @@ class _Run:
 
     def _operation(self, n: int) -> None:
         node = self.graph.nodes[n]
+        if outcome(node) is not None:
+            self.values[n] = outcome(node)
+            return
         read = [self._value(k) for k in operands(node)]
         if node[0] == LOAD:
             self.values[n] = self.arrays[node[1]][read[0]].item()
@@ -179,7 +182,7 @@ class _Run:
         node, graph, live = self.graph.nodes[n], self.graph, self.live
         function = graph.functions[node[1]]
         parameters = live.parameters(function)
-        self.arrays |= zip(function.arrays, [self.arrays[k] for k in node[2]], strict=True)
+        self.arrays |= zip(live.arrays(function), [self.arrays[k] for k in live.given_arrays(n)], strict=True)
         for column, read in zip(live.arguments(n), live.values_of(n), strict=True):
             self.values |= zip(parameters, [self._value(k) for k in column], strict=True)
             self._region(function.region)
@@ -189,7 +192,7 @@ class _Run:
         """Run a loop; the parameters that hold what it leaves."""
         node, kept = self.graph.nodes[n], self.live.positions(n)
         (region,) = inner(self.graph, node)
-        parameters = carried(node, region)
+        parameters = loop_parameters(node, region)
         own, results = [parameters[k] for k in kept], [region.results[k] for k in kept]
         self.values |= zip(own, [self._value(starts(node)[k]) for k in kept], strict=True)
         if node[0] == FOR:

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,19 +20,11 @@ from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.emit.wasm_code import CALL, Function
-from robokit.engine.emit.wasm_code import module as wasm_bytes
-from robokit.engine.emit.wasm_sines import NAME as SINES
-from robokit.engine.emit.wasm_sines import sines
 from robokit.engine.loops.arguments import ArrayOf
-from robokit.engine.loops.c_source import c_files
-from robokit.engine.loops.counts import Counted
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import HEADER, MORE, ModuleWriter, declarations
-from robokit.engine.loops.live import Live
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, REAL, ZEROS, Array, LoopGraph, recording, told
 from robokit.engine.loops.rows import MOVES, Body, batch_driver, moves_module, single_driver
-from robokit.engine.loops.wasm import wasm_functions
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
@@ -40,6 +32,10 @@ from robokit.engine.reproducible import in_one_order
 from robokit.engine.target import llvm
 from robokit.engine.target.split import LOOPS
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
+
+if TYPE_CHECKING:
+    from robokit.engine.emit.wasm_code import Function
+    from robokit.engine.loops.counts import Usage
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -196,7 +192,8 @@ class LoopKernel:
         needs math.h and nothing else, keeps no state and allocates nothing. A kernel with arrays of zeros
         whose size is known only when it runs takes more arguments, ``work, work_size`` for real numbers and
         ``whole_work, whole_work_size`` for whole ones (:meth:`workspace` tells how much). One that may end
-        early returns an int, 0 or a status (:meth:`failures`).
+        early returns an int, 0 or a status (:meth:`failures`). Sines are those of the C library, unless the
+        kernel is reproducible.
 
         Args:
             dtype: of the real numbers, "float64" or "float32".
@@ -206,12 +203,15 @@ class LoopKernel:
         Raises:
             UnknownName: no such dtype; units of an argument that there is not.
         """
+        from robokit.engine.loops.c_source import c_files
+
         one_of("dtype", dtype, tuple(REALS))
         names = [*self.sizes, *(a.name for a in self.arrays)]
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        return c_files(self.name, self.record(), self.sizes, self.arrays, REALS[dtype], lines, units or {})
+        given = self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        return c_files(*given, own_sines=self.reproducible)
 
     def counts(self, **given: Any) -> dict[str, int]:
         """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
@@ -227,7 +227,7 @@ class LoopKernel:
         Raises:
             ShapeError: arrays of a batch.
         """
-        return self._counted(given).counts
+        return self._usage(given).counts
 
     def workspace(self, **given: Any) -> dict[str, int]:
         """Elements of the largest workspace that arrays of zeros need: "real" and "integer".
@@ -237,13 +237,17 @@ class LoopKernel:
         Args:
             given: as in a call, of one state.
         """
-        return self._counted(given).workspace
+        return self._usage(given).workspace
 
     def failures(self) -> list[str]:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
-        return Live(self.record(), self._written).reasons()
+        from robokit.engine.loops.live import Live
 
-    def _counted(self, given: Mapping[str, Any]) -> Counted:
+        return Live(self.graph, self._written).reasons()
+
+    def _usage(self, given: Mapping[str, Any]) -> Usage:
+        from robokit.engine.loops.counts import Usage
+
         sizes, arrays, rows = self._read(given, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
@@ -251,7 +255,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Counted(self.record(), self._written, [sizes[n] for n in self.sizes], own)
+        return Usage(self.graph, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -260,9 +264,10 @@ class LoopKernel:
 
     def wasm_functions(self) -> list[Function]:
         """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
-        graph = self.record()
-        live = Live(graph, self._written)
-        return wasm_functions(graph, live, self.name)
+        from robokit.engine.loops.live import Live
+        from robokit.engine.loops.wasm import wasm_functions
+
+        return wasm_functions(self.graph, Live(self.graph, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -536,13 +541,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
+    from robokit.engine.emit import wasm_code, wasm_sines
+
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    helpers = [sines()] if any((CALL, SINES) in each.code for each in functions) else []
-    return wasm_bytes(helpers + functions, names[1:])
+    angles = any((wasm_code.CALL, wasm_sines.NAME) in each.code for each in functions)
+    return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
 
 
 def _loaded(name: str, text: str, key: tuple[int, str]) -> llvm.Loaded:

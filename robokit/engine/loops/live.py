@@ -15,6 +15,9 @@ from robokit.engine.loops.record import (
     VALUE,
     VMAP,
     WHILE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
     ZEROS,
     Function,
     LoopGraph,
@@ -33,12 +36,20 @@ def inner(graph: LoopGraph, node: Node) -> list[Region]:
     return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
 
 
+def outcome(node: Node) -> int | None:
+    """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
+    return _SELF.get(node[0]) if node[1:2] == node[2:3] else None
+
+
+_SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
+
+
 def starts(node: Node) -> tuple[int, ...]:
     """What a loop carries into its first turn."""
     return node[3:] if node[0] == FOR else node[2:]
 
 
-def carried(node: Node, region: Region) -> list[int]:
+def loop_parameters(node: Node, region: Region) -> list[int]:
     """The parameters of a loop's region that stand for what it carries."""
     return region.parameters[1:] if node[0] == FOR else region.parameters
 
@@ -56,21 +67,21 @@ class Live:
 
     Attributes:
         nodes: numbers of the operations.
-        left: the values that each control operation leaves, by position, and what a loop carries.
+        outputs: the values that each control operation leaves, by position, and what a loop carries.
         values: the nodes that read them, by control operation.
-        taken: positions of the parameters that each function needs.
-        returned: positions of the results that somebody needs of it.
-        called: numbers of the functions that are called, each after those that it calls.
-        failures: the operations that may end a call, in order.
+        needed_parameters: positions of the parameters that each function needs.
+        needed_results: positions of the results that somebody needs of it.
+        functions: numbers of the functions that are called, each after those that it calls.
+        failures: the operations that may end a call, and the status that it then returns, from 1.
     """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
         self.graph = graph
         self.nodes: set[int] = set()
-        self.left: defaultdict[int, set[int]] = defaultdict(set)
+        self.outputs: defaultdict[int, set[int]] = defaultdict(set)
         self.values: defaultdict[int, list[int]] = defaultdict(list)
-        self.taken: defaultdict[int, set[int]] = defaultdict(set)
-        self.returned: defaultdict[int, set[int]] = defaultdict(set)
+        self.needed_parameters: defaultdict[int, set[int]] = defaultdict(set)
+        self.needed_results: defaultdict[int, set[int]] = defaultdict(set)
         self.function: dict[int, int] = {}
         """The function that each node belongs to."""
         self._around: dict[int, int] = {}
@@ -90,11 +101,12 @@ class Live:
         self._work += [*others, *self._checks]
         while self._work:
             self._need(self._work.pop())
-        self.called: list[int] = []
+        self.functions: list[int] = []
         self._order(0)
-        self.failures = sorted(
-            n for n in self.nodes if graph.nodes[n][0] in (CHECK, ZEROS) and self.function[n] in self.called
-        )
+        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
+        self.failures = {
+            n: k for k, n in enumerate((n for n in ending if self.function[n] in self.functions), 1)
+        }
 
     def of(self, region: Region, part: slice = slice(None)) -> list[int]:
         """The operations of a region that are needed, in order."""
@@ -102,12 +114,12 @@ class Live:
 
     def positions(self, control: int) -> list[int]:
         """Of the values of a loop or a condition, those that are needed."""
-        return sorted(self.left[control])
+        return sorted(self.outputs[control])
 
     def reach(self, what: Callable[[int], bool]) -> set[int]:
         """The functions with an operation of some kind, in themselves or in what they call."""
         found: set[int] = set()
-        for function in self.called:
+        for function in self.functions:
             own = [n for n in self.nodes if self.function[n] == function]
             if any(what(n) for n in own) or not found.isdisjoint(
                 self.graph.nodes[n][1] for n in own if self.graph.nodes[n][0] in CALLS
@@ -116,7 +128,7 @@ class Live:
         return found
 
     def reasons(self) -> list[str]:
-        """Why a call may end, each of :attr:`failures` in words; a status counts them from 1."""
+        """Why a call may end, each of :attr:`failures` in words."""
         found = []
         for n in self.failures:
             node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()
@@ -128,17 +140,31 @@ class Live:
 
     def results(self, function: Function) -> list[int]:
         """The values that somebody needs of a function."""
-        return [function.region.results[k] for k in sorted(self.returned[function.number])]
+        return [function.region.results[k] for k in sorted(self.needed_results[function.number])]
 
     def parameters(self, function: Function) -> list[int]:
         """The parameters that a function needs; the kernel has all of its own."""
         numbers = function.region.parameters
-        return [numbers[k] for k in sorted(self.taken[function.number])] if function.number else numbers
+        return (
+            [numbers[k] for k in sorted(self.needed_parameters[function.number])]
+            if function.number
+            else numbers
+        )
+
+    def arrays(self, function: Function) -> list[int]:
+        """The arrays that a function needs; the kernel has all of its own."""
+        return [k for k in function.arrays if k in self._arrays or not function.number]
+
+    def given_arrays(self, call: int) -> list[int]:
+        """The arrays that a CALL or VMAP hands over."""
+        node = self.graph.nodes[call]
+        pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
+        return [outside for inside, outside in pairs if inside in self._arrays]
 
     def arguments(self, call: int) -> list[list[int]]:
         """The values that each call of a CALL or VMAP hands over."""
         node = self.graph.nodes[call]
-        kept = sorted(self.taken[node[1]])
+        kept = sorted(self.needed_parameters[node[1]])
         return [[values[k] for k in kept] for values in calls(self.graph, node)]
 
     def values_of(self, call: int) -> list[dict[int, int]]:
@@ -156,9 +182,9 @@ class Live:
     def _order(self, function: int) -> None:
         nodes = self.graph.nodes
         for n in sorted(n for n in self.nodes if nodes[n][0] in CALLS and self.function[n] == function):
-            if self.graph.nodes[n][1] not in self.called:
+            if self.graph.nodes[n][1] not in self.functions:
                 self._order(self.graph.nodes[n][1])
-        self.called.append(function)
+        self.functions.append(function)
 
     def _look(self, region: Region, around: int | None, function: int) -> None:
         graph = self.graph
@@ -177,7 +203,7 @@ class Live:
                 self._calls[node[1]].append(n)
             for each in inner(graph, node):
                 if node[0] != COND:
-                    self._parameter |= {p: (n, k) for k, p in enumerate(carried(node, each))}
+                    self._parameter |= {p: (n, k) for k, p in enumerate(loop_parameters(node, each))}
                 self._look(each, n, function)
 
     def _array(self, array: int) -> None:
@@ -222,7 +248,7 @@ class Live:
             work.append(graph.regions[node[1]].test)
         elif node[0] in CALLS:
             work += [x for column in self.arguments(n) for x in column]
-        else:
+        elif outcome(node) is None:
             work += operands(node)
             if node[0] == LOAD:
                 self._array(node[1])
@@ -236,22 +262,22 @@ class Live:
         node = graph.nodes[control] if control >= 0 else None
         results: list[int] = []
         if node is None:
-            known = self.taken[function]
+            needed = self.needed_parameters[function]
         elif node[0] in CALLS:
-            known, results = self.returned[node[1]], graph.functions[node[1]].region.results
+            needed, results = self.needed_results[node[1]], graph.functions[node[1]].region.results
             position %= len(results)
         else:
-            known = self.left[control]
-        if position in known:
+            needed = self.outputs[control]
+        if position in needed:
             return
-        known.add(position)
+        needed.add(position)
         if node is None:
-            needed = [n for n in self._calls[function] if n in self.nodes]
-            self._work += [values[position] for n in needed for values in calls(graph, graph.nodes[n])]
+            made = [graph.nodes[n] for n in self._calls[function] if n in self.nodes]
+            self._work += [values[position] for call in made for values in calls(graph, call)]
         elif results:
             self._work.append(results[position])
         else:
             for region in inner(self.graph, node):
                 self._work.append(region.results[position])
                 if node[0] != COND:
-                    self._work += [starts(node)[position], carried(node, region)[position]]
+                    self._work += [starts(node)[position], loop_parameters(node, region)[position]]

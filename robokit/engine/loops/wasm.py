@@ -31,7 +31,7 @@ from robokit.engine.emit.wasm_code import (
     whole,
 )
 from robokit.engine.emit.wasm_sines import NAME
-from robokit.engine.loops.live import CALLS, Live, carried, inner, starts
+from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -90,7 +90,7 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
     """
     works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
     fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
-    return [_Writer(graph, live, name, number, works, fails).function() for number in live.called]
+    return [_Writer(graph, live, name, number, works, fails).function() for number in live.functions]
 
 
 class _Writer(StackWriter):
@@ -104,13 +104,15 @@ class _Writer(StackWriter):
         self.works, self.fails = works, fails
         """The functions that need a workspace, and those that return a status."""
         self.made = graph.functions[number]
-        self.arrays = {k: Variable(I32) for k in self.made.arrays}
+        self.arrays = {k: Variable(I32) for k in live.arrays(self.made)}
         self.top, self.end = Variable(I32), Variable(I32)
         """Where the workspace is free."""
         self.kinds = [self.kind(r) for r in live.results(self.made)]
         self.reads: Counter[int] = Counter()
         self.later: set[int] = set()
         """Values that are computed where they are read first."""
+        self.pairs: dict[tuple[int, int, int], int] = {}
+        """Sines and cosines by region, opcode and angle."""
         self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
         self._plan(self.made.region)
 
@@ -140,7 +142,10 @@ class _Writer(StackWriter):
         stretch, at = dict[int, int](), 0
         for n in nodes:
             stretch[n] = at
-            at += self.graph.nodes[n][0] in _EFFECTS
+            opcode, *operand = self.graph.nodes[n]
+            at += opcode in _EFFECTS
+            if opcode in (SIN, COS):
+                self.pairs[region.number, opcode, operand[0]] = n
         read: dict[int, set[int]] = {n: set() for n in nodes}
         outside, apart = set[int](), set[int]()
 
@@ -191,7 +196,7 @@ class _Writer(StackWriter):
             return [node[2], *kept] if node[0] == FOR else kept
         if node[0] in CALLS:
             return [k for column in self.live.arguments(n) for k in column]
-        return () if node[0] == VALUE else operands(node)
+        return () if node[0] == VALUE or outcome(node) is not None else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -213,6 +218,9 @@ class _Writer(StackWriter):
             return [number(node[1])]
         if opcode == WHOLE:
             return [whole(node[1])]
+        found = outcome(node)
+        if found is not None:
+            return [whole(found)]
         if opcode == LOAD:
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
@@ -268,7 +276,7 @@ class _Writer(StackWriter):
                 self._zeros(n)
             elif opcode == CHECK:
                 self.write([self.graph.nodes[n][1], *plain("i32.eqz if")])
-                self._fail(whole(1 + self.live.failures.index(n)))
+                self._fail(whole(self.live.failures[n]))
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
@@ -282,8 +290,8 @@ class _Writer(StackWriter):
         self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
-        node, kept = self.graph.nodes[n], sorted(self.live.returned[self.graph.nodes[n][1]])
-        places: list[Code] = [(GET, self.arrays[k]) for k in node[2]]
+        node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
+        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n)]
         if node[1] in self.works:
             places += [(GET, self.top), (GET, self.end)]
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
@@ -316,7 +324,7 @@ class _Writer(StackWriter):
             if self.graph.nodes[k][0] != WHOLE:
                 wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
         self.write([*wrong, PLAIN["if"]])
-        self._fail(whole(1 + self.live.failures.index(n)))
+        self._fail(whole(self.live.failures[n]))
         self.code += [(GET, self.top), (SET, base), (GET, base), whole(0), whole(1)]
         for k in sizes:
             self.write([k, PLAIN["i32.mul"]])
@@ -331,24 +339,21 @@ class _Writer(StackWriter):
         if n in self.variables:
             return
         angle = self.graph.nodes[n][1]
-        found = {
-            self.graph.nodes[k][0]: k for k in self.live.of(region) if self.graph.nodes[k][1:] == (angle,)
-        }
         self.write([angle, (TO, NAME)])
         for opcode in (COS, SIN):  # the cosine is on top
-            other = found.get(opcode)
+            other = self.pairs.get((region.number, opcode, angle))
             self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))
 
     def _begin(self, n: int) -> tuple[list[Variable], list[int]]:
         """What a loop carries: set before it; what is carried on."""
         node, kept = self.graph.nodes[n], self.live.positions(n)
         region = self.graph.regions[node[1]]
-        parameters = [carried(node, region)[k] for k in kept]
+        parameters = [loop_parameters(node, region)[k] for k in kept]
         self._set([self.variable(p) for p in parameters], [starts(node)[k] for k in kept])
         pairs = [(p, region.results[k]) for p, k in zip(parameters, kept, strict=True)]
         changed = [(self.variables[p], r) for p, r in pairs if p != r]
         for value in self.live.values[n]:
-            self.variables[value] = self.variables[carried(node, region)[self.graph.nodes[value][2]]]
+            self.variables[value] = self.variables[loop_parameters(node, region)[self.graph.nodes[value][2]]]
         return [v for v, _ in changed], [r for _, r in changed]
 
     def _for(self, n: int) -> None:

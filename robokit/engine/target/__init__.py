@@ -3,7 +3,6 @@
 target     what a target is: how a kernel is written, compiled and loaded
 host       the targets that run in this process
 wasm       WebAssembly: modules that a browser loads
-wasm_code  their functions in bytes: what shares a variable, what is in memory
 llvm       LLVM through llvmlite's binding
 workers    threads that enter LLVM
 split      one module as several, compiled side by side
