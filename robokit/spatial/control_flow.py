@@ -99,11 +99,11 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         otherwise: likewise; returns as many numbers in the same form.
     """
     recording = getattr(recorder, "now", None)
-    check_truth(condition)
     if isinstance(condition, int | np.bool_):
         return then() if scalars.holds(condition) else otherwise()
     if recording is not None:
         return recording.cond(condition, then, otherwise)
+    check_truth(condition)
     if isinstance(condition, np.ndarray):
         return _cond_of_rows(condition, then, otherwise)
     known = known_truth(condition)
@@ -314,7 +314,7 @@ def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
     Raises:
         TypeError: it returned another number of them, or none.
     """
-    found = (returned,) if len(start) == 1 else returned if start else ()
+    found = (returned,) if len(start) == 1 else () if returned is None and not start else returned
     if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
         raise TypeError(
             f"the body of a loop carries {len(flat(list(start)))} numbers and returned "

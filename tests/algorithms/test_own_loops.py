@@ -44,7 +44,7 @@ def touch(tree, q, height):
         low, high = cond(gap(middle) > 0.0, lambda: (low, middle), lambda: (middle, high))
         return low, high, turns + 1.0
 
-    low, high, turns = while_loop(lambda low, high, _: high - low > 1e-12, halve, 0.1, 2.5, 0)
+    low, high, turns = while_loop(lambda low, high, _: high - low > 1e-12, halve, 0.1, 2.5, 0.0)
     return [0.5 * (low + high), turns]
 
 

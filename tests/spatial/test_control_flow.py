@@ -49,7 +49,7 @@ def branches(x, n):
         y = sin(x[0])
         return [y * y, (x[1], 1.0)]
 
-    found = cond(x[0] > x[1], then, lambda: [cos(x[1]), (x[0] * 2.0, 0)])
+    found = cond(x[0] > x[1], then, lambda: [cos(x[1]), (x[0] * 2.0, 0.0)])
     return [found[0], *found[1]]
 
 
@@ -81,7 +81,11 @@ def writes(x, n):
         return value
 
     found = cond(x[0] > 0.0, lambda: put(0, x[1]), lambda: put(1, x[2]))
-    for_range(n, lambda k: put(0, a[0, 1] + k * x[3]))
+
+    def again(k):
+        put(0, a[0, 1] + k * x[3])
+
+    for_range(n, again)
     return [found, a[0, 1], a[1, 0], a[0, 0]]
 
 
@@ -253,6 +257,7 @@ def test_counts_and_whole_numbers():
         (lambda: for_range(2, lambda k, s, t: None, 0.0, 1.0), "carries 2 numbers and returned nothing"),
         (lambda: for_range(2, lambda k, s: s + 0.5, 0), "0.0 is a real number and 0 a whole one"),
         (lambda: for_range(2, lambda k, s: 1, 0.0), "0.0 is a real number and 0 a whole one"),
+        (lambda: for_range(2, lambda k: 1.0), "carries 0 numbers and returned 1"),
         (lambda: while_loop(lambda s: s, lambda s: s - 1.0, 2.0), "outcome of a comparison"),
         (lambda: cond(1.0, lambda: 1.0, lambda: 2.0), "outcome of a comparison"),
         (lambda: cond(np.array([True, False]), lambda: [1.0], lambda: [1.0, 2.0]), "return 1 and 2 numbers"),

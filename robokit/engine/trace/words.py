@@ -82,6 +82,7 @@ class Recorder:
         Raises:
             TypeError: the branches differ in form.
         """
+        control_flow.check_truth(condition)
         if not isinstance(condition, Truth):
             return then() if holds(condition) else otherwise()
         graph = self.graph
