@@ -39,10 +39,8 @@ from robokit.algorithms.ltdl import paths, solve_transposed, solve_unit
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import is_zero, side_by_side
-
-LARGE = 200
-"""Multiplications of a column from which on its code is written once for all columns like it."""
+from robokit.spatial.control_flow import vmap
+from robokit.spatial.scalars import is_zero
 
 Matrices = tuple[list[list], list[list], list[list]]
 
@@ -121,20 +119,17 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
     n = len(parent)
     path = paths(parent)
     results = [[[0.0] * n for _ in range(n)] for _ in both]
-    once = object()
+
+    def text(*column):
+        z = _solved_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
+        y = {j: -x * Dinv[j] for j, x in z.items()}
+        return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
+
     for group in branches(parent):
         places = [(m, k) for m in range(len(both)) for k in group]
         columns = [[row[k] for row in both[m]] for m, k in places]
         places, columns = _not_zero(places, columns)
-
-        def text(*column):
-            z = _solved_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
-            y = {j: -x * Dinv[j] for j, x in z.items()}
-            return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
-
-        rows = [i for i in range(n) if not all(is_zero(column[i]) for column in columns)]
-        cost = sum(len(path[i]) for i in (*rows, *range(n)))
-        found = side_by_side(once, text, columns, cost, large=cost >= LARGE)
+        found = vmap(text)(*zip(*columns, strict=True))
         for (m, k), column in zip(places, found, strict=True):
             for i, x in enumerate(column):
                 results[m][i][k] = x

@@ -21,7 +21,7 @@ from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import paths
 from robokit.model.tree import Tree
-from robokit.spatial.scalars import side_by_side
+from robokit.spatial.control_flow import vmap
 
 TALL, WIDE = 4, 3
 """Sums that are made together: four by three fit in 16 registers beside what they are made of, and each
@@ -91,7 +91,7 @@ def inverse_factor(parent: Sequence[int], L) -> list[list]:
             return [x[j] for j in carry]
 
         rows = [[L[k][j] if j < k else 0.0 for j in carry] for k in group]
-        found = side_by_side(object(), text, rows, len(carry) ** 2 // 2)
+        found = vmap(text)(*zip(*rows, strict=True))
         for k, row in zip(group, found, strict=True):
             for j, x in zip(carry, row, strict=True):
                 M[k][j] = x if j < k else 1.0 if j == k else 0.0
@@ -111,7 +111,7 @@ def inverse_of_factor(parent: Sequence[int], M, Dinv) -> list[list]:
             return products(M[: len(common)], y, common)
 
         rows = [[M[k][j] for j in carry] for k in group]
-        found = side_by_side(object(), text, rows, sum(map(len, common)))
+        found = vmap(text)(*zip(*rows, strict=True))
         for k, column in zip(group, found, strict=True):
             for i, x in enumerate(column[: k + 1]):
                 inverse[i][k] = inverse[k][i] = x

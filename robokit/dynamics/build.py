@@ -21,8 +21,8 @@ from robokit.dynamics.several_links import count, link_by_link
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
+from robokit.engine.loops.recorded_once import RecordedOnce
 from robokit.engine.maker import Identity
-from robokit.engine.passes.recorded_once import RecordedOnce
 from robokit.engine.reproducible import wanted
 from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
@@ -130,7 +130,10 @@ def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
     alone = row.result.shapes(robot, *about)
     shapes = zip(row.symbols.split(), [(links, *s) for s in alone] if links else alone, strict=True)
     made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
-    return replace(made, text=_recorded_once(row, robot, made)) if row.users else made
+    if not row.users:
+        return made
+    once = _recorded_once(row, robot, made)
+    return replace(made, text=once, looped=once.looped)
 
 
 def _recorded_once(row: Algorithm, robot: Robot, made: Flat) -> RecordedOnce:
@@ -293,4 +296,5 @@ def _build(
         bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
         reproducible=reproducible,
         twins=twin_inputs(robot, kinds),
+        looped=made.looped,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from robokit.engine.emit.c_source import c_source, comment, extern_c, header, number
 from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.trace.program import Program
 
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
@@ -55,14 +56,16 @@ class CFunction:
         outputs: arrays that it fills.
         program: what it computes; its inputs, tables and outputs are these.
         real: kind of its numbers.
+        loops: what it computes where it has loops whose length is known only when it runs.
     """
 
     name: str
     about: Sequence[str]
     inputs: Sequence[Argument]
     outputs: Sequence[Argument]
-    program: Program
+    program: Program | None
     real: Real
+    loops: LoopKernel | None = None
 
     @property
     def kind(self) -> str:
@@ -76,6 +79,10 @@ class CFunction:
 
 def c_files(function: CFunction) -> dict[str, str]:
     """The text of each file by its name: header, source, checking program."""
+    if function.loops is not None:
+        written = function.loops.c_source(function.real.dtype, "\n".join(function.about))
+        return {**written, f"{function.name}_test.c": _test(function)}
+    assert function.program is not None
     source, workspace = c_source(
         function.program,
         function.name,
@@ -168,8 +175,7 @@ def _test(function: CFunction) -> str:
     body += [f"static {t} {a.name}_found[{max(a.size, 1)}];" for a in function.outputs]
     body.append(f"{name}({', '.join(names)});")
     body += [
-        f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {function.macro(a)});'
-        for a in function.outputs
+        f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {a.size});' for a in function.outputs
     ]
     body.append("return good ? 0 : 1;")
     return _head(function) + _TEST.format(

@@ -193,14 +193,14 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     row, made, about = row_of(key), kernel(robot, key), list(key[1:]) if isinstance(key, tuple) else []
     if robot.parameters is not None:  # an argument, as a user knows them
         made = kernel_of_own_inertias(robot, key)
-    program, takes = fused(made.program()), flat(row, robot, key).inputs
+    takes, shape = flat(row, robot, key).inputs, made.signature
     state = example_state(robot, row, takes)
     numbers = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
-    if len(program.inputs) > len(takes):
+    if len(shape.inputs) > len(takes):
         one = np.reshape(np.asarray(robot.parameters), (-1, COUNT * (robot.nbodies + 1)))[0]
         numbers.append(one.astype(real.dtype).astype(float).tolist())
     inputs: list[Argument] = []
-    for k, ((name, size), values) in enumerate(zip(program.inputs, numbers, strict=True)):
+    for k, ((name, size), values) in enumerate(zip(shape.inputs, numbers, strict=True)):
         own = identifier(name, [x.name for x in inputs])
         if k < len(takes):
             meaning = row.input(name).meaning if name in row.inputs.split() else ""
@@ -210,20 +210,24 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
             inputs.append(Argument(own, (size,), INERTIAL, (), values))
     outputs: list[Argument] = []
     meaning = row.result.meaning if not row.derived else ""
-    for (symbol, shape), values in zip(program.outputs, program.evaluate(*numbers), strict=True):
+    names = [each.name for each in inputs]
+    for symbol, _ in shape.outputs:
+        names.append(identifier(symbol, names))
+    said = [" ".join(x) if count(row.about, key) and x is about[0] else str(x) for x in about]
+    name = identifier("_".join([robot.name, row.name, *said]))
+    loops = made.with_loops(name, names)
+    program = None if loops else fused(made.program())
+    if program is not None:
+        results = program.evaluate(*numbers)
+    else:
+        found = made.python(*(np.array(x, shape.dtype) for x in numbers))
+        results = [np.ravel(x).tolist() for x in (found if len(shape.outputs) > 1 else (found,))]
+    for (symbol, size), values in zip(shape.outputs, results, strict=True):
         own = identifier(symbol, [x.name for x in (*inputs, *outputs)])
         links = [f"{k}  {link}" for k, link in enumerate(robot.link_names if row.result is POSES else ())]
-        outputs.append(Argument(own, shape, meaning, links, values))
+        outputs.append(Argument(own, size, meaning, links, values))
         meaning = ""
-    said = [" ".join(x) if count(row.about, key) and x is about[0] else str(x) for x in about]
-    return CFunction(
-        identifier("_".join([robot.name, row.name, *said])),
-        list(_about(robot, row, said)),
-        inputs,
-        outputs,
-        program,
-        real,
-    )
+    return CFunction(name, list(_about(robot, row, said)), inputs, outputs, program, real, loops)
 
 
 def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[np.ndarray]:

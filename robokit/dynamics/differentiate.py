@@ -14,9 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from robokit.dynamics.own_text import one_by_one
+from robokit.engine.loops.forward import along_with_loops, jacobian_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
-from robokit.errors import ShapeError
+from robokit.engine.trace.words import RunTimeLoop
+from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_normalized
 
@@ -51,12 +54,19 @@ class Flat:
         inputs: of the text.
         outputs: (name, shape) of each output.
         constants: how many of the inputs, the last ones, are given once and for all.
+        looped: tells whether the text has loops whose length is known only when it runs; None for no.
     """
 
     text: Text
     inputs: tuple[Argument, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
     constants: int = 0
+    looped: Callable[[], bool] | None = None
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether the text has loops whose length is known only when it runs."""
+        return self.looped is not None and self.looped()
 
     @property
     def sizes(self) -> list[tuple[str, int]]:
@@ -138,18 +148,24 @@ def _gradient(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
 def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text]) -> Flat:
     """First derivatives of all outputs with respect to some inputs."""
     moved, inputs = _moved(robot, flat, of)
-    derived = mode(moved, inputs, flat.outputs, range(len(flat.inputs), len(inputs)))
+    changes = range(len(flat.inputs), len(inputs))
+    derived = mode(moved, inputs, flat.outputs, changes)
     still = [[0.0] * size for _, size in inputs[len(flat.inputs) :]]
 
     def text(*given: Sequence[Any]) -> Any:
-        return derived(*given, *still)
+        if mode is gradient:
+            return _in_reverse("gradient", derived, *given, *still)
+        if not flat.has_loops:
+            return derived(*given, *still)
+        one = one_by_one(lambda *each: jacobian_with_loops(moved, each, changes))
+        return one(*given, *still)
 
     outputs = tuple(
         (f"d{symbol}_d{flat.inputs[k].name}", (*shape, flat.inputs[k].directions(robot)))
         for symbol, shape in flat.outputs
         for k in of
     )
-    return Flat(text, flat.inputs, outputs, flat.constants)
+    return Flat(text, flat.inputs, outputs, flat.constants, flat.looped)
 
 
 def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
@@ -164,12 +180,29 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     still = [0.0] * size
 
     def text(*given: Sequence[Any]) -> Any:
-        return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
+        return _in_reverse("hessian_vector", derived, *given[:last], *given[last + 1 :], still, given[last])[
+            1
+        ]
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
     outputs = tuple((f"d{symbol}_d{wrt}_d{wrt}", (size,)) for symbol, _ in flat.outputs)
-    return Flat(text, own, outputs, flat.constants)
+    return Flat(text, own, outputs, flat.constants, flat.looped)
+
+
+def _in_reverse(what: str, derived: Callable[..., Any], *given: Sequence[Any]) -> Any:
+    """What a text that was derived in reverse mode gives.
+
+    Raises:
+        FunctionError: it goes through a loop whose length is known only when it runs.
+    """
+    try:
+        return derived(*given)
+    except RunTimeLoop:
+        raise FunctionError(
+            f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
+            "derivative, which is forward mode"
+        ) from None
 
 
 def _check_numbers(name: str, what: str, flat: Flat) -> None:
@@ -199,28 +232,47 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
         return flat.text(*(unit(kind, x) for kind, x in zip(flat.inputs, given, strict=True)))
 
     return Flat(
-        text, tuple(replace(each, manifold=False) for each in flat.inputs), flat.outputs, flat.constants
+        text,
+        tuple(replace(each, manifold=False) for each in flat.inputs),
+        flat.outputs,
+        flat.constants,
+        flat.looped,
     )
 
 
 def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J dx: a direction for each input, outputs as they were."""
     count = len(flat.inputs) - flat.constants
-    text = pushforward(flat.text, flat.sizes, flat.outputs, count)
+    derived = pushforward(flat.text, flat.sizes, flat.outputs, count)
+
+    def text(*given: Sequence[Any]) -> Any:
+        if not flat.has_loops:
+            return derived(*given)
+
+        def one(*each: Sequence[Any]) -> Any:
+            arguments = (*each[:count], *each[2 * count :])
+            return along_with_loops(flat.text, arguments, each[count : 2 * count])
+
+        return one_by_one(one)(*given)
+
     directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
     own = (*flat.inputs[:count], *directions, *flat.inputs[count:])
     outputs = tuple((f"d{symbol}", shape) for symbol, shape in flat.outputs)
-    return Flat(text, own, outputs, flat.constants)
+    return Flat(text, own, outputs, flat.constants, flat.looped)
 
 
 def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J^T w: a weight for each scalar of the outputs, outputs as the inputs were."""
     count = len(flat.inputs) - flat.constants
-    text = pullback(flat.text, flat.sizes, flat.outputs, count)
+    derived = pullback(flat.text, flat.sizes, flat.outputs, count)
+
+    def text(*given: Sequence[Any]) -> Any:
+        return _in_reverse("pullback", derived, *given)
+
     weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
     own = (*flat.inputs[:count], *weights, *flat.inputs[count:])
     outputs = tuple((f"g_{each.name}", (each.size,)) for each in flat.inputs[:count])
-    return Flat(text, own, outputs, flat.constants)
+    return Flat(text, own, outputs, flat.constants, flat.looped)
 
 
 WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {

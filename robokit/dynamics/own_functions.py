@@ -46,7 +46,8 @@ def function(
     sqrt, where, ...) and ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these names,
     with the vectors and
     transforms of ``robokit.spatial``, with the algorithms of ``robokit.algorithms`` and with other functions
-    of this kind, ``f(tree, q, v)``. It must not branch on the value of a scalar. It runs once for each robot,
+    of this kind, ``f(tree, q, v)``. It must not branch on the value of a scalar: ``where``, and the loops and
+    conditions of ``robokit.spatial.control_flow``, do that. It runs once for each robot,
     at the first call: what it reads beside its arguments (globals, closures, files) is read then, and all
     later calls and derivatives for this robot keep it. With ``engine="python"`` it runs in every call.
 

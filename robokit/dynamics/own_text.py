@@ -18,6 +18,7 @@ from robokit.dynamics.layout import INPUTS, Input, Kind
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
+from robokit.spatial.control_flow import recorder
 
 Shape = tuple[int | str, ...]
 
@@ -113,6 +114,11 @@ class ByJoint(list[Any]):
         if isinstance(place, str):
             names = {joint.name: joint.body for joint in self._robot.body_joints}
             place = names[one_of(f"joint of {self._what}", place, names)]
+        if not isinstance(place, int | slice | np.integer):
+            raise TypeError(
+                f"{self._what}[{place!r}]: joints differ in kind and number of coordinates, so their number "
+                "is an int that is known now, or a name: loop over them with for, in Python"
+            )
         try:
             return super().__getitem__(place)
         except IndexError:
@@ -124,12 +130,16 @@ class ByJoint(list[Any]):
 
 
 class Numbers(list[Any]):
-    """Scalars of an input, which say how many they are where one more is asked for."""
+    """Scalars of an input, which say how many they are where one more is asked for.
+
+    An index may be a whole number that is known only when the function runs.
+    """
 
     def __init__(self, values: Sequence[Any], what: str) -> None:
         """Of some values; ``what`` is the input's name, for messages."""
         super().__init__(values)
         self._what = what
+        self._array = getattr(values, "array", None)
 
     def __getitem__(self, place: Any) -> Any:
         """One of them, or a part.
@@ -137,11 +147,24 @@ class Numbers(list[Any]):
         Raises:
             IndexError: there are not so many.
         """
+        if not isinstance(place, int | slice | np.integer):
+            if isinstance(place, float):
+                raise TypeError(f"{self._what}[{place}]: an index is a whole number: whole(x) makes one")
+            return self._later(place)
         try:
             return super().__getitem__(place)
         except IndexError:
             count = f"{len(self)} number{'s' * (len(self) != 1)}"
             raise IndexError(f"{self._what}[{place}]: {self._what} has {count}, counted from 0") from None
+
+    def _later(self, place: Any) -> Any:
+        """One of them at a place that is known only later."""
+        if self._array is not None:
+            return self._array[place]
+        look = getattr(getattr(recorder, "now", None), "look", None)
+        if look is not None:
+            look(place)
+        return super().__getitem__(place)
 
 
 def input_of(name: str, shape: Shape | str) -> Input:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from robokit import arguments as check
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
+from robokit.engine.loops.flat_kernel import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
@@ -63,7 +64,9 @@ class Kernel:
         few: the same for batches that are too small for threads, (B, n).
     """
 
-    def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
+    def __init__(
+        self, signature: Signature, text: Text, key: Identity, looped: Callable[[], bool] | None = None
+    ) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature = signature
         self._arity = len(signature.arguments)
@@ -74,6 +77,7 @@ class Kernel:
         self._runner: BatchRunner | None = None
         self._tape: Taped | None = None
         self._maker = Maker(signature, text, key)
+        self._looped, self._loops = looped, cast(FlatKernel | None, None)
         self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
 
     @classmethod
@@ -92,6 +96,7 @@ class Kernel:
         tables: Sequence[tuple[str, int]] = (),
         reproducible: bool | None = None,
         twins: Sequence[tuple[int, int, int]] = (),
+        looped: Callable[[], bool] | None = None,
     ) -> Kernel:
         """Describe a kernel.
 
@@ -118,6 +123,7 @@ class Kernel:
                 None asks the environment (engine/reproducible.py).
             twins: (input, offset, other offset) of scalars that a left and a right limb are computed from:
                 code of one state does what is alike in both at once (passes/paired.py).
+            looped: tells whether the text has loops whose length is known only when it runs; None for no.
 
         Raises:
             ValueError: an output does not fit into the input it is fed back to, or a table is too large.
@@ -131,7 +137,7 @@ class Kernel:
         signature = Signature(
             name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide, same, list(twins)
         )
-        return cls(signature, text, key)
+        return cls(signature, text, key, looped)
 
     @property
     def name(self) -> str:
@@ -365,9 +371,30 @@ class Kernel:
             return None  # a batch: the code of single states may never be needed
         with self._lock:
             if self.fast == self._first_call:
+                if self._maker.refused is None and self._has_loops():
+                    return None  # the first call goes the way that knows what to do without a compiler
                 code = self._maker.code(ONE_STATE)
                 self.fast = declined if code is None else self._builtin(code)
         return self.fast(*arguments)
+
+    def _has_loops(self) -> bool:
+        """Whether the text is recorded with loops."""
+        if self._looped is not None:
+            if self._looped():
+                self._loops = FlatKernel(self._maker.symbol, self._maker.text, self.signature)
+            self._looped = None
+        return self._loops is not None
+
+    def with_loops(self, name: str, arguments: Sequence[str]) -> FlatKernel | None:
+        """The text as a kernel of loops, to be written for others; None for a straight line.
+
+        Args:
+            name: of the function.
+            arguments: names of the inputs, then those of the outputs.
+        """
+        if not self._has_loops():
+            return None
+        return FlatKernel(name, self._maker.text, self.signature, arguments)
 
     def held(self, holder: type, owner: Any) -> Callable[..., Any]:
         """A function of single states, as :attr:`fast`, whose output comes in a new object.
@@ -376,7 +403,7 @@ class Kernel:
             holder: class with two slots.
             owner: what the first of them is given; the second is given the output.
         """
-        code = self._maker.code(ONE_STATE) if self._is_double else None
+        code = self._maker.code(ONE_STATE) if self._is_double and not self._has_loops() else None
         return declined if code is None else self._builtin(code, held=(holder, owner))
 
     def _builtin(
@@ -434,6 +461,8 @@ class Kernel:
         self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, threads: int | None
     ) -> int:
         """Run the machine code, if there can be any (the maker's ``refused`` says), and return its status."""
+        if self._maker.refused is None and self._has_loops():
+            return self._run_loops(arrays, outs, rows)
         if rows is None and self._is_double:
             filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
             return 0 if filled is not None or self._maker.refused is not None else NOT_FINITE
@@ -441,6 +470,20 @@ class Kernel:
         if runner is None:
             return 0
         return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+
+    def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
+        """The same for a text with loops, whose arguments are checked before."""
+        assert self._loops is not None
+        self._loops.check_values(arrays)
+        try:
+            self._loops.run(arrays, outs, rows)
+            if rows is None and self._is_double and not self.signature.finite:
+                self.fast = self._loops.fast
+        except (CompilerMissing, TraceTooLarge) as error:
+            self._maker.refused = str(error)
+            return 0
+        good = not self.signature.finite or all(np.isfinite(o).all() for o in outs)
+        return 0 if good else NOT_FINITE_OUTPUT
 
     def unchecked(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
         """The outputs for a batch by the text on NumPy arrays, nothing checked.

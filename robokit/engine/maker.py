@@ -90,12 +90,12 @@ class Code:
 
     def __init__(self, target: Target, code: bytes, symbol: str, workspace: int) -> None:
         self.target, self.workspace = target, workspace
-        self._loaded, self._symbol = target.load(code), symbol
+        self._loaded, self.symbol = target.load(code), symbol
         self.memory = aligned(workspace)
 
     def address(self, driver: str) -> int:
         """Address of the driver "single", "iterate", "batch" or "passes"."""
-        return self._loaded.address(f"{self._symbol}_{driver}")
+        return self._loaded.address(f"{self.symbol}_{driver}")
 
     @property
     def memory_address(self) -> int:
@@ -107,13 +107,15 @@ class Maker:
     """Makes the code of one kernel.
 
     Attributes:
+        symbol: in the names of its code.
+        text: what it computes.
         refused: why there is no machine code (no compiler, text too long, not wanted, not allowed); None as
             long as there may be.
     """
 
     def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
-        self._signature, self._text, self._identity = signature, text, key
-        self._symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
+        self._signature, self.text, self._identity = signature, text, key
+        self.symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
@@ -148,7 +150,7 @@ class Maker:
 
         shape = self._signature
         made = trace(
-            self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares, columns
+            self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares, columns
         )
         return opened(made)
 
@@ -209,7 +211,7 @@ class Maker:
         shape = self._signature
         twins = () if shape.reproducible else shape.twins
         return Planned(
-            self._symbol,
+            self.symbol,
             program,
             shared,
             shape.quaternions,
@@ -235,7 +237,7 @@ class Maker:
             if target.name not in self._codes and self.refused is None:
                 try:
                     meta, content = self.compiled(target)
-                    self._codes[target.name] = Code(target, content, self._symbol, int(meta["workspace"]))
+                    self._codes[target.name] = Code(target, content, self.symbol, int(meta["workspace"]))
                 except (CompilerMissing, TraceTooLarge) as error:
                     self.refused = str(error)
                     return None
@@ -312,12 +314,12 @@ class Maker:
         from robokit.engine.passes.listed import Listed, listed
         from robokit.engine.trace.record import trace
 
-        shape, foreign = self._signature, _foreign_source(self._text)
+        shape, foreign = self._signature, _foreign_source(self.text)
 
         def make() -> list[np.ndarray]:
             with _logged(shape.name, "list"), without_collector():
                 made = trace(
-                    self._text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
+                    self.text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
                 )
                 return listed(made, directions).arrays() if len(made.order) >= least else []
 
@@ -332,7 +334,7 @@ class Maker:
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
         features = target.features  # first: where there is no compiler, nothing else matters
-        sources = (disk_cache.source_digest(), _foreign_source(self._text))
+        sources = (disk_cache.source_digest(), _foreign_source(self.text))
         if self._key is None or not sources[0] or sources[1] is None:
             return None
         settings = (

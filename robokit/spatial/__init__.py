@@ -3,7 +3,7 @@
 sines      sine and cosine that are the same on every machine
 scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
 elementary exp, log, tan, atan2, ... made of these
-control_flow  for_range, while_loop, cond
+control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, solution
 vector3    Vector3, Matrix3, Symmetric3
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
 plucker    Motion, Force, Transform (E, r)

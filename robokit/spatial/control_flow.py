@@ -7,18 +7,25 @@
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
+
+Scalars of NumPy are columns of a batch: a loop goes on until no row wants more, a branch runs where some row
+needs it, and the rows that do not keep what they carry and what is theirs in memory. In JAX, counts and tests
+that are traced are JAX's own loops. SymPy and CasADi have choices (``cond``) but no loops whose length is not
+known.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from robokit.spatial.scalars import holds
+from robokit.spatial import scalars
 
 recorder = threading.local()
 """Its attribute ``now`` is what records in this thread: an object with the functions below.
@@ -27,13 +34,22 @@ recorder = threading.local()
 """
 
 
+_rows = threading.local()
+"""Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
+condition it does; None for all."""
+
+_closed = threading.local()
+"""Its attribute ``depth`` is how many texts are around what runs now that must not write to memory made
+before them, and ``error`` what is raised where they do."""
+
+
 def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """What is carried after ``count`` turns of a loop.
 
     Args:
-        count: of turns; below 1 there are none.
+        count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
-            number, form and kind as it began. It may write to arrays.
+            number, form and kind as it began: 0.0 is a real number, 0 a whole one. It may write to arrays.
         start: what is carried into the first turn: numbers, or tuples and lists of them.
 
     Returns:
@@ -41,10 +57,19 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     """
     recording = getattr(recorder, "now", None)
     if recording is not None:
+        count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
-    carried = start
-    for k in range(count):
-        carried = _as_tuple(body(k, *carried), start)
+    known = known_count(count)
+    if known is None:
+        turns = whole(count) if _of_jax(count) else count
+        return _one_or_all(_foreign_loop(count, _Counted(turns, body), (0, *start), None)[1:])
+    carried, most = start, known
+    if isinstance(known, np.ndarray):
+        most = int(known.max(initial=0))
+    for k in range(most):
+        with only(known > k if known is not most else None) as on:
+            new = carried_on(body(k, *carried), start)
+        carried = new if on is None else _rows_chosen(on, new, carried)
     return _one_or_all(carried)
 
 
@@ -62,11 +87,7 @@ def while_loop(
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return _one_or_all(recording.while_loop(test, body, start, most))
-    carried, turns = start, 0
-    while holds(test(*carried)) and (most is None or turns < most):
-        carried = _as_tuple(body(*carried), start)
-        turns += 1
-    return _one_or_all(carried)
+    return _one_or_all(_while(_Loop(test, body), start, most))
 
 
 def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -75,12 +96,21 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
     Args:
         condition: outcome of a comparison.
         then: called without arguments.
-        otherwise: likewise; returns the same in number, form and kind.
+        otherwise: likewise; returns as many numbers in the same form.
     """
     recording = getattr(recorder, "now", None)
-    if recording is None or isinstance(condition, (int, np.bool_)):
-        return then() if holds(condition) else otherwise()
-    return recording.cond(condition, then, otherwise)
+    if isinstance(condition, int | np.bool_):
+        return then() if scalars.holds(condition) else otherwise()
+    if recording is not None:
+        return recording.cond(condition, then, otherwise)
+    check_truth(condition)
+    if isinstance(condition, np.ndarray):
+        return _cond_of_rows(condition, then, otherwise)
+    known = known_truth(condition)
+    if known is not None:
+        return then() if known else otherwise()
+    value, other = then(), otherwise()
+    return chosen(condition, value, other, scalars.where)
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -138,23 +168,7 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)
-    found = np.empty(shape, object)
-    found.fill(0 if kind == "integer" else 0.0)
-    return found
-
-
-def whole(x: Any) -> Any:
-    """The largest whole number that is not above x, for indices and counts.
-
-    Raises:
-        ValueError: x is NaN, or the whole number has more than 32 bits.
-    """
-    recording = getattr(recorder, "now", None)
-    if recording is not None and not isinstance(x, (int, float)):
-        return recording.whole(x)
-    if not -(2.0**31) <= x < 2.0**31:
-        raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
-    return math.floor(x)
+    return Memory.of(shape, kind)
 
 
 def solution(
@@ -184,6 +198,154 @@ def solution(
     now = getattr(recorder, "now", None)
     noted = getattr(recorder, "equations", None) if now is None else now
     return unknown if noted is None else noted.solution(residual, unknown, parameters, solve)
+
+
+def whole(x: Any) -> Any:
+    """The largest whole number that is not above x, for indices and counts.
+
+    Raises:
+        ValueError: x is NaN, or the whole number has more than 32 bits.
+    """
+    recording = getattr(recorder, "now", None)
+    if recording is not None and not isinstance(x, int | float):
+        return recording.whole(x)
+    if isinstance(x, np.ndarray):
+        if not ((x >= -(2.0**31)) & (x < 2.0**31)).all():
+            raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+        return np.floor(x).astype(np.int64)
+    if _of_jax(x):
+        return scalars.floor(x).astype("int32")
+    x = x.real if isinstance(x, complex) else x
+    if not -(2.0**31) <= x < 2.0**31:
+        raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+    return math.floor(x)
+
+
+class Memory(np.ndarray):
+    """What :func:`zeros` gives on plain numbers: an array of objects, of which rows that are off keep theirs.
+
+    A column of whole numbers as an index takes the entry of each row.
+    """
+
+    depth = 0
+
+    @classmethod
+    def of(cls, shape: Sequence[int], kind: str) -> Memory:
+        """Zeros, "real" or "integer" ones."""
+        found = np.empty(shape, object).view(cls)
+        found.fill(0 if kind == "integer" else 0.0)
+        found.depth = getattr(_closed, "depth", 0)
+        return found
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.depth = getattr(source, "depth", 0)
+
+    def __getitem__(self, index: Any) -> Any:
+        """An entry or a part."""
+        columns = _columns(index)
+        if columns is None:
+            return super().__getitem__(index)
+        found: Any = 0.0
+        for one, rows in _one_by_one(index, columns):
+            found = np.where(rows, super().__getitem__(one), found)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an entry, or to a part."""
+        if self.depth < getattr(_closed, "depth", 0):
+            raise _closed.error
+        columns, on = _columns(index), getattr(_rows, "on", None)
+        places = [(index, on)]
+        if columns is not None:
+            found = _one_by_one(index, columns)
+            places = [(one, rows if on is None else rows & on) for one, rows in found]
+        for one, rows in places:
+            before = super().__getitem__(one)
+            if isinstance(before, Memory):
+                raise IndexError("one element at a time: write a loop")
+            super().__setitem__(one, value if rows is None else _kept(rows, value, before))
+
+
+def _kept(on: Any, value: Any, before: Any) -> Any:
+    """What an entry holds after rows have written to it."""
+    return (
+        scalars.where(on, value, before)
+        if isinstance(on, np.ndarray)
+        else recorder.now.kept(on, value, before)
+    )
+
+
+def _columns(index: Any) -> list[np.ndarray] | None:
+    """The indices, each a column, if one of them is."""
+    each = index if isinstance(index, tuple) else (index,)
+    look = getattr(getattr(recorder, "now", None), "look", None)
+    if look is not None:
+        look(index)
+    if not any(isinstance(i, np.ndarray) and i.ndim == 1 and i.dtype != object for i in each):
+        return None
+    return list(np.broadcast_arrays(*each))
+
+
+def _one_by_one(index: Any, columns: list[np.ndarray]) -> Iterator[tuple[Any, np.ndarray]]:
+    """Each entry that some row looks at, and which rows do."""
+    for one in sorted(set(zip(*(c.tolist() for c in columns), strict=True))):
+        rows = np.logical_and.reduce([c == i for c, i in zip(columns, one, strict=True)])
+        yield (one if isinstance(index, tuple) else one[0]), rows
+
+
+# -- what is carried ----------------------------------------------------------------------------------
+
+
+def flat(values: Any) -> list[Any]:
+    """The numbers of nested tuples and lists, in order."""
+    if isinstance(values, tuple | list):
+        return [x for each in values for x in flat(each)]
+    return [values]
+
+
+def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
+    """Numbers in the nested form of a pattern."""
+    if isinstance(pattern, tuple | list):
+        each = [shaped_like(part, numbers) for part in pattern]
+        return type(pattern)(*each) if hasattr(pattern, "_fields") else type(pattern)(each)
+    return next(numbers)
+
+
+def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a body carries on, one entry for each of those that it began with.
+
+    Raises:
+        TypeError: it returned another number of them, or none.
+    """
+    found = (returned,) if len(start) == 1 else () if returned is None and not start else returned
+    if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
+        raise TypeError(
+            f"the body of a loop carries {len(flat(list(start)))} numbers and returned "
+            f"{'nothing' if returned is None else len(flat(returned))}: it must return what it carries on, "
+            "in the form in which it began"
+        )
+    for old, new in zip(flat(list(start)), flat(list(found)), strict=True):
+        if type(new) is not type(old) and {_kind(old), _kind(new)} == {"integer", "real"}:
+            raise TypeError(
+                f"the body of a loop carries a number that began as {old!r} and returned {new!r}: 0.0 is a "
+                "real number and 0 a whole one, and it must stay what it was"
+            )
+    return tuple(found)
+
+
+def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]) -> Any:
+    """The numbers of a where a condition holds, else those of b, in the form of a.
+
+    Raises:
+        TypeError: they are not as many.
+    """
+    first, second = flat(() if a is None else a), flat(() if b is None else b)
+    if len(first) != len(second):
+        raise TypeError(
+            f"the branches of cond return {len(first)} and {len(second)} numbers: they must return the same"
+        )
+    numbers = (x if x is y else where(condition, x, y) for x, y in zip(first, second, strict=True))
+    return None if a is None else shaped_like(a, numbers)
 
 
 def numbers(values: Any) -> list[Any]:
@@ -232,10 +394,203 @@ def check_residuals(count: int, wanted: int) -> None:
         )
 
 
-def _as_tuple(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a body carries on, one entry for each of those that it began with."""
-    return (returned,) if len(start) == 1 else returned if start else ()
-
-
 def _one_or_all(carried: tuple[Any, ...]) -> Any:
     return carried[0] if len(carried) == 1 else carried
+
+
+# -- loops on plain numbers, columns and in other libraries ---------------------------------------------
+
+
+class _Loop:
+    """Test and body of a while_loop on what is carried, a tuple."""
+
+    def __init__(self, test: Callable[..., Any], body: Callable[..., Any]) -> None:
+        self.test, self._body = test, body
+
+    def body(self, *carried: Any) -> tuple[Any, ...]:
+        return carried_on(self._body(*carried), carried)
+
+
+class _Counted:
+    """The same of a for_range, which carries its index first."""
+
+    def __init__(self, count: Any, body: Callable[..., Any]) -> None:
+        self.count, self._body = count, body
+
+    def test(self, k: Any, *_: Any) -> Any:
+        return k < self.count
+
+    def body(self, k: Any, *carried: Any) -> tuple[Any, ...]:
+        return (k + 1, *carried_on(self._body(k, *carried), carried))
+
+
+def known_count(count: Any) -> Any:
+    """A count of turns as a whole number, a column of them for a column; None where it is not known."""
+    if isinstance(count, int | np.integer):
+        return int(count)
+    if isinstance(count, float | complex | np.floating | np.ndarray):
+        return whole(count)
+    try:
+        return int(count)
+    except Exception:  # of that library: a traced or a symbolic number
+        return None
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a number is a real one, be it recorded (``ref``) or dual (``tangents``)."""
+    return isinstance(x, float | np.floating) or hasattr(x, "ref") or hasattr(x, "tangents")
+
+
+def _kind(x: Any) -> str:
+    kind = getattr(getattr(x, "dtype", None), "kind", "b" if isinstance(x, bool) else "")
+    if kind == "b":
+        return "truth"
+    return "integer" if isinstance(x, int) or kind in ("i", "u") else "real"
+
+
+def check_truth(condition: Any) -> None:
+    """Raise unless something may be the outcome of a comparison.
+
+    Raises:
+        TypeError: it is a number.
+    """
+    if isinstance(condition, float | complex | np.floating) or hasattr(condition, "ref"):
+        raise TypeError(
+            f"a condition or test is the outcome of a comparison, such as x > 0.0, not {condition!r}"
+        )
+
+
+def known_truth(condition: Any) -> bool | None:
+    """Whether a condition holds, None where that is not known; each library has its own error for that."""
+    try:
+        return scalars.holds(condition)
+    except Exception:
+        return None
+
+
+@contextmanager
+def only(rows: Any) -> Iterator[Any]:
+    """While it lasts, other rows keep what is theirs in memory; None for all that take part already.
+
+    Args:
+        rows: truths, one each, or a recorded one.
+
+    Yields:
+        the rows that take part.
+    """
+    before = getattr(_rows, "on", None)
+    _rows.on = rows if before is None else before if rows is None else rows & before
+    try:
+        yield None if rows is None else _rows.on
+    finally:
+        _rows.on = before
+
+
+@contextmanager
+def closed(error: Exception) -> Iterator[None]:
+    """While it lasts, memory made before cannot be written.
+
+    Args:
+        error: raised where it is.
+    """
+    before = getattr(_closed, "depth", 0), getattr(_closed, "error", None)
+    _closed.depth, _closed.error = before[0] + 1, error
+    try:
+        yield
+    finally:
+        _closed.depth, _closed.error = before
+
+
+@contextmanager
+def recorded_by(now: Any) -> Iterator[None]:
+    """While it lasts, the words of this thread are what an object does with them."""
+    before = getattr(recorder, "now", None), getattr(_rows, "on", None)
+    recorder.now, _rows.on = now, None
+    try:
+        yield
+    finally:
+        recorder.now, _rows.on = before
+
+
+def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:
+    carried, turns, goes = start, 0, getattr(_rows, "on", None)
+    goes = True if goes is None else goes
+    while most is None or turns < most:
+        wanted = loop.test(*carried)
+        check_truth(wanted)
+        if not isinstance(wanted, np.ndarray):
+            known = known_truth(wanted)
+            if known is None:
+                return _foreign_loop(wanted, loop, carried, None if most is None else most - turns)
+            wanted = known
+        goes = wanted & goes
+        if not np.any(goes):
+            break
+        with only(goes if isinstance(goes, np.ndarray) else None) as on:
+            new = loop.body(*carried)
+        carried = new if on is None else _rows_chosen(on, new, carried)
+        turns += 1
+    return carried
+
+
+def _rows_chosen(on: np.ndarray, new: Any, old: Any) -> Any:
+    return chosen(on, new, old, scalars.where)
+
+
+def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    values = []
+    for rows, branch in ((condition, then), (~condition, otherwise)):
+        with only(rows) as on:
+            if np.any(on):
+                values.append(branch())
+    if len(values) == 2:
+        return _rows_chosen(condition, *values)
+    return values[0] if values else otherwise()
+
+
+def _foreign_loop(
+    x: Any, loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None
+) -> tuple[Any, ...]:
+    """A loop of the library that a number comes from.
+
+    Raises:
+        TypeError: it has none.
+    """
+    if not _of_jax(x):
+        raise TypeError(
+            f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
+            "for_range a count that is known, or choose with cond and where"
+        )
+    with closed(
+        TypeError(
+            "a loop of JAX cannot write to memory made before it: carry the numbers, or make the memory in it"
+        )
+    ):
+        return _jax_loop(loop, start, most)
+
+
+def _of_jax(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) -> tuple[Any, ...]:
+    jnp, lax = importlib.import_module("jax.numpy"), importlib.import_module("jax.lax")
+    begun = [jnp.asarray(x) for x in flat(start)]
+
+    def test(carried: Any) -> Any:
+        turns, numbers = carried
+        goes = loop.test(*shaped_like(start, iter(numbers)))
+        return goes if most is None else goes & (turns < most)
+
+    def body(carried: Any) -> Any:
+        turns, numbers = carried
+        found = flat(loop.body(*shaped_like(start, iter(numbers))))
+        for x, old in zip(found, begun, strict=True):
+            if jnp.issubdtype(jnp.asarray(x).dtype, jnp.floating) > jnp.issubdtype(old.dtype, jnp.floating):
+                raise TypeError(
+                    "a loop carries a whole number and returned a real one: begin with 0.0, not 0"
+                )
+        return turns + 1, [jnp.asarray(x, old.dtype) for x, old in zip(found, begun, strict=True)]
+
+    _, numbers = lax.while_loop(test, body, (0, begun))
+    return tuple(shaped_like(start, iter(numbers)))

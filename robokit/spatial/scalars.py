@@ -25,9 +25,6 @@ Scalar = Any
 
 Item = TypeVar("Item")
 
-Block = Callable[[], Sequence[Scalar]]
-"""Text of a guarded block: its values, one for each that stands for them elsewhere."""
-
 
 def holds(condition: Any) -> bool:
     """Whether a condition that is known holds; Python's ``~True`` is -2."""
@@ -36,16 +33,6 @@ def holds(condition: Any) -> bool:
 
 def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     return a if holds(condition) else b
-
-
-def _block(condition: bool, text: Block, *fallbacks: Scalar) -> list[Scalar]:
-    return [x for x, _ in zip(text(), fallbacks, strict=True)] if condition else list(fallbacks)
-
-
-def _block_of_rows(condition: np.ndarray, text: Block, *fallbacks: Scalar) -> list[Scalar]:
-    if not condition.any():
-        return list(fallbacks)
-    return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
 
 
 def _entry(table: Sequence[float], index: float) -> float:
@@ -70,7 +57,6 @@ _FLOAT = SimpleNamespace(
     atan2=math.atan2,
     floor=lambda x: float(math.floor(x)),
     where=_pick,
-    guard=_block,
     lookup=_entry,
     maximum=max,
     minimum=min,
@@ -91,7 +77,6 @@ _NUMPY = SimpleNamespace(
     atan2=np.arctan2,
     floor=lambda x: _of_each(floor, x) if x.dtype == object else np.floor(x),
     where=np.where,
-    guard=_block_of_rows,
     lookup=_entries,
     maximum=np.maximum,
     minimum=np.minimum,
@@ -121,7 +106,7 @@ def register(scalar_type: type, functions: Any, outermost: bool = False) -> None
 
     Args:
         scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, floor, where, guard, lookup, maximum, minimum (those
+        functions: an object with sin, cos, sqrt, atan2, floor, where, lookup, maximum, minimum (those
             that exist).
         outermost: whether they go before those of other types.
     """
@@ -296,28 +281,6 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     return _choose(condition, a, b).where(condition, a, b)
 
 
-def guard(condition: Scalar, text: Block, *fallbacks: Scalar) -> list[Scalar]:
-    """The values of a text where the condition holds, the fallbacks elsewhere; skipped where nobody needs it.
-
-    Each lane of a batch gets where(condition, value, fallback), exactly, whatever its neighbours need. The
-    text is not computed if the condition holds in no lane. Guards may be nested, and several blocks may have
-    the same condition; a value that only such blocks use is skipped with them. The text must not change
-    anything outside: it may run, or not, or once for many lanes.
-
-    Args:
-        condition: outcome of comparisons.
-        text: called without arguments; returns the values.
-        fallbacks: one for each value.
-
-    Raises:
-        ValueError: the text does not return as many values as there are fallbacks.
-    """
-    functions = _choose(condition)
-    if hasattr(functions, "guard"):
-        return functions.guard(condition, text, *fallbacks)
-    return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
-
-
 def sharing(x: Scalar, large: bool = False) -> bool:
     """Whether texts that are :func:`shared` are recorded once; if `large`, whether large ones are."""
     tell = getattr(_choose(x), "sharing", None)
@@ -350,30 +313,6 @@ def shared(
     if hasattr(functions, "shared"):
         return functions.shared(key, text, arguments, matter, large, numbers)
     return list(text(*arguments))
-
-
-def side_by_side(
-    key: object,
-    text: Callable[..., Sequence[Scalar]],
-    columns: Sequence[Sequence[Scalar]],
-    products: int,
-    large: bool = False,
-) -> list[list[Scalar]]:
-    """The values of a text for several columns of arguments: machine code of one state takes them together.
-
-    Each lane of a vector computes one column there. For all others it is ``text(*column)`` of each column.
-
-    Args:
-        key: as of :func:`shared`.
-        text: called with the arguments of a column, or with arrays of those of some; it chooses nothing.
-        columns: of equal length.
-        products: multiplications of one column, about.
-        large: whether the text is so long that columns of one pattern are :func:`shared` elsewhere.
-    """
-    functions = _choose(*(x for column in columns for x in column))
-    if hasattr(functions, "side_by_side"):
-        return functions.side_by_side(key, text, columns, products, large)
-    return [list(text(*column)) for column in columns]
 
 
 def floor(x: Scalar) -> Scalar:

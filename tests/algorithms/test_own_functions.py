@@ -17,7 +17,7 @@ import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.rnea import rnea
 from robokit.dynamics.choices import CHOICES
-from robokit.engine.passes.recorded_once import RecordedOnce
+from robokit.engine.loops.recorded_once import RecordedOnce
 from robokit.engine.trace.record import trace
 from robokit.model import couple
 from robokit.spatial import Vector3

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 Build = Callable[[list[Any]], Any]
+
+
+def guard(condition: Any, text: Callable[[], Any], *fallbacks: Any) -> list[Any]:
+    """A condition whose other branch computes nothing."""
+    return list(cond(condition, text, lambda: fallbacks))
+
 
 _BINARY = [operator.add, operator.sub, operator.mul, maximum, minimum]
 _UNARY = [operator.neg, abs, sin, cos, lambda x: sqrt(x * x + 1.0), lambda x: 1.0 / (x * x + 0.5)]

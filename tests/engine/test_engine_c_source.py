@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 from c_compiler import caller, compiled
-from engine_cases import chain, follow
+from engine_cases import chain, follow, guard
 
 from robokit.engine.emit import c_source
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, floor, guard, lookup, sin, sqrt, where
+from robokit.spatial.scalars import cos, floor, lookup, sin, sqrt, where
 
 ENTRIES = [0.5, -3.0, 7.25]
 

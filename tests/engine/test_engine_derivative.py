@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from engine_cases import follow, recipes
+from engine_cases import follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robokit.engine import Kernel
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, floor, guard, lookup, sin, sqrt, where
+from robokit.spatial.scalars import cos, floor, lookup, sin, sqrt, where
 
 N = 3
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_cases import follow, recipes
+from engine_cases import follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,8 @@ from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes.guards import blocks, guarded, paths
 from robokit.engine.trace.ops import GUARD, OPERATIONS, SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import guard, sin, sqrt, where
+from robokit.spatial.control_flow import cond, zeros
+from robokit.spatial.scalars import sin, sqrt, where
 
 ONE = [("x", 4)], [("y", (3,))]
 
@@ -281,11 +282,44 @@ def test_plain_numbers_skip_the_text_and_wrong_counts_are_refused():
     assert guard(none, never, 1.0) == [1.0]
     some = np.array([True, False, True])
     np.testing.assert_array_equal(guard(some, lambda: [np.arange(3.0)], 7.0)[0], [0.0, 7.0, 2.0])
-    for condition in (True, some):
-        with pytest.raises(ValueError, match="zip"):
-            guard(condition, lambda: [1.0, 2.0], 0.0)
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(TypeError, match="return 2 and 1 numbers"):
+        guard(some, lambda: [1.0, 2.0], 0.0)
+    with pytest.raises(TypeError, match="return 2 and 1 numbers"):
         trace(lambda x: [guard(x[0] > 0.0, lambda: [x[1], x[2]], 0.0)], [("x", 3)], [("y", (1,))])
+
+
+def test_both_branches_may_be_long():
+    """Each is guarded by its own condition: a state runs one of them."""
+
+    def text(x: list[Any]) -> list[list[Any]]:
+        kept = zeros(2)
+
+        def then() -> list[Any]:
+            kept[0] = long(x[1], x[2])
+            return [kept[0] + 1.0, x[3]]
+
+        def otherwise() -> list[Any]:
+            kept[1] = long(x[2], x[3])
+            return [kept[1] - 1.0, kept[1]]
+
+        return [[*cond(x[0] > 0.0, then, otherwise), kept[0] - kept[1]]]
+
+    program = trace(text, *ONE)
+    conditions = set(paths(program).values())
+    assert len(conditions) == 2  # the two branches
+    assert sum(guarded(program).values()) > 1.8 * sum(guarded(trace(half, *ONE)).values())
+    kernel = Kernel.build("both", *ONE, text, reproducible=True)
+    for kind in KINDS:
+        x = rows(kind, 9)
+        batch = kernel(x)
+        for k, row in enumerate(x):
+            np.testing.assert_array_equal(kernel(row), batch[k])
+            np.testing.assert_allclose(batch[k], np.ravel(text(row.tolist())), rtol=1e-13)
+
+
+def half(x: list[Any]) -> list[list[Any]]:
+    y = cond(x[0] > 0.0, lambda: long(x[1], x[2]), lambda: 0.0)
+    return [[y, x[3], 0.0]]
 
 
 def test_symbols_choose():

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from engine_cases import follow, recipes
+from engine_cases import follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ from robokit.engine.passes.twins import twins
 from robokit.engine.target.host import OneState
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, guard, shared, sin, sqrt, where
+from robokit.spatial.scalars import cos, shared, sin, sqrt, where
 
 N = 6
 SHAPE = [("x", 2 * N)], [("y", (9,))]

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from engine_cases import guard
 from node_program import run_in_node
 
 from robokit.engine import Kernel
@@ -21,7 +22,7 @@ from robokit.engine.target import llvm, split, wasm
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, guard, likewise, lookup, shared, sharing, sin, sqrt, where
+from robokit.spatial.scalars import cos, likewise, lookup, shared, sharing, sin, sqrt, where
 from robokit.spatial.sines import LIMIT, sine_and_cosine
 
 ONE = [("x", 4)], [("y", (4,))]

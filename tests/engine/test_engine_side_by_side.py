@@ -12,7 +12,8 @@ from robokit.engine.emit import ir
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.target import llvm
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import side_by_side, sin, sqrt
+from robokit.spatial.control_flow import cond, vmap, zeros
+from robokit.spatial.scalars import sin, sqrt
 
 N = 13
 SHAPE = [("x", 4), ("w", N)], [("A", (5, N)), ("y", (N,)), ("z", (3,))]
@@ -28,16 +29,18 @@ def text(x, w):
         return [up, up * down + sin(b), a, outside, 2.0]
 
     columns = [[w[k], w[k] * x[k % 4], 1.0 if k == 4 else 0.0, 0.0] for k in range(N)]
-    found = side_by_side(column, column, columns, 20)
+    found = vmap(column)(*zip(*columns, strict=True))
     A = [[each[i] for each in found] for i in range(5)]
 
     def again(p, q, r):
         s = p * q - r
+        for _ in range(10):
+            s = 0.3 * s * (p * q) / (1.0 + p * p * q * q) + r
         return [s * s * outside + q, s - p, p * r]
 
     three = [[found[k][0], found[k][1], A[1][6 - k]] for k in range(3)]
-    passed = side_by_side("three", again, three, 40)
-    few = side_by_side("few", again, [[a, b, x[0]] for a, b, _ in three[:2]], 1)
+    passed = vmap(again)(*zip(*three, strict=True))
+    few = vmap(lambda p, q: [p * q - outside, q])(*zip(*(row[:2] for row in three[:2]), strict=True))
     y = [passed[0][0] + each[1] for each in found]
     return [
         [v for row in A for v in row],
@@ -90,10 +93,34 @@ def test_reproducible_kernels_take_one_column_after_the_other(tmp_path, monkeypa
 
 
 def test_plain_numbers_go_one_after_the_other():
-    assert side_by_side("key", lambda a, b: [a + b, a], [[1.0, 2.0], [3.0, 4.0]], 1000) == [
-        [3.0, 1.0],
-        [7.0, 3.0],
-    ]
+    assert vmap(lambda a, b: [a + b, a])([1.0, 3.0], [2.0, 4.0]) == [[3.0, 1.0], [7.0, 3.0]]
+
+
+def test_functions_that_choose_or_write_go_one_after_the_other():
+    """Lanes have no branches, and what is written to has an order."""
+
+    def chooses(x):
+        return [each * each for each in vmap(lambda a: cond(a > 0.0, lambda: long(a), lambda: -a))(x)]
+
+    def writes(x):
+        memory = zeros(1)
+
+        def put(a):
+            memory[0] = 2.0 * memory[0] + long(a)
+            return memory[0]
+
+        return vmap(put)(x)
+
+    def long(a):
+        for _ in range(40):
+            a = 0.5 * a * a + 0.1
+        return a
+
+    state = [0.5, -0.25, 0.75, -1.0]
+    for function in (chooses, writes):
+        program = trace(lambda x, f=function: [f(x)], [("x", 4)], [("y", (4,))], shares="large", columns=8)
+        assert not program.blocks
+        np.testing.assert_allclose(program.evaluate(state)[0], function(state), rtol=1e-14)
 
 
 def test_without_lanes_columns_take_each_operation_in_turn():

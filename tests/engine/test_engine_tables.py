@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from engine_cases import guard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robokit.arguments import ShapeError
 from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
-from robokit.spatial.scalars import floor, guard, lookup
+from robokit.spatial.scalars import floor, lookup
 
 COLUMNS = 40
 

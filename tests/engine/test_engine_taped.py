@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_cases import guard
 
 from robokit.engine import Kernel
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.listed import ENTER, PLUS, SKIP, listed
 from robokit.engine.run.taped import Taped
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, floor, guard, lookup, shared, sin, sqrt, where
+from robokit.spatial.scalars import cos, floor, lookup, shared, sin, sqrt, where
 
 INPUTS, OUTPUTS, TABLES = [("x", 4), ("y", 1)], [("z", (6,)), ("s", ())], [("heights", 5)]
 HEIGHTS = np.array([0.3, -0.2, 0.5, 0.1, 0.7])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_cases import guard
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
@@ -12,7 +13,7 @@ from robokit.engine.passes.windows import blocks_with_windows
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import guard, shared, sin, sqrt
+from robokit.spatial.scalars import shared, sin, sqrt
 
 ONE = [("x", 4)], [("y", (17,))]
 KEY = object()

@@ -126,7 +126,7 @@ def states(
     for k, x in enumerate([*arguments, *outs]):
         one = x.ndim == 1 or len(x) == 1 or len(arguments) - tables <= k < len(arguments)
         strides.append(0 if one and rows > 1 else x.nbytes // max(1, len(x)) if x.ndim > 1 else 0)
-    symbol = kernel._maker._symbol
+    symbol = kernel._maker.symbol
     call = f"call i64 @{symbol}_iterate(ptr @args, ptr @place, i64 {every})"
     if lanes > 1:
         call = f"call i64 @{symbol}_passes(ptr @args, ptr @strides, ptr @place, i64 0, i64 {rows}, "

@@ -205,17 +205,12 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     return Dual(level, generic.where(condition, a, b), [generic.where(condition, x, y) for x, y in pairs])
 
 
-def _guard(condition: Any, text: generic.Block, *fallbacks: Any) -> list[Any]:
-    return [generic.where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
-
-
 FUNCTIONS = SimpleNamespace(
     sin=lambda x: x._function(generic.sin(x.value), generic.cos(x.value)),
     cos=lambda x: x._function(generic.cos(x.value), -generic.sin(x.value)),
     sqrt=_sqrt,
     floor=lambda x: generic.floor(x.value),
     where=_where,
-    guard=_guard,
     lookup=lambda table, index: generic.lookup(table, index.value),
     maximum=lambda a, b: generic.where(a < b, b, a),
     minimum=lambda a, b: generic.where(b < a, b, a),
@@ -377,7 +372,7 @@ class Derivation:
                 return self.lowered(body(k, *self.raised(carried)))
 
         with self.outside():
-            found = for_range(count, turn, *self.lowered(start))
+            found = for_range(self.values(count), turn, *self.lowered(start))
         return self.raised((found,) if len(start) == 1 else found)
 
     def while_loop(

@@ -77,14 +77,14 @@ class Live:
         failures: the operations that may end a call, and the status that it then returns, from 1.
 
     Raises:
-        RobokitError: the recording calls other compiled kernels, which only machine code of this process does.
+        RobokitError: the recording calls other compiled kernels, as machine code of this process alone does.
     """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
         if any(node[0] == LINK for node in graph.nodes):
             raise RobokitError(
-                "this kernel calls other compiled kernels: C, WebAssembly and counts are of kernels that call "
-                "functions alone (call(function, ...))"
+                "this kernel calls other compiled kernels: C, WebAssembly and counts are of kernels that "
+                "call functions alone, as call(function, ...)"
             )
         self.graph = graph
         self.nodes: set[int] = set()

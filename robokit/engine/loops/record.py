@@ -138,6 +138,21 @@ class Function:
 
 
 @dataclass
+class Solved:
+    """Numbers that solve an equation, noted for those who play a recording back.
+
+    Attributes:
+        region: of the residuals; its parameters stand for the unknown. Nothing runs it.
+        unknown: the numbers as they were found.
+        made: the same, as what follows uses them.
+    """
+
+    region: Region
+    unknown: list[int]
+    made: list[int]
+
+
+@dataclass
 class Frame:
     """A function that is being recorded.
 
@@ -185,6 +200,7 @@ class LoopGraph(Graph):
         kinds: of the value of each node.
         arrays: all of them, those of the kernel first.
         frames: functions that are being recorded, the innermost last.
+        solutions: solved equations, by the first of their numbers.
         checked: whether every index is checked when the kernel runs.
         exact: whether quotients are never products with a reciprocal.
         common: arrays of the kernel that all states share.
@@ -203,6 +219,7 @@ class LoopGraph(Graph):
         self.versions: list[int] = []
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
+        self.solutions: dict[int, Solved] = {}
         super().__init__(budget)
         self.frames = [self._frame({})]
         self.index = self.frames[0].index
@@ -443,7 +460,7 @@ def _open(stack: list[Region], region: Region) -> bool:
 # -- lines of the user's source ---------------------------------------------------------------------
 
 _ENGINE = os.path.dirname(os.path.dirname(__file__))
-_INSIDE = (_ENGINE + os.sep, os.path.join(os.path.dirname(_ENGINE), "spatial") + os.sep)
+_INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("engine", "spatial", "dynamics"))
 _is_inside: dict[str, bool] = {}
 
 
@@ -1057,12 +1074,6 @@ class Recorder:
             return arrays[function.arrays.index(own)]
 
         return rebuilt(function.form, iter(found), outside)
-
-    def solution(
-        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
-    ) -> Any:
-        """As :func:`robokit.spatial.control_flow.solution`: values need no equation."""
-        return unknown
 
     def _left(self, node: Node, pattern: Any, region: Region) -> Any:
         """What a control operation leaves, in the form of a pattern."""

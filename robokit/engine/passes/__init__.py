@@ -16,7 +16,6 @@ outlined      pieces that are alike become shared texts
 stretches     where the values of a chunk are computed, for code with a stack
 repeats       iterations that do the same, found and planned
 played_back   a program over other scalars
-recorded_once texts of users, which run once
 forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output

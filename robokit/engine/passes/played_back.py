@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from robokit.engine.passes.equations import Equation
@@ -41,6 +42,7 @@ from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Truth
 from robokit.engine.trace.scalar import where as traced_where
 from robokit.spatial import scalars as generic
+from robokit.spatial.control_flow import call, vmap
 
 
 def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
@@ -59,21 +61,23 @@ def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[l
     """
     nodes, value, answers = program.nodes, begun(program, arguments), dict[int, list[list[Any]]]()
     own, bodies = program.lines()
-    keys = [object() for _ in bodies]
 
-    def call(number: int) -> list[list[Any]]:
+    def body(k: int, *column: Any) -> list[Any]:
+        block = program.blocks[k]
+        for parameter, x in zip(block.parameters, column, strict=True):
+            value[parameter] = x
+        play(nodes, value, bodies[k])
+        return [value[r] if type(r) is int else r for r in block.results]
+
+    texts = [partial(body, k) for k in range(len(bodies))]
+
+    def answer(number: int) -> list[list[Any]]:
         k = called(program, number)
         block, operands = program.blocks[k], [value[n] for n in nodes[number][2:]]
-        count = len(block.parameters)
-
-        def text(*column: Any) -> list[Any]:
-            for parameter, x in zip(block.parameters, column, strict=True):
-                value[parameter] = x
-            play(nodes, value, bodies[k])
-            return [value[r] if type(r) is int else r for r in block.results]
-
-        columns = [operands[lane * count : (lane + 1) * count] for lane in range(block.lanes)]
-        return generic.side_by_side(keys[k], text, columns, *block.asked)
+        if block.lanes == 1:
+            return [call(texts[k], *operands)]
+        rows = [operands[j :: len(block.parameters)] for j in range(len(block.parameters))]
+        return vmap(texts[k])(*rows)
 
     marks, told, waiting = program.marks, 0, list[int]()
     for number in own:
@@ -86,7 +90,7 @@ def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[l
             generic.iteration_begins()
             told += 1
         if op == CALL:
-            answers[number] = call(number)
+            answers[number] = answer(number)
         elif op == RESULT:
             value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
         else:

@@ -1,4 +1,4 @@
-"""Texts that are taken several times, recorded once (``scalars.shared``).
+"""Texts that are taken several times, recorded once: ``call``, ``vmap`` and ``scalars.shared``.
 
 Where code is dear all such texts are, elsewhere the large ones, whose code takes long to compile.
 
@@ -9,25 +9,37 @@ call is a node (CALL, block, arguments...), each of its values a node (RESULT, c
 An argument that only matters under a condition is recorded as a guarded choice, so that what leads to it is
 skipped where the condition does not hold.
 
-A block may have *lanes* (``scalars.side_by_side``): a call has the arguments of so many columns, one column
+A block may have *lanes* (``vmap``): a call has the arguments of so many columns, one column
 after the other, and so it has the values. Code of one state computes them in the lanes of a vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numpy import empty, ndarray
 
 from robokit.engine.trace.graph import Block, Graph
-from robokit.engine.trace.ops import CALL, CONST, GUARD, PARAMETER, RESULT
+from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, MUL, PARAMETER, RESULT, SELECT, TRUTHS
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar, where
+from robokit.spatial.control_flow import closed, flat, shaped_like
 
 WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
 into lanes and the values out of them takes time, too."""
+
+LARGE = 200
+"""Multiplications of a column from which on its code is written once for all columns like it."""
+
+LONG = 450
+"""Operations from which on a function is called where code is not dear: a straight line is cut there anyway
+(emit/ir.py), and what goes over a cut goes through memory."""
+
+CHOICES = frozenset({*TRUTHS, SELECT, GUARD, LOOKUP})
+"""Operations that lanes, and columns that are recorded in turn, do not have."""
 
 PANEL = 3
 """Most columns that are recorded in turn where no lanes are for them: with four rows of a product these are
@@ -58,33 +70,156 @@ def shared(
     return _called(graph, number, [graph.plain(x.ref) for x in given if type(x) is Scalar], 1)[0]
 
 
-def side_by_side(
-    key: object,
-    text: Callable[..., Sequence[Any]],
-    columns: Sequence[Sequence[Any]],
-    products: int,
-    large: bool = False,
-) -> list[list[Any]]:
-    """As :func:`robokit.spatial.scalars.side_by_side`: calls with as many lanes as the graph allows."""
-    graph = next(x.graph for column in columns for x in column if type(x) is Scalar)
+def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """As :func:`robokit.spatial.control_flow.call`: one block for all calls, where that pays."""
+    given = flat(arguments)
+    if graph.shared is None or graph.within or not all(map(_is_number, given)):
+        return function(*arguments)
+    key = function, _form(arguments)
+    text = _Flat(function, arguments)
+    measured = _measured(graph, key, text, [None] * len(given))
+    if measured is None or measured.operations < (LONG if graph.large else len(given) + measured.results):
+        return function(*arguments)
+    number = _block(graph, (*key, "call"), text, [None] * len(given), 1)
+    values = _called(graph, number, [_node(graph, x) for x in given], 1)[0]
+    return measured.shaped(values)
+
+
+def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """As :func:`robokit.spatial.control_flow.vmap`: calls with as many lanes as the graph allows.
+
+    Where there are none, columns of the same text, which is long, are calls of one block each, and others are
+    recorded in turn.
+    """
+    given = [flat(column) for column in columns]
+    forms = {_form(column) for column in columns}
+    numbers = [x for column in given for x in column]
+    traced = any(type(x) is Scalar for x in numbers) and all(map(_is_number, numbers))
+    if len(columns) < 2 or len(forms) > 1 or not traced or graph.within:
+        return [function(*column) for column in columns]
+    known = [_known(row) for row in zip(*given, strict=True)]
+    key, text = (function, *forms), _Flat(function, columns[0])
+    measured = _measured(graph, key, text, known)
+    if measured is None or measured.chooses:
+        return [function(*column) for column in columns]
     lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
-    if graph.asked and not graph.within:
+    if graph.asked:
         lanes = len(columns)
-    elif lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
-        if large:
-            return [_alone(key, text, column) for column in columns]
-        return [column for panel in _panels(columns) for column in _in_turn(text, panel)]
-    known = [_known(row) for row in zip(*columns, strict=True)]
-    number = _block(graph, (key, lanes, *known), text, known, lanes)
-    graph.blocks[number].asked = products, large
+    elif lanes < 2 or graph.shared is None or measured.products * len(columns) < WORTH:
+        found = _one_by_one(graph, key, text, given, measured)
+        return [measured.shaped(column) for column in found]
+    number = _block(graph, (*key, lanes, *known), text, known, lanes)
     changing = [k for k, x in enumerate(known) if x is None]
-    zero, found = graph.constant(0.0), list[list[Any]]()
+    zero, values = graph.constant(0.0), list[list[Any]]()
     for start in range(0, len(columns), lanes):
-        part = columns[start : start + lanes]
+        part = given[start : start + lanes]
         operands = [_node(graph, column[k]) for column in part for k in changing]
         operands += [zero] * (lanes * len(changing) - len(operands))
-        found += _called(graph, number, operands, len(part))
+        values += _called(graph, number, operands, len(part))
+    return [measured.shaped(column) for column in values]
+
+
+def _one_by_one(
+    graph: Graph, key: tuple[Hashable, ...], text: _Flat, columns: Sequence[Sequence[Any]], measured: Measured
+) -> list[list[Any]]:
+    """The values of columns that no lanes are for."""
+    patterns = [tuple(None if type(x) is Scalar else float(x) for x in column) for column in columns]
+    seen: list[Hashable] = graph.measured.setdefault(("patterns", key), [])
+    seen += patterns
+    if measured.products < LARGE or len(set(seen)) == len(seen):
+        return [column for panel in _panels(columns) for column in _in_turn(text, panel)]
+    if graph.shared is None:
+        return [text(*column) for column in columns]
+    found = list[list[Any]]()
+    for column, pattern in zip(columns, patterns, strict=True):
+        if None not in pattern:
+            found.append(text(*column))
+            continue
+        number = _block(graph, (*key, *pattern), text, pattern, 1)
+        operands = [graph.plain(x.ref) for x in column if type(x) is Scalar]
+        found.append(_called(graph, number, operands, 1)[0])
     return found
+
+
+class _Flat:
+    """A function on the numbers of its arguments, one after the other; so it returns its values."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.function, self.arguments = function, arguments
+        self.returned: Any = None
+
+    def __call__(self, *numbers: Any) -> list[Any]:
+        self.returned = self.function(*shaped_like(self.arguments, iter(numbers)))
+        return flat(self.returned)
+
+
+@dataclass
+class Measured:
+    """What a text does, looked at once.
+
+    Attributes:
+        operations: that depend on its arguments.
+        products: multiplications among them.
+        chooses: whether there are comparisons or choices among them.
+        results: how many values it returns,
+        pattern: and in which form.
+    """
+
+    operations: int
+    products: int
+    chooses: bool
+    results: int
+    pattern: Any
+
+    def shaped(self, values: Sequence[Any]) -> Any:
+        """Values in the form in which the function returns them."""
+        return shaped_like(self.pattern, iter(values))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Scalar | int | float) and not isinstance(x, bool)
+
+
+class Writes(Exception):
+    """A text writes to memory around it: it has no values alone."""
+
+
+def _measured(
+    graph: Graph, key: tuple[Hashable, ...], text: _Flat, known: Sequence[float | None]
+) -> Measured | None:
+    """What a text does on arguments some of which are known; it is recorded to tell, and taken back.
+
+    None: it writes to memory, or returns something else than numbers.
+    """
+    pattern = ("measured", key, *known)
+    if pattern not in graph.measured:
+        begin, marks, cuts = len(graph.nodes), len(graph.marks), len(graph.cuts)
+        parameters = [graph.add((PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
+        rest, found = iter(parameters), None
+        graph.within = True
+        try:
+            with closed(Writes()):
+                values = text(*(Scalar(graph, next(rest)) if x is None else x for x in known))
+            body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
+            chooses = any(node[0] in CHOICES for node in body)
+            products = sum(node[0] == MUL for node in body)
+            if all(map(_is_number, values)):
+                found = Measured(len(body), products, chooses, len(values), text.returned)
+        except Writes:
+            pass
+        finally:
+            graph.within = False
+            for node in graph.nodes[begin:]:
+                del graph.index[node]
+            del graph.nodes[begin:], graph.marks[marks:], graph.cuts[cuts:]
+        graph.measured[pattern] = found
+    measured: Measured | None = graph.measured[pattern]
+    return measured
+
+
+def _form(values: Any) -> Any:
+    """The nested form of tuples and lists of numbers."""
+    return tuple(map(_form, values)) if isinstance(values, tuple | list) else None
 
 
 def _panels(columns: Sequence[Sequence[Any]]) -> list[Sequence[Sequence[Any]]]:
@@ -111,13 +246,6 @@ def _together(row: Sequence[Any]) -> ndarray:
     found = empty(len(row), object)
     found[:] = row
     return found
-
-
-def _alone(key: object, text: Callable[..., Sequence[Any]], column: Sequence[Any]) -> list[Any]:
-    """The values of a text for one column."""
-    if any(type(x) is Scalar for x in column):
-        return shared(key, text, column, [True] * len(column), True)
-    return list(text(*column))
 
 
 def _known(row: Sequence[Any]) -> float | None:

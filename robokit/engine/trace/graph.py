@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
 
@@ -25,7 +25,7 @@ Node = tuple
 Shares = bool | Literal["large", "asked"]
 """Which texts that are taken several times are recorded once: none, all, or the large ones.
 
-"asked": those that a text asks to compute side by side, as it asks, for a program that is played back.
+"asked": as the words ``call`` and ``vmap`` say, for a program that is played back.
 """
 
 
@@ -42,14 +42,12 @@ class Block:
         results: its values: nodes, or constants.
         lanes: columns of arguments that one call takes side by side, and of values that it returns.
         around: with lanes, results that do not depend on the arguments: no results of a call.
-        asked: products and large, as ``scalars.side_by_side`` was given them.
     """
 
     parameters: list[int]
     results: list[int | float]
     lanes: int = 1
     around: set[int] = field(default_factory=set)
-    asked: tuple[int, bool] = (0, False)
 
     def numbered(self, at: Sequence[int]) -> Block:
         """The same with the nodes' new numbers."""
@@ -66,14 +64,15 @@ class Graph:
         blocks: shared texts in the order of recording.
         shared: the same by key; None where all texts are written out.
         large: whether only large texts are shared.
-        asked: whether only texts side by side are, all columns in one call.
+        asked: whether the functions of all vmaps are, all columns in one call, and of calls.
         within: whether a shared text is being recorded: what it shares in turn is written out.
         columns: most columns of a text that one call takes side by side.
+        measured: what a look at a function has told (trace/blocks.py).
     """
 
     __slots__ = (
-        "asked", "blocks", "budget", "columns", "cuts", "index", "large", "marks", "nodes", "shared",
-        "signed", "within",
+        "asked", "blocks", "budget", "columns", "cuts", "index", "large", "marks", "measured", "nodes",
+        "shared", "signed", "within",
     )  # fmt: skip
 
     exact = False
@@ -87,6 +86,7 @@ class Graph:
         self.shared: dict[Hashable, Block] | None = {} if shares else None
         self.blocks: list[Block] = []
         self.within = False
+        self.measured: dict[Hashable, Any] = {}
         # Node 0 is a placeholder: it could not carry a sign.
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}

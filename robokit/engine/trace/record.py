@@ -13,10 +13,11 @@ from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import FUNCTIONS, Scalar, Table
+from robokit.engine.trace.words import Recorder
+from robokit.spatial.control_flow import recorded_by
 from robokit.spatial.scalars import telling
 
 FUNCTIONS.shared, FUNCTIONS.sharing = blocks.shared, blocks.sharing
-FUNCTIONS.side_by_side = blocks.side_by_side
 
 
 def trace(
@@ -41,7 +42,7 @@ def trace(
         signed: whether constants keep their sign (see :class:`Graph`).
         tables: (name, number of entries) of each table.
         shares: which texts that are taken several times are recorded once (trace/blocks.py).
-        columns: most columns of a text that are computed side by side (``scalars.side_by_side``).
+        columns: most columns of a text that are computed side by side (``vmap``).
         equations: whether the program will be differentiated, and says which numbers solve equations
             (trace/equations.py).
 
@@ -56,7 +57,12 @@ def trace(
     ]
     given = [Table(graph, graph.add((TABLE, k))) for k in range(len(tables))]
     # Half the time of a trace would go into looking for cycles among nodes.
-    with without_collector(), telling(graph.mark, graph.cut), noting(graph if equations else None):
+    with (
+        without_collector(),
+        telling(graph.mark, graph.cut),
+        recorded_by(Recorder(graph)),
+        noting(graph if equations else None),
+    ):
         returned = [list(row) for row in text(*arguments, *given)]
     sizes = [math.prod(shape) for _, shape in outputs]
     if [len(row) for row in returned] != sizes:

@@ -11,7 +11,6 @@ Sums and products are stored with the smaller node first and without signs (see 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -343,12 +342,6 @@ def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
     return Scalar(graph, graph.record(opcode, condition.number, graph.plain(first), graph.plain(second)))
 
 
-def guard(condition: Any, text: Callable[[], Sequence[Any]], *fallbacks: Any) -> list[Any]:
-    """As :func:`where` of each value of the text, which runs only if the condition holds in some lane."""
-    pairs = zip(text(), fallbacks, strict=True)
-    return [where(condition, value, fallback, GUARD) for value, fallback in pairs]
-
-
 def floor(x: Scalar) -> Scalar:
     """The largest whole number that is not above x."""
     return _function(FLOOR, x)
@@ -387,7 +380,6 @@ FUNCTIONS = SimpleNamespace(
     sqrt=sqrt,
     floor=floor,
     where=where,
-    guard=guard,
     maximum=maximum,
     minimum=minimum,
     atan2=elementary.atan2,

@@ -22,7 +22,8 @@ from robokit.sim.meeting.pair_shapes import PairShapes
 from robokit.sim.meeting.shared_distances import Row, meetings, sorted_in
 from robokit.sim.motion.momentum_projection import at_base, floats
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, floor, guard, likewise, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, floor, likewise, where
 
 SLOTS = 8
 """Contacts between bodies that a step treats together."""
@@ -156,7 +157,7 @@ class Vicinity:
         for (i, j, both), count, d, condition in likewise(rows):
             number = ways * (i * len(shapes.bodies) + j)
             closest = partial(_closest, blocks, d, both, number, count)
-            values = iter(guard(condition, closest, *(nothing * count)))
+            values = iter(cond(condition, closest, partial(list, nothing * count)))
             found += [list(islice(values, PLACE + 1)) for _ in range(count)]
         kept = [nothing] * slots_of(shapes)
         together = -(-len(found) // max(1, -(-len(found) // TOGETHER)))
@@ -165,7 +166,11 @@ class Vicinity:
             some = found[k : k + together]
             close = any_of([row[0] < self.reach for row in some])
             values = iter(
-                guard(close, partial(_flat_sorted_in, kept, some), *(x for row in kept for x in row))
+                cond(
+                    close,
+                    partial(_flat_sorted_in, kept, some),
+                    partial(list, (x for row in kept for x in row)),
+                )
             )
             kept = [list(islice(values, PLACE + 1)) for _ in kept]
         return [Nearest.of([*row[:PLACE], *self._bodies(row[PLACE], ways), row[PLACE]]) for row in kept]

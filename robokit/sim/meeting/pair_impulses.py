@@ -42,7 +42,8 @@ from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.sim.motion.moving_axes import flat
 from robokit.sim.touching.acting import Acting
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, likewise, maximum, shared, sqrt, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, clamp, is_zero, likewise, maximum, shared, sqrt, where
 
 ITERATIONS = 2
 
@@ -153,7 +154,7 @@ class Meeting:
 
         slots = slots_of(law.shapes)
         nothing = [*Nearest.none().values(), *([0.0] * KNOWN)]
-        values = guard(self.some, near, *(nothing * slots), *([0.0] * (6 * len(bodies))))
+        values = cond(self.some, near, lambda: nothing * slots + [0.0] * (6 * len(bodies)))
         self.slots = [values[WIDTH * k : WIDTH * (k + 1)] for k in range(slots)]
         rest = iter(values[WIDTH * slots :])
         self.given = {b: Force(_vector(rest), _vector(rest)) for b in bodies}
@@ -190,10 +191,12 @@ class Meeting:
             given = [x for contact in contacts for x in contact.given]
             others = [*none[: -len(given)], *given]
             poses = self.around.poses
-            solved = guard(touching, lambda: _solve(bodies, poses, contacts, kicked, ground, y, V), *others)
+            solved = cond(
+                touching, lambda: _solve(bodies, poses, contacts, kicked, ground, y, V), lambda: others
+            )
             return [*solved, overlap]
 
-        values = iter(guard(self.some, near, *none, 0.0))
+        values = iter(cond(self.some, near, lambda: [*none, 0.0]))
         y = [[next(values) for _ in row] for row in y]
         V = [Motion(_vector(values), _vector(values)) for _ in V]
         met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
@@ -278,7 +281,7 @@ def _solve(
         f, _ = conjugate_gradients(contacts, lambda f: answer(f)[0], start=start)
         return _acting(contacts, kicked, sliding, answer, f, y, V)
 
-    return list(guard(any_of(over), again, *done))
+    return list(cond(any_of(over), again, lambda: done))
 
 
 Response = Callable[..., tuple[list[Vector3], list[Scalar]]]

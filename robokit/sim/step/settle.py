@@ -44,7 +44,8 @@ from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_contacts import on_ground
 from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground, unforeseen
 from robokit.spatial import Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, likewise, maximum, sharing, sqrt, where
 
 IMPOSSIBLE = 0.01
 """Share of the impulse of the ground, pulling or outside the cone of friction, from which a step goes on."""
@@ -264,7 +265,7 @@ class Sweeps:
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
             square = maximum(square, where(body.near, moved, 0.0))
             body.acted = each.forces
-        (untrue,) = guard(square > 0.0, lambda: [self._untrue(V, acting)], 0.0)
+        untrue = cond(square > 0.0, lambda: self._untrue(V, acting), lambda: 0.0)
         share = where(square > 0.0, ASKED, IMPOSSIBLE)
         impossible = maximum(_impossible(acting, share), self.drive.excess(y))
         needed = maximum(square - CALM * CALM, maximum(impossible, untrue)) > 0.0
@@ -296,7 +297,7 @@ class Sweeps:
         """The last solve, y and V, and what then acts, where it is needed; elsewhere all as before it."""
         acting = self.acting(V)
         after = self._all(y, V, acting)
-        found = iter(guard(needed, lambda: after, *before))
+        found = iter(cond(needed, lambda: after, lambda: before))
         y = [list(islice(found, len(row))) for row in y]
         V = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V]
         for each in acting:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.step.measured import NEVER, Happened, later
 from robokit.sim.touching.acting import Acting
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import Scalar, floor, guard, maximum, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, floor, maximum, where
 
 SHORTEST = 5e-3
 """Shortest interruption, slip, stop or saturation that counts [s]."""
@@ -66,7 +68,7 @@ class LinkForces:
             places = [self.each * k + j for k in names for j in range(self.each)]
             before = [numbers[place] for place in places]
             text = _Links(self, acting, own, names, before, happened.step)
-            for place, x in zip(places, guard(acting.body.near, text, *before), strict=True):
+            for place, x in zip(places, cond(acting.body.near, text, partial(list, before)), strict=True):
                 out[place] = x
         return out
 
@@ -167,7 +169,7 @@ class Limits:
             assert stop is not None
             force = pressing(stop, happened.q[i][0], done.joint_force[i][1][0])
             text = _Stop(force, rate, few, happened.step, old)
-            more, *new = guard((force > 0.0) | (force < 0.0), text, 0.0, *old)
+            more, *new = cond((force > 0.0) | (force < 0.0), text, partial(list, (0.0, *old)))
             hits = hits + more
             out += new
         return [hits, *out]

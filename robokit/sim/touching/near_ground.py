@@ -1,4 +1,4 @@
-"""Which bodies can touch the ground in a step: what follows for the others is skipped (``scalars.guard``).
+"""Which bodies can touch the ground in a step: what follows for the others is skipped (``cond``).
 
 A body is near if the lowest corner of a box around its contact points could be at the surface at the end of
 a step, at its present speed and twice that of the fastest body, which a collision might give to it. In the
@@ -16,7 +16,8 @@ from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.touching.acting import Acting, forces_at
 from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, likewise, maximum, minimum, where
 
 HASTE = 2.0
 """Speed that a body may gain in a step, over that of the fastest."""
@@ -133,7 +134,7 @@ def unforeseen(near: Any, done: Acting) -> list[Scalar]:
 
 def _if(near: Any, values: Sequence[Scalar]) -> list[Scalar]:
     # What only leads to these values is inside the guard with them.
-    return guard(near, lambda: values, *[0.0] * len(values))
+    return cond(near, lambda: values, lambda: [0.0] * len(values))
 
 
 def _force(values: Sequence[Scalar]) -> Force:

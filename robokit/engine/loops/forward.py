@@ -1,0 +1,58 @@
+"""Derivatives of texts on flat arrays that have loops, in forward mode: dual numbers (loops/dual.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from robokit.engine.loops.dual import jvp
+from robokit.engine.passes.derivative import Text
+
+
+def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int]) -> list[list[Any]]:
+    """The derivatives of all outputs with respect to some inputs.
+
+    Args:
+        text: one sequence of scalars for each input -> one flat sequence for each output.
+        arguments: of it.
+        of: numbers of the inputs.
+
+    Returns:
+        for each output and each of these inputs the matrix (scalars of the output) x (scalars of the input),
+        row by row.
+    """
+    units = [(k, j) for k in of for j in range(len(arguments[k]))]
+    values, *columns = _along(text, arguments, [{unit: 1.0} for unit in units])
+    found = []
+    for output, value in enumerate(values):
+        for k in of:
+            own = [column[output] for column, unit in zip(columns, units, strict=True) if unit[0] == k]
+            found.append([column[i] for i in range(len(value)) for column in own])
+    return found
+
+
+def along_with_loops(
+    text: Text, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
+    """The derivative of all outputs along a direction of the first inputs."""
+    seed = {(k, j): d for k, row in enumerate(direction) for j, d in enumerate(row)}
+    return _along(text, arguments, [seed])[1]
+
+
+def _along(
+    text: Text, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
+) -> list[list[list[Any]]]:
+    """The outputs, and for each direction their derivatives."""
+    moving = sorted({place for seed in seeds for place in seed})
+
+    def function(*numbers: Any) -> list[list[Any]]:
+        given = dict(zip(moving, numbers, strict=True))
+        rows = []
+        for k, row in enumerate(arguments):
+            still = not any(place[0] == k for place in moving)
+            rows.append(row if still else [given.get((k, j), x) for j, x in enumerate(row)])
+        return [list(row) for row in text(*rows)]
+
+    values = [arguments[k][j] for k, j in moving]
+    directions = [[seed.get(place) for place in moving] for seed in seeds]
+    return list(jvp(function, values, *directions))

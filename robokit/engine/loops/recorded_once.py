@@ -1,0 +1,207 @@
+"""A text that runs once: all kernels are made of what was recorded of it then, and so is their key.
+
+Texts of users read what they like: other functions, globals, arrays, files, the time. No look at a text tells
+what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single states, of batches,
+of derivatives and of measures play the recording back, so that they agree whatever has changed meanwhile.
+
+A text is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or one
+that is too long, it is recorded with loops instead: nobody but the text decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.derived import cached_attribute
+from robokit.engine.loops.played import play
+from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Recorder, Solved
+from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
+from robokit.engine.passes.played_back import played_again
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.ops import ADD, SELECT
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.record import trace
+from robokit.engine.trace.scalar import Scalar
+from robokit.engine.trace.words import RunTimeLoop
+from robokit.spatial import control_flow
+
+
+class RecordedOnce:
+    """A text that is recorded at the first recording; on plain numbers it runs as it stands."""
+
+    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
+        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
+
+    def __call__(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """The outputs."""
+        if getattr(control_flow.recorder, "now", None) is None:
+            return self.text(*given)
+        return self.again(*given)
+
+    def again(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """The outputs, by what was recorded."""
+        if self.loops is not None:
+            return _played_with_loops(self.loops, given, [size for _, size in sizes_of(self.outputs)])
+        if not all(isinstance(x, float | int | np.number) for row in given for x in row):
+            return played_again(self.program, given)
+        with np.errstate(all="ignore"):  # known numbers: NumPy's answer NaN where Python's raise
+            return played_again(self.program, [list(map(np.float64, row)) for row in given])
+
+    @cached_attribute
+    def _recorded(self) -> Program | LoopGraph:
+        try:
+            return trace(
+                self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked", equations=True
+            )
+        except RunTimeLoop:
+            return recorded_with_loops(self.text, self.inputs, self.outputs)
+
+    @property
+    def loops(self) -> LoopGraph | None:
+        """What was recorded, if it has loops.
+
+        Raises:
+            TraceTooLarge: the text is longer than the budget.
+        """
+        made = self._recorded
+        return made if isinstance(made, LoopGraph) else None
+
+    def looped(self) -> bool:
+        """Whether the text has loops whose length is known only when it runs."""
+        try:
+            return self.loops is not None
+        except TraceTooLarge:
+            return False
+
+    @property
+    def program(self) -> Program:
+        """What was recorded, as a straight line.
+
+        Raises:
+            TraceTooLarge: the text is longer than the budget.
+            RunTimeLoop: it has loops.
+        """
+        made = self._recorded
+        if isinstance(made, LoopGraph):
+            raise RunTimeLoop
+        return made
+
+    @cached_attribute
+    def digest(self) -> bytes:
+        """Hash of what was recorded.
+
+        Raises:
+            TraceTooLarge: the text is longer than the budget.
+        """
+        made = self._recorded
+        content: Any
+        if isinstance(made, LoopGraph):
+            arrays = [(a.kind, a.writable) for a in made.arrays]
+            content = (made.nodes, made.regions, made.functions, arrays, made.solutions)
+        else:
+            blocks = [(b.parameters, b.results, b.lanes) for b in made.blocks]
+            content = (made.inputs, made.outputs, made.nodes, made.order, made.results, made.marks, blocks)
+        return hashlib.sha256(repr(content).encode()).digest()
+
+
+class _Recorder(Recorder):
+    """The words while a text of a user is recorded, whose derivatives are made of the recording."""
+
+    def solution(
+        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
+    ) -> Any:
+        """As :func:`robokit.spatial.control_flow.solution`, kept for those who play the recording."""
+        graph, given = self.graph, control_flow.numbers(unknown)
+        if any(isinstance(x, Array) for x in given):
+            raise TypeError("solution: in functions of your own the unknown is numbers, and lists of them")
+        with graph.region(False) as region:  # no control operation runs it
+            own = [graph.wrapped(graph.parameter("real")) for _ in given]
+            found = control_flow.numbers(residual(control_flow.shaped(unknown, own), *parameters))
+            control_flow.check_residuals(len(found), len(given))
+            region.results = [graph.node(1.0 * x) for x in found]
+        always = graph.node(True)
+        numbers = [graph.node(1.0 * x) for x in given]
+        # Nodes of their own: a choice between a number and itself.
+        made = [graph.effect((SELECT, always, number, number)) for number in numbers]
+        graph.solutions[made[0]] = Solved(region, numbers, made)
+        return control_flow.shaped(unknown, [graph.wrapped(number) for number in made])
+
+
+def _no_kernels(*_: Any) -> None:
+    raise TypeError("call: a function of your own calls functions of numbers, not compiled kernels")
+
+
+class Row(list[Any]):
+    """The numbers of an input in a recording with loops.
+
+    Attributes:
+        array: the same with places that are known only later.
+    """
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(array)
+        self.array = array
+
+
+def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
+    """Name and number of scalars of each output."""
+    return [(name, int(np.prod(shape, dtype=int))) for name, shape in outputs]
+
+
+def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGraph:
+    """The recording of a text on flat arrays; its arrays are the inputs and the outputs.
+
+    Quotients stay quotients, as on plain numbers, and indices are checked.
+
+    Raises:
+        TraceTooLarge: the text records more than the budget.
+        ValueError: the text returns other sizes than declared.
+    """
+    graph = LoopGraph(checked=True, exact=True, budget=BUDGET)
+    region = graph.regions[0]
+    arrays = []
+    for k, (_, size) in enumerate([*inputs, *sizes_of(outputs)]):
+        number = graph.array("real", region, k >= len(inputs))
+        graph.functions[0].arrays.append(number)
+        arrays.append(Array(graph, number, "real", (size,), k >= len(inputs)))
+    with control_flow.recorded_by(_Recorder(graph, _no_kernels)):
+        write(text(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
+    return graph
+
+
+def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
+    """Write the outputs of a text to arrays; -0 becomes 0, as in all reproducible kernels."""
+    for row, array in zip(rows, arrays, strict=True):
+        if len(row) != len(array):
+            raise ValueError(f"the text returned {len(row)} scalars, declared are {len(array)}")
+        for k, x in enumerate(row):
+            if isinstance(x, Scalar):
+                x = Scalar(x.graph, x.graph.add((ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
+            array[k] = x
+
+
+def _played_with_loops(
+    graph: LoopGraph, given: Sequence[Sequence[Any]], sizes: Sequence[int]
+) -> list[list[Any]]:
+    """The outputs on other scalars."""
+    own = graph.functions[0].arrays
+    moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
+    moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
+    rows = [_memory(row) if number in moving else row for number, row in zip(own, given, strict=False)]
+    found = [control_flow.zeros(size) for size in sizes]
+    play(graph, [*rows, *found])
+    return [[x[k] for k in range(size)] for x, size in zip(found, sizes, strict=True)]
+
+
+def _memory(row: Sequence[Any]) -> Any:
+    """Numbers where an index that is known only later finds them."""
+    array = getattr(row, "array", None)
+    if array is None:
+        array = control_flow.zeros(len(row))
+        for k, x in enumerate(row):
+            array[k] = x
+    return array

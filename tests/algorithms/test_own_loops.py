@@ -1,0 +1,334 @@
+"""Functions of the user's own with loops whose length is known only when they run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.algorithms.energy import kinetic_energy
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.engine import maker
+from robokit.engine.trace.words import UNROLLED, RunTimeLoop
+from robokit.errors import FunctionError
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros
+from robokit.spatial.scalars import lookup, sin
+
+ROBOT = rk.load_urdf(rk.find_robot("double_pendulum"))
+QUADRUPED = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+RANDOM = np.random.default_rng(3)
+POINTS = 5
+
+
+@rk.function(inputs={"points": (POINTS, 3), "count": ()}, outputs={"total": (), "largest": ()})
+def total(tree, points, count):
+    """Sum of x y + z over the first points, and the largest x."""
+
+    def add(k, s, most):
+        x, y, z = (points[3 * k + j] for j in range(3))
+        return s + x * y + z, cond(x > most, lambda: x, lambda: most)
+
+    return list(for_range(count, add, 0.0, -10.0))
+
+
+@rk.function(inputs={"q": "q", "height": ()}, outputs={"angle": (), "turns": ()})
+def touch(tree, q, height):
+    """The angle of the first joint at which a point of the last link is at a height, by bisection."""
+
+    def gap(angle):
+        return forward_kinematics(tree, [q[0], [angle], *q[2:]])[-1].point(Vector3(0.0, 0.0, -0.5)).z - height
+
+    def halve(low, high, turns):
+        middle = 0.5 * (low + high)
+        low, high = cond(gap(middle) > 0.0, lambda: (low, middle), lambda: (middle, high))
+        return low, high, turns + 1.0
+
+    low, high, turns = while_loop(lambda low, high, _: high - low > 1e-12, halve, 0.1, 2.5, 0.0)
+    return [0.5 * (low + high), turns]
+
+
+@rk.function(inputs={"a": (), "tolerance": ()}, outputs={"root": ()})
+def root(tree, a, tolerance):
+    """Newton's iteration, at most 50 turns."""
+    return while_loop(lambda x: abs(x * x - a) > tolerance, lambda x: 0.5 * (x + a / x), a, most=50)
+
+
+@rk.function(inputs={"q": "q", "v": "v", "n": ()}, outputs={"energy": ()})
+def energies(tree, q, v, n):
+    """An algorithm inside a loop."""
+
+    def at(k, s):
+        return s + kinetic_energy(tree, q, [[x * (1.0 + 0.1 * k) for x in row] for row in v])
+
+    return for_range(n, at, 0.0)
+
+
+@rk.function(inputs={"x": (6,), "n": ()}, outputs={"y": (6,), "found": ()})
+def sorted_part(tree, x, n):
+    """The first n numbers sorted, in memory; and an entry of what came out."""
+    a = zeros(6)
+    for k in range(6):
+        a[k] = x[k]
+
+    def pass_over(i):
+        def swap(j):
+            low, high = cond(a[j] > a[j + 1], lambda: (a[j + 1], a[j]), lambda: (a[j], a[j + 1]))
+            a[j], a[j + 1] = low, high
+
+        for_range(whole(n) - 1 - i, swap)
+
+    for_range(n, pass_over)
+    return {"y": [a[k] for k in range(6)], "found": a[whole(n / 2.0)]}
+
+
+CASES = {
+    "total": (
+        total, ROBOT, [RANDOM.uniform(-1, 1, (6, POINTS, 3)), np.array([0.0, 1.0, 5.0, 3.0, 2.9, 4.0])]
+    ),
+    "touch": (touch, ROBOT, [RANDOM.uniform(-0.2, 0.2, (6, 2)), RANDOM.uniform(-0.9, -0.6, 6)]),
+    "root": (root, ROBOT, [np.array([2.0, 9, 1e4, 1, 0.3, 5]), np.array([1e-9, 1, 1e-6, 0.1, 1e-12, 3])]),
+    "energies": (
+        energies, QUADRUPED,
+        [np.tile(QUADRUPED.neutral(), (6, 1)), RANDOM.uniform(-1, 1, (6, QUADRUPED.nv)), np.arange(6.0)],
+    ),
+    "sorted": (sorted_part, ROBOT, [RANDOM.uniform(-1, 1, (6, 6)), np.array([0.0, 1.0, 6.0, 3.0, 2.0, 5.0])]),
+}  # fmt: skip
+
+each = pytest.mark.parametrize("name", CASES)
+
+
+def columns(result):
+    return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
+
+
+@each
+def test_a_row_of_a_batch_has_the_bits_of_its_single_run(name):
+    """Lanes that differ in their counts and stop at different turns; reproducible, Python has them too."""
+    function, robot, arguments = CASES[name]
+    for reproducible in (None, True):
+        batch = columns(function(robot, *arguments, reproducible=reproducible))
+        for k in range(6):
+            alone = function(robot, *(x[k] for x in arguments), reproducible=reproducible)
+            for one, many in zip(columns(alone), batch, strict=True):
+                np.testing.assert_array_equal(one, many[k])
+    for one, many in zip(
+        columns(function(robot, *arguments, engine="python", reproducible=True)), batch, strict=True
+    ):
+        np.testing.assert_array_equal(one, many)
+
+
+@each
+def test_plain_python_and_single_precision_agree(name):
+    function, robot, arguments = CASES[name]
+    found = columns(function(robot, *arguments))
+    for one, many in zip(columns(function(robot, *arguments, engine="python")), found, strict=True):
+        np.testing.assert_allclose(one, many, rtol=1e-11, atol=1e-11)
+    if name != "touch" and name != "root":  # their tolerance is below that of single precision
+        for one, many in zip(columns(function(robot, *arguments, dtype="float32")), found, strict=True):
+            np.testing.assert_allclose(one, many, rtol=2e-5, atol=2e-5)
+            assert one.dtype == np.float32
+
+
+def test_values():
+    points, count = CASES["total"][2]
+    want = [sum(x * y + z for x, y, z in p[: int(n)]) for p, n in zip(points, count, strict=True)]
+    np.testing.assert_allclose(total(ROBOT, points, count).total, want, atol=1e-14)
+    q, height = CASES["touch"][2]
+    angle, turns = touch(ROBOT, q, height)
+    tip = np.stack([angle, q[:, 1]], axis=1)
+    p = [forward_kinematics(ROBOT.tree, [[], [a], [b]])[-1].point(Vector3(0.0, 0.0, -0.5)).z for a, b in tip]
+    np.testing.assert_allclose(p, height, atol=1e-11)
+    assert turns.tolist() == [42.0] * 6
+    x, n = CASES["sorted"][2]
+    for row, part, y in zip(x, n.astype(int), sorted_part(ROBOT, x, n).y, strict=True):
+        assert y.tolist() == [*sorted(row[:part]), *row[part:]]
+
+
+def test_forward_derivatives():
+    """Of the sum by all its points; of the touching angle, by differences; of an algorithm, by its own."""
+    points, count = CASES["total"][2]
+    d, _ = total.derivative("points")(ROBOT, points, count)
+    d = d.reshape(6, 5, 3)
+    for k, n in enumerate(count.astype(int)):
+        want = np.zeros((5, 3))
+        want[:n] = np.stack([points[k, :n, 1], points[k, :n, 0], np.ones(n)], axis=1)
+        np.testing.assert_allclose(d[k], want, atol=1e-15)
+    a = np.array([2.0, 3.0])
+    np.testing.assert_allclose(root.derivative("a")(ROBOT, a, 1e-14)[:, 0], 0.5 / np.sqrt(a), rtol=1e-12)
+    q, v = QUADRUPED.neutral(), RANDOM.uniform(-1, 1, QUADRUPED.nv)
+    H = rk.crba(QUADRUPED, q)
+    slope = energies.derivative("v")(QUADRUPED, q, v, 3.0)
+    np.testing.assert_allclose(slope, H @ v * (1.0 + 1.1**2 + 1.2**2), rtol=1e-10)
+    np.testing.assert_allclose(
+        energies.derivative("v").derivative("v")(QUADRUPED, q, v, 1.0), H, rtol=1e-10, atol=1e-12
+    )
+    step, e = 1e-6, np.eye(QUADRUPED.nv)[8]
+    ends = [energies(QUADRUPED, QUADRUPED.integrate(q, s * e), v, 2.0) for s in (step, -step)]
+    by_q = energies.derivative("q")(QUADRUPED, q, v, 2.0)
+    assert by_q[8] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)
+
+
+def test_what_a_loop_has_found_is_differentiated_by_its_equation():
+    """The turns of a bisection have no derivative; its outcome has one, in loops and straight lines."""
+
+    def text(tree, a, b, most):
+        f = lambda x: x * x * x + a * x - b  # noqa: E731
+
+        def halve(low, high):
+            middle = 0.5 * (low + high)
+            return cond(f(middle) > 0.0, lambda: (low, middle), lambda: (middle, high))
+
+        low, high = while_loop(lambda low, high: high - low > 1e-13, halve, 0.0, 4.0, most=most)
+        return sin(solution(f, 0.5 * (low + high)))
+
+    loops = rk.function(
+        lambda tree, a, b: for_range(b - b + 2.0, lambda k, s: s + text(tree, a, b, 60), 0.0),
+        inputs={"a": (), "b": ()}, outputs={"y": ()},
+    )  # fmt: skip
+    a, b = np.array([1.0, 2.0]), np.array([2.0, 5.0])
+    x = np.array(
+        [np.real(r) for p, c in zip(a, b, strict=True) for r in np.roots([1, 0, p, -c]) if abs(r.imag) < 1e-9]
+    )
+    np.testing.assert_allclose(loops(ROBOT, a, b), 2 * np.sin(x), rtol=1e-10)
+    for engine in (None, "python"):
+        by_a, by_b = loops.derivative("a", "b")(ROBOT, a, b, engine=engine)
+        slope = np.cos(x) / (3 * x * x + a)
+        np.testing.assert_allclose(by_b[:, 0], 2 * slope, rtol=1e-9)
+        np.testing.assert_allclose(by_a[:, 0], -2 * x * slope, rtol=1e-9)
+    second = loops.derivative("b").derivative("b")(ROBOT, a, b)
+    steps = [loops.derivative("b")(ROBOT, a, b + s)[:, 0] for s in (1e-5, -1e-5)]
+    np.testing.assert_allclose(second[:, 0, 0], (steps[0] - steps[1]) / 2e-5, rtol=1e-6)
+
+
+def test_reverse_mode_names_forward_mode():
+    for derived in (root.gradient("a"), root.hessian_vector("a")):
+        with pytest.raises(FunctionError, match="take derivative, which is forward mode"):
+            derived(ROBOT, 2.0, 1e-9, *([1.0] if "hessian" in derived.name else []))
+
+
+def test_words_in_one_function_and_functions_in_functions():
+    @rk.function(inputs={"x": (3,), "n": ()}, outputs={"y": (3,)})
+    def both(tree, x, n):
+        def long(a, b):
+            for _ in range(5):
+                a, b = sin(a) * b + 0.5, 0.5 * a * a + 0.1
+            return a + b
+
+        shared = call(long, x[0], x[1]) + call(long, x[1], x[2])
+        sums = vmap(lambda a, b: for_range(n, lambda k, s: s + a * b * (k + 1.0), 0.0))(x[:2], x[1:])
+        return [shared, sums[0] + sums[1], root(tree, x[2] * x[2] + 1.0, 1e-12)]
+
+    x = np.array([0.3, -0.4, 0.9])
+    found = both(ROBOT, np.tile(x, (3, 1)), [0.0, 2.0, 4.0])
+    np.testing.assert_allclose(
+        found, both(ROBOT, np.tile(x, (3, 1)), [0.0, 2.0, 4.0], engine="python"), rtol=1e-13
+    )
+    np.testing.assert_allclose(found[:, 2], np.sqrt(x[2] ** 2 + 1.0), rtol=1e-12)
+
+
+def test_what_is_known_is_a_straight_line_and_a_long_one_a_loop():
+    def made(turns):
+        @rk.function(inputs={"x": ()}, outputs={"y": ()})
+        def spiral(tree, x):
+            return for_range(turns, lambda k, s: sin(s) * x + 0.3 * s * s - 0.1, x)
+
+        return spiral
+
+    short, long = made(50), made(UNROLLED)
+    assert short.program(ROBOT).counts["sincos"] == 50
+    assert short.gradient("x")(ROBOT, 0.3) == pytest.approx(short.derivative("x")(ROBOT, 0.3)[0], rel=1e-12)
+    assert long(ROBOT, 0.3) == pytest.approx(long(ROBOT, 0.3, engine="python"), rel=1e-12)
+    assert long.flat(ROBOT).has_loops and not short.flat(ROBOT).has_loops
+    with pytest.raises(RunTimeLoop, match="no straight line"):
+        root.program(ROBOT)
+
+
+def test_all_that_it_reads_is_read_once(monkeypatch):
+    """Single states, batches and derivatives are made of one recording, whatever changes later."""
+    factor = [2.0]
+
+    @rk.function(inputs={"x": (), "n": ()}, outputs={"y": ()})
+    def scaled(tree, x, n):
+        return for_range(n, lambda k, s: s + factor[0] * x, 0.0)
+
+    assert scaled(ROBOT, 1.0, 3.0) == 6.0
+    factor[0] = 5.0
+    assert scaled(ROBOT, [1.0, 1.0], [3.0, 1.0]).tolist() == [6.0, 2.0]
+    assert scaled.derivative("x")(ROBOT, 1.0, 3.0).tolist() == [6.0]
+    assert scaled(ROBOT, 1.0, 3.0, engine="python") == 15.0
+    fresh = rk.load_urdf(rk.find_robot("double_pendulum"))
+    assert scaled(fresh, 1.0, 3.0) == 15.0
+
+
+ERRORS = {
+    "index": (lambda x, n: for_range(n, lambda k, s: s + x[k], 0.0), 4.0, "out of range|has 3 numbers"),
+    "whole": (lambda x, n: for_range(n * 1e300, lambda k, s: s, 0.0), 1.0, "beyond 32 bits"),
+    "kinds": (lambda x, n: for_range(n, lambda k, s: (s, s), 0.0), 1.0, "in number|carries 1 numbers"),
+    "test": (lambda x, n: while_loop(lambda s: s, lambda s: s - 1.0, n), 1.0, "outcome of a comparison"),
+    "branch": (
+        lambda x, n: cond(n > 0.5, lambda: (x[0], n), lambda: for_range(n, lambda k, s: s, 0.0)), 1.0, None
+    ),
+    "real index": (lambda x, n: for_range(n, lambda k, s: s + x[n * 1.0], 0.0), 1.0, "whole"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_errors_name_the_function_and_the_line(name, engine):
+    body, n, message = ERRORS[name]
+    if message is None and engine == "python":
+        pytest.skip("plain Python runs one branch")
+    text = lambda tree, x, n: body(x, n)  # noqa: E731
+    wrong = rk.function(text, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="wrong")
+    with pytest.raises((FunctionError, ValueError), match=message or "must be the same") as caught:
+        wrong(ROBOT, [1.0, 2.0, 3.0], n, engine=engine)
+    assert "wrong: " in str(caught.value) or name == "whole"
+    assert "test_own_loops.py" in str(caught.value) or name == "whole"
+
+
+def test_joints_are_no_array():
+    @rk.function(inputs={"q": "q", "n": ()}, outputs={"y": ()})
+    def sum_of(tree, q, n):
+        return for_range(n, lambda k, s: s + q[k + 1][0], 0.0)
+
+    with pytest.raises(FunctionError, match="loop over them with for, in Python"):
+        sum_of(ROBOT, [0.1, 0.2], 2.0)
+
+
+def test_arguments_are_checked_as_for_all_functions():
+    with pytest.raises(rk.ShapeError, match=r"points: expected shape \(5, 3\)"):
+        total(ROBOT, np.zeros(15), 1.0)
+    with pytest.raises(rk.InvalidValue, match="count: expected finite numbers"):
+        total(ROBOT, np.zeros((5, 3)), np.nan)
+    q, v = QUADRUPED.neutral(), np.zeros(QUADRUPED.nv)
+    for _ in range(2):  # the first call and the short way of all others
+        with pytest.raises(rk.InvalidValue, match="unit quaternion"):
+            energies(QUADRUPED, 2.0 * q, v, 1.0)
+        assert energies(QUADRUPED, q, v, 1.0) == 0.0
+    out = np.empty(6)
+    arguments = CASES["root"][2]
+    assert root(ROBOT, *arguments, out=out) is out and (out == root(ROBOT, *arguments)).all()
+
+
+def test_without_a_compiler_it_runs_in_python(monkeypatch):
+    monkeypatch.setattr(maker, "engine", lambda: "python")
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    points, count = CASES["total"][2]
+    np.testing.assert_allclose(
+        total(robot, points, count).total, total(ROBOT, points, count).total, rtol=1e-13, atol=1e-15
+    )
+
+
+def test_tables_of_known_numbers():
+    """A list of Python's has no entry at a place that is known only later; lookup has."""
+
+    @rk.function(inputs={"x": ()}, outputs={"y": ()})
+    def stepped(tree, x):
+        table = zeros(3)
+        for k, value in enumerate((0.5, 2.0, 3.5)):
+            table[k] = value
+        return table[whole(x)]
+
+    assert stepped(ROBOT, [0.0, 1.9, 2.0]).tolist() == [0.5, 2.0, 3.5]
+    assert lookup([0.5, 2.0], 1.5) == 2.0
