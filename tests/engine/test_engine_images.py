@@ -150,6 +150,22 @@ def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch
         assert np.array_equal(one, three)
 
 
+def test_the_sines_of_all_joints_are_compiled_once_a_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(llvm, "_sines", {})
+    texts, compiled = [], llvm._object
+    monkeypatch.setattr(llvm, "_object", lambda text: texts.append(text) or compiled(text))
+    q = np.array([0.3, -1.2, 2.0])
+    for base in ("fixed", "floating"):
+        robot = ladder.random_tree(2, base, kinds=("revolute",), n=3)
+        place = robot.neutral()
+        place[-3:] = q
+        H = build.kernel(robot, "crba")
+        np.testing.assert_allclose(H(place), H.python(place), rtol=1e-13, atol=1e-13)
+    sines = [text for text in texts if re.search(r"^define .*@sincos_run\(", text, re.M)]
+    assert len(texts) == 3 and len(sines) == 1 and "@chunk" not in sines[0]
+
+
 def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
     monkeypatch.setattr(split, "LEAST", 10)
     chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #0 {{\n  ret void\n}}\n"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit.engine.target import cpu, elf
-from robokit.engine.target.split import HURRY, LOOPS, divided
+from robokit.engine.target.split import HURRY, LOOPS, divided, sines_apart
 from robokit.engine.target.workers import elsewhere
 
 OLDEST = (0, 45)
@@ -110,11 +110,27 @@ def _target_machine(level: int = OPTIMISATION) -> Any:
 def assemble(text: str) -> bytes:
     """Machine code of a module's text: an image if elf.py can make one, else an object file."""
     if elf.possible():
+        rest, sines = sines_apart(text)
         try:
-            return elf.image(_objects(divided(text, cpu.processors())))
+            return elf.image(_with_sines(divided(rest, cpu.processors()), sines))
         except elf.NotLinked:
             pass
     return _objects([text])[0]
+
+
+_sines: dict[tuple[object, ...], bytes] = {}  # by processor and text
+
+
+def _with_sines(texts: list[str], sines: str) -> list[bytes]:
+    """Object files of modules, and of the sines' function, which this process compiles once."""
+    if not sines:
+        return _objects(texts)
+    key = host(), OPTIMISATION, sines
+    if key in _sines:
+        return [*_objects(texts), _sines[key]]
+    made = _objects([*texts, sines])
+    _sines[key] = made[-1]
+    return made
 
 
 def _objects(texts: list[str]) -> list[bytes]:
