@@ -110,25 +110,32 @@ def _target_machine(level: int = OPTIMISATION) -> Any:
 def assemble(text: str) -> bytes:
     """Machine code of a module's text: an image if elf.py can make one, else an object file."""
     if elf.possible():
-        rest, sines = sines_apart(text)
         try:
-            return elf.image(_with_sines(divided(rest, cpu.processors()), sines))
+            return elf.image(_divided_objects(text))
         except elf.NotLinked:
             pass
     return _objects([text])[0]
 
 
-_sines: dict[tuple[object, ...], bytes] = {}  # by processor and text
+_sines: dict[tuple[object, ...], bytes] = {}  # by processor and text; b"" after the first module with them
 
 
-def _with_sines(texts: list[str], sines: str) -> list[bytes]:
-    """Object files of modules, and of the sines' function, which this process compiles once."""
-    if not sines:
-        return _objects(texts)
+def _divided_objects(text: str) -> list[bytes]:
+    """Object files of a module's parts.
+
+    From the second module on that this process compiles, the sines of all joints are a part of its own, which
+    is compiled once. For the first it would only be one more module.
+    """
+    rest, sines = sines_apart(text)
     key = host(), OPTIMISATION, sines
-    if key in _sines:
-        return [*_objects(texts), _sines[key]]
-    made = _objects([*texts, sines])
+    if not sines or key not in _sines:
+        if sines:
+            _sines[key] = b""
+        return _objects(divided(text, cpu.processors()))
+    parts = divided(rest, cpu.processors())
+    if _sines[key]:
+        return [*_objects(parts), _sines[key]]
+    made = _objects([*parts, sines])
     _sines[key] = made[-1]
     return made
 

@@ -33,6 +33,7 @@ _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
 _SHARED = ("declare ", "attributes ")
 _SINES = "define internal void @sincos_run("
+_INTRINSIC = re.compile(r"@llvm[.\w]+")
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -58,10 +59,14 @@ def sines_apart(text: str) -> tuple[str, str]:
         return text, ""
     end = text.index("\n}\n", start) + 3
     function = text[start:end].replace("define internal", "define hidden", 1)
-    shared = "\n".join(line for line in text.splitlines() if line.startswith(_SHARED))
+    called = set(_INTRINSIC.findall(function))
+    declared = text[: text.index("define ")].splitlines()
+    needed = [line for line in declared if called.intersection(_INTRINSIC.findall(line))]
+    attributes = text.rindex("attributes #0 ")
+    needed.append(text[attributes : text.index("\n", attributes)])
     heading = text[start : text.index(" {", start)]
-    declared = heading.replace("define internal", "declare hidden", 1)
-    return f"{text[:start]}{declared}\n{text[end:]}", f"{shared}\n{function}"
+    declaration = heading.replace("define internal", "declare hidden", 1)
+    return f"{text[:start]}{declaration}\n{text[end:]}", "\n".join([*needed, function])
 
 
 def divided(text: str, count: int) -> list[str]:
