@@ -1,27 +1,39 @@
-"""Kernels with loops beside the same loops in C: single calls, batches, single precision.
+"""Kernels with loops beside the same loops in C: single calls, batches, single precision, the machine's peak.
 
 python benchmarks/loops.py
 python benchmarks/loops.py --rows 16       batches that stay in the processor's caches
 python benchmarks/loops.py --derivatives   instead of C, kernels of values and derivatives
+python benchmarks/loops.py --json loops.json
 
 LDL^T of dense matrices, sweeps of projected Gauss-Seidel over contacts between bodies, and the support vertex
-of a hull. C is compiled by ``cc -O3 -march=native``. Both run on the same arrays, in turns. The last columns
-are a row's time in a batch, times lanes, as a part of the time of one state; where the loops of one state go
-through vectors too, as those of LDL^T do, that part is 1 at best.
+of a hull. C is compiled by ``cc -O3 -march=native`` for one state; of a batch it takes row after row. Both
+work on the same arrays, in turns, on one core. The sweeps stand there twice: with pairs of bodies of each
+row's own, and with the same ones for all rows.
+
+one, row: microseconds of a state alone and of a row of a batch, beside C's; "C/" is how often C's time holds
+    ours, more is better
+lanes: a row's time, times the lanes of a vector, over the time of one state: 1 where lanes cost nothing.
+    Loops of one state that go through vectors too, as those of LDL^T do, cannot reach it
+peak: multiply-adds a second over what registers alone allow (peak.py): of a state, of a row
+MB, bw: what a batch reads and writes, and the time that memory takes for as much in a copy over the time of
+    the batch. Near 1, where the batch is larger than the caches, memory is the limit and lanes cannot help
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
+from measure import commit, machine, minima, one_core
+from peak import bytes_per_second, flops_per_second
 
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.target.llvm import vector_width
@@ -61,7 +73,21 @@ void support(int n, const T *restrict V, const T *restrict d, int *restrict out)
   }
   out[0] = at;
 }
+void ldlt_rows(int rows, int n, T *A) {
+  for (int k = 0; k < rows; k++) ldlt(n, A + k * n * n);
+}
+void sweeps_rows(int rows, int turns, int contacts, const int *a, const int *b, const T *J, const T *W,
+                 const T *rhs, const T *D, T *v, T *g) {
+  for (int k = 0; k < rows; k++, a += contacts, b += contacts, J += contacts * 36, W += contacts * 36,
+       rhs += contacts * 3, D += contacts * 3, v += BODIES * 6, g += contacts * 3)
+    sweeps(turns, contacts, a, b, J, W, rhs, D, v, g);
+}
+void support_rows(int rows, int n, const T *V, const T *d, int *out) {
+  for (int k = 0; k < rows; k++) support(n, V, d + k * 3, out + k);
+}
 """
+
+BODIES = 20
 
 
 def ldlt(n: Any, A: Any) -> None:
@@ -144,41 +170,136 @@ SUPPORT = LoopKernel(
 def compiled(folder: Path, dtype: str) -> ctypes.CDLL:
     """The loops in C."""
     library = folder / f"{dtype}.so"
-    flags = ["-O3", "-march=native", f"-DT={'double' if dtype == 'float64' else 'float'}"]
+    flags = [
+        "-O3",
+        "-march=native",
+        f"-DT={'double' if dtype == 'float64' else 'float'}",
+        f"-DBODIES={BODIES}",
+    ]
     command = ["cc", *flags, "-fPIC", "-shared", "-x", "c", "-", "-o", library]
     subprocess.run(command, input=C, text=True, check=True)
     return ctypes.CDLL(str(library))
 
 
+@dataclass
+class Machine:
+    """What it can do at most: operations in double precision and bytes, a second."""
+
+    flops: float
+    bytes: float
+
+
+def pointer(x: np.ndarray) -> ctypes.c_void_p:
+    """To an array's first entry."""
+    return x.ctypes.data_as(ctypes.c_void_p)
+
+
 def compare(
     name: str,
-    kernels: Sequence[LoopKernel],
+    kernel: LoopKernel,
     sizes: dict[str, int],
     arrays: Sequence[np.ndarray],
-    in_c: Callable[..., None],
+    c: tuple[Callable[..., None], Callable[..., None]],
+    flops: float,
     rows: int,
     dtype: str,
-) -> None:
-    """Measure one problem and print its line."""
+    most: Machine,
+) -> dict[str, Any]:
+    """Measure one problem.
+
+    Args:
+        name: of the problem.
+        kernel: of robokit.
+        sizes: of the kernel.
+        arrays: of one state.
+        c: the function for one state, and that for rows.
+        flops: additions and multiplications of a state.
+        rows: of a batch.
+        dtype: of the arrays.
+        most: the machine.
+    """
+
+    def repeated(like: Sequence[np.ndarray]) -> list[np.ndarray]:
+        pairs = zip(kernel.arrays, like, strict=True)
+        return [x.copy() if a.shared else np.repeat(x[None], rows, 0) for a, x in pairs]
+
+    numbers = [sizes[n] for n in kernel.sizes if n != "bodies"]
     for_c = [x.copy() for x in arrays]
-    numbers = [sizes[n] for n in kernels[0].sizes if n != "bodies"]
-    given = [*numbers, *(x.ctypes.data_as(ctypes.c_void_p) for x in for_c)]
-    single = kernels[0].single(sizes, arrays, dtype)
-    batches = []
-    for kernel in kernels:
-        many = [
-            x if a.shared else np.repeat(x[None], rows, 0) for a, x in zip(kernel.arrays, arrays, strict=True)
-        ]
-        batches.append(kernel.batch(sizes, many, rows, dtype))
-    single()
-    in_c(*given)
+    one = kernel.single(sizes, arrays, dtype)
+    given = [*numbers, *map(pointer, for_c)]
+    one()
+    c[0](*given)
     assert all(np.allclose(x, y, rtol=1e-4, atol=1e-5) for x, y in zip(arrays, for_c, strict=True))
-    calls: dict[str, Callable[[], object]] = {"one": single, "c": lambda: in_c(*given)}
-    calls |= {str(k): batch for k, batch in enumerate(batches)}
-    one, c, *whole = minima(calls).values()
-    lanes = vector_width() * 8 // np.dtype(dtype).itemsize
-    parts = "".join(f"{seconds / rows * lanes / one:>10.2f}" for seconds in whole)
-    print(f"  {dtype:<9}{name:<26}{one * 1e6:>9.2f}{c * 1e6:>9.2f}{one / c:>8.2f}{parts}", flush=True)
+    batch = kernel.batch(sizes, repeated(arrays), rows, dtype)
+    # C wants the pairs of bodies in every row.
+    rows_for_c = [
+        np.repeat(x[None], rows, 0) if a.kind == "integer" or not a.shared else x.copy()
+        for a, x in zip(kernel.arrays, arrays, strict=True)
+    ]
+    given_rows = [rows, *numbers, *map(pointer, rows_for_c)]
+    calls: dict[str, Callable[[], object]] = {"one": one, "c": lambda: c[0](*given)}
+    calls |= {"batch": batch, "c_batch": lambda: c[1](*given_rows)}
+    t = minima(calls, 2.0)
+    size = np.dtype(dtype).itemsize
+    lanes, peak = vector_width() * 8 // size, most.flops * 8 / size
+    moved = rows * sum(
+        x.nbytes * (1 + (a.role == "inout"))
+        for a, x in zip(kernel.arrays, arrays, strict=True)
+        if not a.shared
+    )
+    return {
+        "name": name,
+        "dtype": dtype,
+        "one": t["one"] * 1e6,
+        "c": t["c"] * 1e6,
+        "row": t["batch"] / rows * 1e6,
+        "c_row": t["c_batch"] / rows * 1e6,
+        "lanes": t["batch"] / rows * lanes / t["one"],
+        "peak_one": flops / t["one"] / peak,
+        "peak_row": flops * rows / t["batch"] / peak,
+        "megabytes": moved / 1e6,
+        "bandwidth": moved / most.bytes / t["batch"],
+    }
+
+
+HEADING = (
+    f"{'':<32}{'one':>8}{'C':>8}{'C/':>6}{'row':>9}{'C':>8}{'C/':>6}{'lanes':>7}{'peak, one':>11}{'row':>6}"
+    f"{'MB':>7}{'bw':>6}"
+)
+
+
+def line(x: dict[str, Any]) -> str:
+    """A row of the table."""
+    one, c, row, of_c = (x[k] for k in ("one", "c", "row", "c_row"))
+    return (
+        f"{x['dtype']:<9}{x['name']:<23}{one:8.2f}{c:8.2f}{c / one:6.2f}{row:9.3f}"
+        f"{of_c:8.2f}{of_c / row:6.2f}{x['lanes']:7.2f}{x['peak_one']:11.1%}{x['peak_row']:6.1%}"
+        f"{x['megabytes']:7.1f}{x['bandwidth']:6.2f}"
+    )
+
+
+def problems(dtype: str, folder: Path, rng: np.random.Generator) -> Iterator[tuple[Any, ...]]:
+    """Name, kernel, sizes, arrays, functions in C and operations of each problem."""
+    c = compiled(folder, dtype)
+    for n in (12, 35, 60):
+        A = np.eye(n, dtype=dtype)  # factored again and again it stays what it is
+        flops = sum(2 * m + m * (m + 1) for m in range(n))
+        yield f"LDL^T, n = {n}", LDLT, {"n": n}, [A], (c.ldlt, c.ldlt_rows), flops
+    for n in (8, 24):
+        a = rng.integers(0, BODIES, n).astype(np.int32)
+        b = ((a + rng.integers(1, BODIES, n)) % BODIES).astype(np.int32)
+        J = rng.normal(size=(n, 3, 12)).astype(dtype)
+        rhs, D = rng.normal(size=(n, 3)).astype(dtype), np.full((n, 3), 0.3, dtype)
+        sizes = {"turns": 10, "contacts": n, "bodies": BODIES}
+        for kernel, whose in ((SWEEPS, "own pairs"), (SAME, "same")):
+            free = np.zeros((BODIES, 6), dtype), np.zeros((n, 3), dtype)
+            arrays = [a, b, J, 0.1 * J, rhs, D, *free]
+            functions = c.sweeps, c.sweeps_rows
+            yield f"{n} contacts, {whose}", kernel, sizes, arrays, functions, 10 * n * 3 * 52
+    for n in (32, 500):
+        V, d = rng.normal(size=(n, 3)).astype(dtype), rng.normal(size=3).astype(dtype)
+        arrays = [V, d, np.zeros(1, np.int32)]
+        yield f"support, {n} vertices", SUPPORT, {"n": n}, arrays, (c.support, c.support_rows), 5 * n
 
 
 def derivatives(name: str, kernel: LoopKernel, wrt: str, sizes: dict[str, int], rows: int) -> None:
@@ -214,35 +335,29 @@ def all_derivatives(rows: int) -> None:
 
 def main() -> None:
     """Measure all of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=4096, help="of a batch")
     parser.add_argument("--derivatives", action="store_true", help="values and derivatives instead of C")
-    rows = parser.parse_args().rows
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    arguments = parser.parse_args()
     print(machine())
-    if parser.parse_args().derivatives:
-        all_derivatives(rows)
+    if arguments.derivatives:
+        all_derivatives(arguments.rows)
         return
-    print(f"microseconds a call; batches of {rows}\n{'':<37}{'robokit':>9}{'C':>9}{'ratio':>8}{'batch':>10}")
-    rng = np.random.default_rng(0)
+    found = []
     with tempfile.TemporaryDirectory() as folder, one_core():
+        most = Machine(flops_per_second(), bytes_per_second())
+        print(f"peak {most.flops / 1e9:.0f} Gflop/s in double precision, copies {most.bytes / 1e9:.1f} GB/s")
+        print(f"microseconds; batches of {arguments.rows}; sweeps are ten\n{HEADING}")
         for dtype in ("float64", "float32"):
-            c = compiled(Path(folder), dtype)
-            for n in (12, 35, 60):
-                A = np.eye(n, dtype=dtype)  # factored again and again it stays what it is
-                compare(f"LDL^T, n = {n}", [LDLT], {"n": n}, [A], c.ldlt, rows, dtype)
-            for n in (8, 24):
-                a = rng.integers(0, 20, n).astype(np.int32)
-                b = ((a + rng.integers(1, 20, n)) % 20).astype(np.int32)
-                J = rng.normal(size=(n, 3, 12)).astype(dtype)
-                rhs, D = rng.normal(size=(n, 3)).astype(dtype), np.full((n, 3), 0.3, dtype)
-                arrays = [a, b, J, 0.1 * J, rhs, D, np.zeros((20, 6), dtype), np.zeros((n, 3), dtype)]
-                sizes = {"turns": 10, "contacts": n, "bodies": 20}
-                compare(f"10 sweeps, {n} contacts", [SWEEPS, SAME], sizes, arrays, c.sweeps, rows, dtype)
-            for n in (32, 500):
-                V, d = rng.normal(size=(n, 3)).astype(dtype), rng.normal(size=3).astype(dtype)
-                arrays = [V, d, np.zeros(1, np.int32)]
-                compare(f"support, {n} vertices", [SUPPORT], {"n": n}, arrays, c.support, rows, dtype)
-    print("second batch column of the sweeps: all rows have the same pairs of bodies")
+            for problem in problems(dtype, Path(folder), np.random.default_rng(0)):
+                found.append(compare(*problem, arguments.rows, dtype, most))
+                print(line(found[-1]), flush=True)
+    if arguments.json:
+        about = {"machine": machine(), "commit": commit(), "rows": arguments.rows, "peak": vars(most)}
+        arguments.json.write_text(json.dumps(about | {"loops": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
 _LIMIT_BYTES = 1 << 29
 _LARGEST_BYTES = 1 << 28  # of one file
+_LOOKS = 64  # at the whole folder, on average, while the limit is written once
 _NAME = re.compile(r"[0-9a-f]{64}\.(bin|lock|\d+\.[0-9a-f]{12}\.tmp)")
 _ABANDONED_SECONDS = 3600.0
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would write line ends otherwise
@@ -159,11 +160,13 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
         where = _usable(folder(), make=True)
         if where is None:
             return
-        _prune(where)
+        whole = _hash(content)
+        if _due(whole, len(content)):
+            _prune(where)
         temporary = where / f"{name}.{os.getpid()}.{os.urandom(6).hex()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o644)
         with open(descriptor, "wb") as file:
-            file.write(_MAGIC + _hash(content) + content)
+            file.write(_MAGIC + whole + content)
         os.replace(temporary, where / f"{name}.bin")
         temporary = None
     except (OSError, RuntimeError) as error:
@@ -290,6 +293,19 @@ def _files(where: Path) -> list[tuple[Path, os.stat_result]]:
                 with contextlib.suppress(OSError):  # another process was faster
                     found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
     return found
+
+
+def _due(whole: bytes, size: int) -> bool:
+    """Whether it is time to look at all files: by chance, as likely as the new one is large.
+
+    Of thousands of files a look takes as long as compiling. No process can tell how much the others have
+    written since the last one; in this way the folder outgrows its limit by a hundredth or two.
+
+    Args:
+        whole: hash of the new file.
+        size: of it [bytes].
+    """
+    return int.from_bytes(whole[:8], "little") * _LIMIT_BYTES < (size * _LOOKS) << 64
 
 
 def _prune(where: Path) -> None:

@@ -185,6 +185,18 @@ def test_the_oldest_files_go_first(folder, monkeypatch):
     assert (folder / f"{name(3)}.bin").exists()
 
 
+def test_the_folder_is_looked_through_now_and_then(folder, monkeypatch):
+    """A look at all files at each new one took as long as compiling, where there were thousands."""
+    limit = 300_000
+    monkeypatch.setattr(disk_cache, "_LIMIT_BYTES", limit)
+    looks, prune = [], disk_cache._prune
+    monkeypatch.setattr(disk_cache, "_prune", lambda where: looks.append(1) or prune(where))
+    for k in range(1200):
+        disk_cache.store(name(k), {}, bytes(500))  # twice the limit in all
+    assert 60 < len(looks) < 300
+    assert 0.9 * limit < sum(path.stat().st_size for path in files(folder)) < 1.1 * limit
+
+
 def test_files_of_others_in_the_folder_stay(folder, monkeypatch):
     folder.mkdir()
     for other in ("photo.bin", "notes.tmp", f"{name(1)}.txt"):
@@ -197,7 +209,8 @@ def test_files_of_others_in_the_folder_stay(folder, monkeypatch):
     assert sorted(p.name for p in folder.iterdir()) == sorted(["photo.bin", "notes.tmp", f"{name(1)}.txt"])
 
 
-def test_what_killed_processes_left_goes_after_a_while(folder):
+def test_what_killed_processes_left_goes_after_a_while(folder, monkeypatch):
+    monkeypatch.setattr(disk_cache, "_LIMIT_BYTES", 4000)  # so that any new file is large enough for a look
     folder.mkdir()
     old, new = (folder / f"{name(0)}.{pid}.{'ab' * 6}.tmp" for pid in (1, 2))
     for path in (old, new):

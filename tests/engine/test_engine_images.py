@@ -150,6 +150,23 @@ def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch
         assert np.array_equal(one, three)
 
 
+def test_the_sines_of_all_joints_are_compiled_once_a_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(llvm, "_sines", {})
+    texts, compiled = [], llvm._object
+    monkeypatch.setattr(llvm, "_object", lambda text: texts.append(text) or compiled(text))
+    q = np.array([0.3, -1.2, 2.0])
+    for seed in range(4):
+        robot = ladder.random_tree(seed, kinds=("revolute",), n=3)
+        H = build.kernel(robot, "crba")
+        np.testing.assert_allclose(H(q), H.python(q), rtol=1e-13, atol=1e-13)
+    sines = [bool(re.search(r"^define .*@sincos_run\(", text, re.M)) for text in texts]
+    kernels = ["@chunk0" in text for text in texts]
+    # The first kernel has them in its own module; for the second they get one, which serves all others.
+    assert all("\nattributes #0 = {" in text for text in texts)
+    assert sorted(zip(sines, kernels, strict=True)) == [(False, True)] * 3 + [(True, False), (True, True)]
+
+
 def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
     monkeypatch.setattr(split, "LEAST", 10)
     chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #0 {{\n  ret void\n}}\n"

@@ -191,3 +191,33 @@ def test_benchmarks_keep_what_was_measured_and_time_nothing_that_disagrees(tmp_p
     lines = {line.split("  ")[1]: line for line in done.stdout.splitlines() if "dynamics" in line}
     assert "36x  met" in lines["batch rnea"] and "not measured" in lines["batch aba"]
     assert "0.2222x  met" in lines["single call, G1"]
+
+
+@pytest.mark.slow
+def test_a_comparison_with_another_revision_goes_on_where_it_was(tmp_path):
+    if not (ROOT / ".git").exists():
+        pytest.skip("robokit's history is not here")
+    file = tmp_path / "compared.json"
+
+    def compared(*more: str) -> tuple[str, dict]:
+        command = [
+            sys.executable,
+            ROOT / "benchmarks" / "compare.py",
+            "HEAD",
+            "--robots",
+            "arm",
+            "--seconds",
+            "0",
+        ]
+        done = subprocess.run([*command, "-o", file, *more], capture_output=True, text=True, check=True)
+        return done.stdout, json.loads(file.read_text())["rows"]
+
+    said, first = compared("--only", "gravity_forces")
+    assert "2 rows, 0 of them" in said and "geometric mean" in said
+    assert set(first) == {"arm gravity_forces", "arm+6 gravity_forces"}
+    for row in first.values():
+        for figures in (row["before"], row["after"]):
+            assert set(figures) == {"first", "first batch", "single", "128", "4096", "bytes"}
+            assert all(x > 0.0 for x in figures.values())
+    said, both = compared("--only", "gravity_forces", "floating_base_forces")
+    assert "3 rows, 2 of them" in said and len(both) == 3 and first.items() <= both.items()

@@ -148,42 +148,60 @@ def test_every_public_name_is_in_the_reference():
         assert name in named or value.__module__ in modules, f"rk.{name} is not in docs/api"
 
 
-@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: path.stem)
-def test_tests_and_files_that_a_page_names_exist(path):
-    text = path.read_text(encoding="utf-8")
+def texts(*more: Path) -> list[tuple[str, Path, str]]:
+    """(name, file, text) of every page."""
+    assert len(ALL_PAGES) > 50
+    return [(path.name, path, path.read_text(encoding="utf-8")) for path in (*ALL_PAGES, *more)]
+
+
+def test_tests_and_files_that_a_page_names_exist():
     tests = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
-    for name in re.findall(r"``(test_\w+)``", text):
-        assert f"def {name}(" in tests, f"{path.name} names {name}, which is not there"
-    for name in re.findall(r"``((?:robokit|tests|robots|docs|examples)/[\w/.]+)``", text):
-        assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
+    missing = []
+    for page_name, _, text in texts():
+        for name in re.findall(r"``(test_\w+)``", text):
+            if f"def {name}(" not in tests:
+                missing.append(f"{page_name} names {name}")
+        for name in re.findall(r"``((?:robokit|tests|robots|docs|examples)/[\w/.]+)``", text):
+            if not (ROOT / name).exists():
+                missing.append(f"{page_name} names {name}")
+    assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("path", [*ALL_PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
-def test_modules_and_what_they_hold_are_where_a_page_says(path):
-    text = path.read_text(encoding="utf-8")
-    lists = re.findall(r"^ *from (robokit[\w.]*) import ([\w, ]+)", text, re.M)
-    named = {f"{module}.{name.strip()}" for module, names in lists for name in names.split(",")}
-    for name in named | set(re.findall(r"(?<![\w/])robokit(?:\.[A-Za-z_]\w*)+", text)):
-        if not name.endswith((".rst", ".md")):
-            pkgutil.resolve_name(name)
+def test_modules_and_what_they_hold_are_where_a_page_says():
+    missing = []
+    for page_name, _, text in texts(ROOT / "README.md"):
+        lists = re.findall(r"^ *from (robokit[\w.]*) import ([\w, ]+)", text, re.M)
+        named = {f"{module}.{name.strip()}" for module, names in lists for name in names.split(",")}
+        for name in sorted(named | set(re.findall(r"(?<![\w/])robokit(?:\.[A-Za-z_]\w*)+", text))):
+            if not name.endswith((".rst", ".md")):
+                try:
+                    pkgutil.resolve_name(name)
+                except (ImportError, AttributeError) as problem:
+                    missing.append(f"{page_name} names {name}: {problem}")
+    assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("path", [*ALL_PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
-def test_public_names_that_a_page_uses_exist(path):
-    for name in re.findall(r"\brk\.([a-zA-Z_]+)", path.read_text(encoding="utf-8")):
-        assert name in rk.__all__, f"{path.name}: there is no rk.{name}"
+def test_public_names_that_a_page_uses_exist():
+    missing = [
+        f"{page_name}: there is no rk.{name}"
+        for page_name, _, text in texts(ROOT / "README.md")
+        for name in re.findall(r"\brk\.([a-zA-Z_]+)", text)
+        if name not in rk.__all__
+    ]
+    assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: path.stem)
-def test_what_a_page_quotes_from_a_file_is_there(path):
-    text = path.read_text(encoding="utf-8")
-    for name, options in re.findall(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", text, re.M):
-        quoted = (path.parent / name).resolve().read_text(encoding="utf-8")
-        for option, value in re.findall(r":([\w-]+): (.*)\n", options):
-            if option in ("start-at", "end-at", "end-before"):
-                assert value in quoted, f"{path.name}: {name} has no {value!r}"
-            elif option == "pyobject":
-                assert re.search(rf"^(def|class) {value}\b", quoted, re.M), f"{path.name}: {name}, {value}"
+def test_what_a_page_quotes_from_a_file_is_there():
+    missing = []
+    for page_name, path, text in texts():
+        for name, options in re.findall(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", text, re.M):
+            quoted = (path.parent / name).resolve().read_text(encoding="utf-8")
+            for option, value in re.findall(r":([\w-]+): (.*)\n", options):
+                if option in ("start-at", "end-at", "end-before") and value not in quoted:
+                    missing.append(f"{page_name}: {name} has no {value!r}")
+                if option == "pyobject" and not re.search(rf"^(def|class) {value}\b", quoted, re.M):
+                    missing.append(f"{page_name}: {name} has no {value}")
+    assert not missing, "\n".join(missing)
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -84,15 +84,26 @@ def test_a_step_of_a_second_is_stopped_at_once():
     assert caught.value.trajectory.summary["stopped"]["time"] <= 3.0
 
 
-@pytest.mark.parametrize("dt", [pytest.param(2.5e-4, marks=pytest.mark.slow), 4e-3])
-def test_falls_and_spun_drops_are_not_stopped(dt):
+LONG_CODE = pytest.mark.slow  # with self-collision
+
+
+@pytest.mark.parametrize(
+    "dt, touching",
+    [
+        (4e-3, False),
+        pytest.param(4e-3, None, marks=LONG_CODE),
+        pytest.param(2.5e-4, None, marks=LONG_CODE),
+    ],
+)
+def test_falls_and_spun_drops_are_not_stopped(dt, touching):
     rng = np.random.default_rng(2)
     robot = m.quadruped()
     v = np.zeros(robot.nv)
     v[:3] = rng.normal(0.0, 10.0, 3)
     q = rk.standing_configuration(robot, height=0.3, tilt=0.4, seed=3)
-    assert not len(rk.rollout(robot, q, [v, 0.0 * v], duration=1.0, dt=dt, ground=rk.Ground()).failed)
-    assert "stopped" not in rk.simulate(robot, q, v, 1.0, dt, rk.Ground()).summary
+    run = {"duration": 1.0, "dt": dt, "ground": rk.Ground(), "self_collision": touching}
+    assert not len(rk.rollout(robot, q, [v, 0.0 * v], **run).failed)
+    assert "stopped" not in rk.simulate(robot, q, v, **run).summary
 
 
 @pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])

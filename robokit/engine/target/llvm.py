@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit.engine.target import cpu, elf
-from robokit.engine.target.split import HURRY, LOOPS, divided
+from robokit.engine.target.split import HURRY, LOOPS, divided, sines_apart
 from robokit.engine.target.workers import elsewhere
 
 OLDEST = (0, 45)
@@ -118,10 +118,33 @@ def assemble(text: str) -> bytes:
     """Machine code of a module's text: an image if elf.py can make one, else an object file."""
     if elf.possible():
         try:
-            return elf.image(_objects(divided(text, cpu.processors())))
+            return elf.image(_divided_objects(text))
         except elf.NotLinked:
             pass
     return _objects([text])[0]
+
+
+_sines: dict[tuple[object, ...], bytes] = {}  # by processor and text; b"" after the first module with them
+
+
+def _divided_objects(text: str) -> list[bytes]:
+    """Object files of a module's parts.
+
+    From the second module on that this process compiles, the sines of all joints are a part of its own, which
+    is compiled once. For the first it would only be one more module.
+    """
+    rest, sines = sines_apart(text)
+    key = host(), OPTIMISATION, sines
+    if not sines or key not in _sines:
+        if sines:
+            _sines[key] = b""
+        return _objects(divided(text, cpu.processors()))
+    parts = divided(rest, cpu.processors())
+    if _sines[key]:
+        return [*_objects(parts), _sines[key]]
+    made = _objects([*parts, sines])
+    _sines[key] = made[-1]
+    return made
 
 
 def _objects(texts: list[str]) -> list[bytes]:

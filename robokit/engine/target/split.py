@@ -16,8 +16,11 @@ LEAST = 200_000
 """Characters from which on a second module pays: starting a thread is quick, but every module has its own
 tables and sines."""
 
-MOST = 500_000
-"""Characters of a module, about: a second of compilation, which Ctrl-C does not cut short."""
+MOST = 1_500_000
+"""Characters of a module, about: a third of a second of compilation, which Ctrl-C does not cut short.
+
+In modules of 500,000 a text of two million takes a tenth more of the processor.
+"""
 
 HURRY = "; level 0\n"
 """First line of a module that is to be compiled in a hurry."""
@@ -29,6 +32,8 @@ _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
 _SHARED = ("declare ", "attributes ")
+_SINES = "define internal void @sincos_run("
+_INTRINSIC = re.compile(r"@llvm[.\w]+")
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -41,6 +46,27 @@ def _parts(text: str) -> Iterator[str]:
             start = end
         if start < len(piece):
             yield piece[start:] + "\n}\n"
+
+
+def sines_apart(text: str) -> tuple[str, str]:
+    """A module without the function for the sines of all joints, and a module with that function alone.
+
+    It is the same in all modules of a processor, and longer than a small robot's code. Where there is none:
+    the text, and "".
+    """
+    start = text.find(_SINES)
+    if start < 0 or text.startswith(LOOPS):
+        return text, ""
+    end = text.index("\n}\n", start) + 3
+    function = text[start:end].replace("define internal", "define hidden", 1)
+    called = set(_INTRINSIC.findall(function))
+    declared = text[: text.index("define ")].splitlines()
+    needed = [line for line in declared if called.intersection(_INTRINSIC.findall(line))]
+    attributes = text.rindex("attributes #0 ")
+    needed.append(text[attributes : text.index("\n", attributes)])
+    heading = text[start : text.index(" {", start)]
+    declaration = heading.replace("define internal", "declare hidden", 1)
+    return f"{text[:start]}{declaration}\n{text[end:]}", "\n".join([*needed, function])
 
 
 def divided(text: str, count: int) -> list[str]:
