@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.dynamics.build import example_key, kernel, kernel_of_own_inertias
-from robokit.dynamics.long_derivatives import is_written_out
+from robokit.dynamics.long_robots import is_written_out
 from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName

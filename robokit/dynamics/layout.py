@@ -251,6 +251,13 @@ POSES = Kind(
 )
 """Of body transforms ^iX_0, the poses [R p] of all links, (links, 3, 4)."""
 
+BODY_POSES = Kind(
+    lambda robot: [(robot.nbodies + 1, 3, 4)],
+    lambda _, X0: [_flat((*row, x) for X in X0 for row, x in zip(X.E.T.rows, X.r, strict=True))],
+    meaning="for each body 0..N [R p], x_world = R x_body + p",
+)
+"""Of body transforms ^iX_0, the poses [R p] of bodies 0..N, (N + 1, 3, 4)."""
+
 BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)], meaning=WRENCHES)
 """A force for each body 0..N, (N + 1, 6)."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_single_precision, one_of, real_array
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.long_derivatives import long_way
+from robokit.dynamics.long_robots import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
