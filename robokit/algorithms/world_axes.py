@@ -65,8 +65,8 @@ def vectors(
     """The vectors whose products the derivatives are, for each dof.
 
     motions: s, Psi', Psi'', Psi' + s'. forces: those by q and by qd, I^c s, 2 B^cT s, s x* (forces held in
-    the world), 1/2 I^c (s' - Psi'). place: the dof's body's origin. tau: the joint forces. f_ext and held, forces
-    that move with their bodies and forces that stay, are in body coordinates.
+    the world), 1/2 I^c (s' - Psi'). place: the dof's body's origin. tau: the joint forces.
+    f_ext moves with the bodies, what is held stays; both are in body coordinates.
     """
     _put(v, 0, [0.0] * 6)
     _put(a, 0, [0.0, 0.0, 0.0, a0[0], a0[1], a0[2]])
@@ -338,8 +338,8 @@ def accelerations(
 def powers(forces_are_of_rows: bool) -> Callable[..., None]:
     """The text that adds, at the places of each row, the sums of the powers of its and a column's vectors.
 
-    Its arrays: spans (K, 2) of columns, of which row k has begin[k] to end[k] - 1; the vectors (terms, 6, count)
-    and places (3, count) of rows and columns; and the matrix.
+    Its arrays: spans (K, 2) of columns, of which row k has begin[k] to end[k] - 1; the vectors (terms, 6,
+    count) and places (3, count) of rows and columns; and the matrix.
 
     Args:
         forces_are_of_rows: whether rows have forces and columns motions, or the other way round.

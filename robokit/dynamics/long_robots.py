@@ -17,7 +17,7 @@ path connects.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,13 @@ from robokit import arguments as check
 from robokit.algorithms import ltdl as branches
 from robokit.algorithms import world_axes
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.layout import lower_entries, parameter_entries
-from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
+from robokit.dynamics.layout import lower_entries, parameter_entries, parameter_pattern
+from robokit.dynamics.table import KERNELS, WITH_FORCES, WITH_WORLD_FORCES
 from robokit.engine import NotFinite
+from robokit.engine.kept_memory import result_array
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.maker import engine
+from robokit.engine.signature import Signature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
@@ -38,9 +40,10 @@ from robokit.model.sparsity import dof_depths
 MOST = 200_000
 """Operations that are written out."""
 
-BRANCHES_FOR_LAPACK = 8.0
-"""How long an operation along branches takes, in those of LAPACK's dense Cholesky: there each waits for the
-place of the next ancestor, here vectors of neighbours go through the processor."""
+BRANCHES_FOR_LAPACK = 17.0
+"""How long an operation along branches takes, in those of LAPACK's dense Cholesky: 1.1 ns over 0.065 ns (AMD
+EPYC with AVX-512). There each waits for the place of the next ancestor; here vectors of neighbours go through
+the processor."""
 
 
 def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
@@ -51,25 +54,11 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """
-    if not isinstance(name, str) or name not in WAYS:
-        return None
-    needs, way = WAYS[name]
-    if _cost(robot, needs) <= MOST:
+    if not isinstance(name, str) or name not in WAYS or _cost(robot, WAYS[name][0]) <= MOST:
         return None
 
     def run(*arguments: Any, out: Any = None) -> Any:
-        results = way(robot, *arguments)
-        several = isinstance(results, tuple)
-        if out is None:
-            if dtype == "float64":
-                return results
-            return tuple(x.astype(dtype) for x in results) if several else results.astype(dtype)
-        outs = out if several else (out,)
-        if len(outs) != (len(results) if several else 1):
-            raise check.ShapeError(f"out: expected {len(results)} arrays, got {len(outs)}")
-        for x, result in zip(outs, results if several else (results,), strict=True):
-            check.output("out", x, result.shape, dtype)[...] = result
-        return out
+        return _run(robot, name, dtype, arguments, out)
 
     return run
 
@@ -82,9 +71,8 @@ def is_written_out(robot: Robot, name: str) -> bool:
 def _cost(robot: Robot, what: str) -> int:
     """Operations to write out, roughly.
 
-    Some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution, 6 an entry of the
-    regressor. The places of a dense matrix count too: to read one takes as long to compile as 2
-    operations, to write one as 4.
+    The weights are such that :data:`MOST` of them take two seconds to record and compile: 24 an entry of
+    H, and so on. The places of a dense matrix count too, which are read or written one by one.
     """
     return robot.derived.get("costs written out", lambda: _costs(robot))[what]
 
@@ -92,20 +80,23 @@ def _cost(robot: Robot, what: str) -> int:
 def _costs(robot: Robot) -> dict[str, int]:
     depth = dof_depths(robot.dof_parent)
     entries, factors, places = int(depth.sum()), int((depth * (depth - 1)).sum()), robot.nv**2
+    parameters = COUNT * int(parameter_pattern(robot).sum())
     return {
-        "H": max(12 * entries, 4 * places),
-        "entries": 12 * entries,
-        "factors": max(factors, 6 * places),
+        "H": max(24 * entries, 8 * places),
+        "entries": 24 * entries,
+        "factors": max(3 * factors, 12 * places),
         "solution": max(4 * entries, 2 * places),
-        "accelerations": factors,
-        "regressor": 6 * len(parameter_entries(robot)) + 2 * robot.nv * COUNT * robot.nbodies,
+        "accelerations": 3 * factors,
+        "regressor": 9 * parameters + 3 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),
-        "inverse": 2 * len(depth) * entries,
+        "inverse": 3 * len(depth) * entries,
         "derivatives of accelerations": 4 * len(depth) * entries,
     }
 
 
 # ---- the robot as data -----------------------------------------------------------------------------------
+
+Fill = Callable[..., None]
 
 Runs = list[tuple[int, int]]
 """Runs of neighbouring columns, (start, stop) each."""
@@ -155,6 +146,14 @@ class Data:
                 known[a.name] = np.empty([sizes[n] if isinstance(n, str) else n for n in a.shape])
         _loop(run, sizes, **known)
         return known
+
+    def square(self, outs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Zeros for all dofs: the results themselves, where no joints follow others."""
+        n = self.sizes["dofs"]
+        found = [x if x.shape == (n, n) else np.empty((n, n)) for x in outs]
+        for x in found:
+            x.fill(0.0)
+        return found
 
 
 def _data(robot: Robot) -> Data:
@@ -227,7 +226,8 @@ VECTORS = LoopKernel(
     world_axes.vectors,
     SIZES,
     [
-        *COLUMNS, INERTIAS, POSE, *_of_dofs("in", "rotors", "qd", "qdd"), A0, *_of_bodies("in", f_ext=6, held=6),
+        *COLUMNS, INERTIAS, POSE, *_of_dofs("in", "rotors", "qd", "qdd"), A0,
+        *_of_bodies("in", f_ext=6, held=6),
         *_sets("out", motions=4, forces=6), PLACE, *_of_dofs("out", "tau"),
         *_of_bodies("work", v=6, a=6, Ic=COUNT, Bc=12, fc=6, hc=6),
     ],
@@ -318,52 +318,47 @@ LTDL_SOLVE = LoopKernel(
 )
 
 
-def _loop(run: LoopKernel, sizes: dict[str, int], **arrays: np.ndarray) -> None:
-    """Run a kernel on one state, in its arrays."""
+def _loop(run: LoopKernel, sizes: dict[str, int], rows: int | None = None, **arrays: np.ndarray) -> None:
+    """Run a kernel on one state or some rows, in its arrays."""
     given = [arrays[a.name] for a in run.arrays]
     if engine() == "python":
-        run._python(sizes, given, None)
-    else:
+        run._python(sizes, given, rows)
+    elif rows is None:
         run.single(sizes, given)()
+    else:
+        run.batch(sizes, given, rows)()
 
 
-# ---- arguments of a batch --------------------------------------------------------------------------------
+# ---- calls -----------------------------------------------------------------------------------------------
 
 
-def _each(
-    robot: Robot,
-    names: Sequence[str],
-    given: Sequence[Any],
-    one: Callable[..., Any],
-    shapes: Sequence[tuple[int, ...]],
-) -> Any:
-    """What a function gives for each state: one of the robot, its pose, its inertias and the other arguments.
-
-    Args:
-        robot: the robot.
-        names: of the arguments, "q" first.
-        given: the same, as they were given.
-        one: the function.
-        shapes: of its results.
-    """
-    of_one = {"q": robot.nq, "f_ext": 6 * (robot.nbodies + 1)}
-    sizes = [of_one.get(name, robot.nv) for name in names]
-    arrays = [check.argument(name, x, n) for name, x, n in zip(names, given, sizes, strict=True)]
-    inertias = _inertias(robot)
-    samples = [("samples", inertias.reshape(len(inertias), -1))] if inertias.ndim == 3 else []
-    many = check.batch_size([*names, *(n for n, _ in samples)], [*arrays, *(x for _, x in samples)])
-    check.check_values(names[1:], arrays[1:], ())
-    poses = kernel(robot, "body_poses")(arrays[0])
-    results = [np.empty(() if many is None else (many, *shape)) for shape in shapes]
+def _run(robot: Robot, name: str, dtype: str, arguments: Sequence[Any], out: Any) -> Any:
+    """Each state of a call: its poses, inertias and other arguments go to the function of the table."""
+    row, fill = KERNELS[name], WAYS[name][1]
+    inputs = [(each, row.input(each).size(robot)) for each in row.inputs.split()]
+    outputs = list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+    signature = Signature(name, inputs, outputs, "float64", [], [], row.result.finite)
+    arrays, shown = signature.arrays(arguments), replace(signature, dtype=dtype)
+    inertias, posed = _inertias(robot), inputs[0][0] == "q"
+    samples = [inertias.reshape(len(inertias), -1)] if row.inertial and inertias.ndim == 3 else []
+    names = [*signature.input_names, *["samples"] * len(samples)]
+    many = check.batch_size(names, [*arrays, *samples])
+    poses = kernel(robot, "body_poses")(arrays[0]) if posed else None
+    check.check_values(signature.input_names[posed:], arrays[posed:], ())
+    outs = shown.outs(out, many)
+    results = outs if dtype == "float64" else signature.outs(None, many)
     for k in range(1 if many is None else many):
-        pose = poses if poses.ndim == 3 else poses[k]
-        own = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[1:]]
-        found = one(robot, pose.reshape(-1, 12), inertias if inertias.ndim == 2 else inertias[k], *own)
-        if many is None:
-            return found
-        for result, x in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
-            result[k] = x
-    return tuple(results) if len(results) > 1 else results[0]
+        state = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[posed:]]
+        if poses is not None:
+            pose = (poses if poses.ndim == 3 else poses[k]).reshape(-1, 12)
+            state = [pose, inertias if inertias.ndim == 2 else inertias[k], *state]
+        fill(robot, results if many is None else [x[k] for x in results], *state)
+    if signature.finite and not all(np.isfinite(x).all() for x in results):
+        raise NotFinite(name, signature.answer(results))
+    if results is not outs:
+        for x, result in zip(outs, results, strict=True):
+            x[...] = result
+    return signature.answer(outs, out) if out is None else out
 
 
 def _full(robot: Robot, v: np.ndarray) -> np.ndarray:
@@ -371,9 +366,20 @@ def _full(robot: Robot, v: np.ndarray) -> np.ndarray:
     return v if robot.coupling is None else np.ascontiguousarray(robot.coupling.G @ v)
 
 
-def _reduced(robot: Robot, A: np.ndarray) -> np.ndarray:
-    """G^T A G, where joints follow others."""
-    return A if robot.coupling is None else robot.coupling.G.T @ A @ robot.coupling.G
+def _new(*shape: int) -> np.ndarray:
+    return result_array(shape, "float64")
+
+
+def _reduce(robot: Robot, outs: Sequence[np.ndarray], *matrices: np.ndarray) -> None:
+    """G^T A G, where joints follow others; else the matrices are the results themselves."""
+    if robot.coupling is not None:
+        G = robot.coupling.G
+        for out, A in zip(outs, matrices, strict=True):
+            out[...] = G.T @ A @ G
+
+
+def _reduced_force(robot: Robot, tau: np.ndarray) -> np.ndarray:
+    return tau if robot.coupling is None else robot.coupling.G.T @ tau
 
 
 # ---- matrices --------------------------------------------------------------------------------------------
@@ -398,29 +404,33 @@ def _mirror(spans: dict[str, np.ndarray], H: np.ndarray) -> None:
     _loop(MIRRORED, {"rows": len(H), "runs": len(spans["spans"])}, **spans, H=H)
 
 
-def _mass_matrix(robot: Robot, pose: np.ndarray, inertias: np.ndarray) -> np.ndarray:
+Outs = Sequence[np.ndarray]
+"""Results of one state, to write to."""
+
+
+def _mass_matrix(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray) -> None:
     data = _data(robot)
     found = data.run(COMPOSITES, inertias=inertias, pose=pose)
-    H = np.zeros((robot.tree.nv,) * 2)
+    (H,) = data.square(outs)
     _add_powers(ROWS_OF_MOTIONS, H, data.upper, found["motions"], found["forces"], found["place"])
     _mirror(data.lower, H)
-    H.flat[:: len(H) + 1] += data.rotors
-    return _reduced(robot, H)
+    H.reshape(-1)[:: len(H) + 1] += data.rotors
+    _reduce(robot, outs, H)
 
 
-def mass_matrix(robot: Robot, q: Any) -> np.ndarray:
-    """H, (nv, nv) or (B, nv, nv).
-
-    Args:
-        robot: the robot.
-        q: configuration, (nq,) or (B, nq).
-    """
-    return _each(robot, ["q"], [q], _mass_matrix, [(robot.nv, robot.nv)])
+def _new_mass_matrix(robot: Robot, pose: np.ndarray, inertias: np.ndarray) -> np.ndarray:
+    H = _new(robot.nv, robot.nv)
+    _mass_matrix(robot, [H], pose, inertias)
+    return H
 
 
-def _entries(robot: Robot, q: Any) -> np.ndarray:
-    rows, columns = robot.derived.get("lower entries", lambda: np.array(lower_entries(robot)).T)
-    return mass_matrix(robot, q)[..., rows, columns]
+def _entries(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray) -> None:
+    def found() -> np.ndarray:
+        rows, columns = lower_entries(robot).T
+        return rows * robot.nv + columns
+
+    places = robot.derived.get("places of H", found)
+    np.take(_new_mass_matrix(robot, pose, inertias).reshape(-1), places, out=outs[0], mode="clip")
 
 
 def _vectors(
@@ -440,41 +450,32 @@ def _vectors(
     return _data(robot).run(VECTORS, inertias=inertias, pose=pose, qd=v, qdd=a, f_ext=moving, held=held)
 
 
-def _forces_by_state(robot: Robot, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _forces_by_state(robot: Robot, outs: Outs, found: dict[str, np.ndarray]) -> None:
     """dtau/dq and dtau/dv from their vectors."""
     data, at = _data(robot), found["place"]
     s, psi, psi2, both = found["motions"]
     by_q, by_v, U, W, turned, _ = found["forces"]
-    dq, dv = np.zeros((2, data.sizes["dofs"], data.sizes["dofs"]))
+    dq, dv = data.square(outs)
     _add_powers(ROWS_OF_FORCES, dq, data.below, (W, U, -turned), (psi, psi2, s), at)
     _add_powers(ROWS_OF_MOTIONS, dq, data.above, (s,), (by_q,), at)
     _add_powers(ROWS_OF_FORCES, dv, data.below, (W, U), (s, both), at)
     _add_powers(ROWS_OF_MOTIONS, dv, data.above, (s,), (by_v,), at)
-    return _reduced(robot, dq), _reduced(robot, dv)
+    _reduce(robot, outs, dq, dv)
 
 
-def _rnea_derivatives(ending: str) -> Callable[..., Any]:
-    def one(robot: Robot, *state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _forces_by_state(robot, _vectors(robot, ending, *state))
-
-    def run(robot: Robot, *given: Any) -> Any:
-        return _each(robot, ["q", "v", "a", "f_ext"][: len(given)], given, one, [(robot.nv, robot.nv)] * 2)
-
-    return run
+def _rnea_derivatives(ending: str) -> Fill:
+    return lambda robot, outs, *state: _forces_by_state(robot, outs, _vectors(robot, ending, *state))
 
 
-def _coriolis_matrix(robot: Robot, q: Any, v: Any) -> np.ndarray:
-    def one(robot: Robot, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray) -> np.ndarray:
-        found = _vectors(robot, "", pose, inertias, v, np.zeros(robot.nv))
-        data, at = _data(robot), found["place"]
-        s, psi, _, both = found["motions"]
-        _, by_v, U, W, _, own = found["forces"]
-        C = np.zeros((data.sizes["dofs"],) * 2)
-        _add_powers(ROWS_OF_FORCES, C, data.below, (0.5 * W, U), (s, both - psi), at)
-        _add_powers(ROWS_OF_MOTIONS, C, data.above, (s,), (0.5 * by_v + own,), at)
-        return _reduced(robot, C)
-
-    return _each(robot, ["q", "v"], [q, v], one, [(robot.nv, robot.nv)])
+def _coriolis_matrix(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray) -> None:
+    found = _vectors(robot, "", pose, inertias, v, np.zeros(robot.nv))
+    data, at = _data(robot), found["place"]
+    s, psi, _, both = found["motions"]
+    _, by_v, U, W, _, own = found["forces"]
+    (C,) = data.square(outs)
+    _add_powers(ROWS_OF_FORCES, C, data.below, (0.5 * W, U), (s, both - psi), at)
+    _add_powers(ROWS_OF_MOTIONS, C, data.above, (s,), (0.5 * by_v + own,), at)
+    _reduce(robot, outs, C)
 
 
 # ---- factors and solutions -------------------------------------------------------------------------------
@@ -482,7 +483,7 @@ def _coriolis_matrix(robot: Robot, q: Any, v: Any) -> np.ndarray:
 
 def _by_branches(robot: Robot) -> bool:
     """Whether H is factorised along the tree's branches: fewer operations, at their price, than LAPACK's."""
-    return 3.0 * BRANCHES_FOR_LAPACK * _cost(robot, "accelerations") < 2.0 * robot.nv**3
+    return BRANCHES_FOR_LAPACK * _cost(robot, "accelerations") < robot.nv**3
 
 
 def _factorised(robot: Robot, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -514,58 +515,28 @@ def _solved(robot: Robot, L: np.ndarray, D: np.ndarray, b: np.ndarray) -> np.nda
     return found
 
 
-def _matrix(robot: Robot, name: str, flat: Any) -> np.ndarray:
-    flat = check.argument(name, flat, robot.nv**2)
-    check.check_values([name], [flat], ())
-    return flat.reshape(*flat.shape[:-1], robot.nv, robot.nv)
+def _factors(robot: Robot, outs: Outs, H: np.ndarray) -> None:
+    outs[0][...], outs[1][...] = _factorised(robot, H.reshape(robot.nv, -1))
 
 
-def _factors(robot: Robot, H: Any) -> tuple[np.ndarray, np.ndarray]:
-    H = _matrix(robot, "H", H)
-    if H.ndim == 2:
-        return _factorised(robot, H)
-    L, D = np.empty(H.shape), np.empty(H.shape[:-1])
-    for k, each in enumerate(H):
-        L[k], D[k] = _factorised(robot, each)
-    return L, D
+def _solution(robot: Robot, outs: Outs, L: np.ndarray, D: np.ndarray, b: np.ndarray) -> None:
+    outs[0][...] = _solved(robot, L.reshape(robot.nv, -1), D, b)
 
 
-def _solution(robot: Robot, L: Any, D: Any, b: Any) -> np.ndarray:
-    D, b = (check.argument(name, x, robot.nv) for name, x in (("D", D), ("b", b)))
-    check.check_values(["D", "b"], [D, b], ())
-    L = _matrix(robot, "L", L)
-    batch = np.broadcast_shapes(L.shape[:-2], D.shape[:-1], b.shape[:-1])
-    L, D, b = (np.broadcast_to(x, (*batch, *x.shape[-n:])) for x, n in ((L, 2), (D, 1), (b, 1)))
-    x = np.empty(b.shape)
-    for place in np.ndindex(batch):
-        x[place] = _solved(robot, L[place], D[place], b[place])
-    return x
+def _left(
+    robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, tau: np.ndarray, *f_ext: Any
+) -> np.ndarray:
+    """tau - C, the forces that accelerate the joints."""
+    C = _vectors(robot, ending, pose, inertias, v, np.zeros(robot.nv), *f_ext)["tau"]
+    return tau - _reduced_force(robot, C)
 
 
-def _forward_dynamics(ending: str) -> Callable[..., Any]:
-    def one(
-        robot: Robot,
-        pose: np.ndarray,
-        inertias: np.ndarray,
-        v: np.ndarray,
-        tau: np.ndarray,
-        *f_ext: np.ndarray,
-    ) -> np.ndarray:
-        C = _vectors(robot, ending, pose, inertias, v, np.zeros(robot.nv), *f_ext)["tau"]
-        factors = _factorised(robot, _mass_matrix(robot, pose, inertias))
-        return _solved(robot, *factors, tau - _reduced_force(robot, C))
+def _forward_dynamics(ending: str) -> Fill:
+    def fill(robot: Robot, outs: Outs, pose: Any, inertias: Any, *state: np.ndarray) -> None:
+        factors = _factorised(robot, _new_mass_matrix(robot, pose, inertias))
+        outs[0][...] = _solved(robot, *factors, _left(robot, ending, pose, inertias, *state))
 
-    def run(robot: Robot, *given: Any) -> Any:
-        a = _each(robot, ["q", "v", "tau", "f_ext"][: len(given)], given, one, [(robot.nv,)])
-        if not np.isfinite(a).all():
-            raise NotFinite("forward_dynamics", a)
-        return a
-
-    return run
-
-
-def _reduced_force(robot: Robot, tau: np.ndarray) -> np.ndarray:
-    return tau if robot.coupling is None else robot.coupling.G.T @ tau
+    return fill
 
 
 class _Solver:
@@ -576,27 +547,22 @@ class _Solver:
         if robot.coupling is None:
             self.factors = _data(robot).run(ARTICULATED, inertias=inertias, pose=pose)
         else:
-            self.inverse = _dense_inverse(_mass_matrix(robot, pose, inertias))
+            self.inverse = _dense_inverse(_new_mass_matrix(robot, pose, inertias))
 
-    def rows(self, B: np.ndarray) -> np.ndarray:
-        """H^-1 of each row."""
+    def rows(self, B: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """H^-1 of each row, written to ``out``."""
         if self.robot.coupling is not None:
-            return B @ self.inverse
+            return np.matmul(B, self.inverse, out=out)
         data = _data(self.robot)
-        known = {**self.factors, "b": np.ascontiguousarray(B), "x": np.empty(B.shape)}
-        known["carried"] = np.empty((data.sizes["bodies"], 6))
-        given = [known[a.name] for a in ACCELERATIONS.arrays]
-        if engine() == "python":
-            ACCELERATIONS._python(data.sizes, given, len(B))
-        else:
-            ACCELERATIONS.batch(data.sizes, given, len(B))()
-        return known["x"]
+        carried = np.empty((data.sizes["bodies"], 6))
+        known = {**self.factors, "b": np.ascontiguousarray(B), "x": out, "carried": carried}
+        _loop(ACCELERATIONS, data.sizes, len(B), **known)
+        return out
 
-    def matrix(self) -> np.ndarray:
+    def matrix(self, out: np.ndarray) -> None:
         """H^-1."""
-        found = self.rows(np.eye(self.robot.nv))
-        _mirror(_before(self.robot), found)  # both halves are equal up to rounding
-        return found
+        self.rows(np.eye(self.robot.nv), out)
+        _mirror(_before(self.robot), out)  # both halves are equal up to rounding
 
 
 def _before(robot: Robot) -> dict[str, np.ndarray]:
@@ -613,82 +579,69 @@ def _dense_inverse(H: np.ndarray) -> np.ndarray:
         return np.full(H.shape, np.nan)
 
 
-def _inverse(robot: Robot, q: Any) -> np.ndarray:
-    found = _each(robot, ["q"], [q], lambda *state: _Solver(*state).matrix(), [(robot.nv, robot.nv)])
-    if not np.isfinite(found).all():
-        raise NotFinite("inverse_mass_matrix", found)
-    return found
+def _inverse(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
+    _Solver(robot, *state).matrix(outs[0])
 
 
-def _aba_derivatives(ending: str) -> Callable[..., Any]:
-    def one(
-        robot: Robot,
-        pose: np.ndarray,
-        inertias: np.ndarray,
-        v: np.ndarray,
-        tau: np.ndarray,
-        *f_ext: np.ndarray,
-    ) -> tuple[np.ndarray, ...]:
+def _aba_derivatives(ending: str) -> Fill:
+    def fill(
+        robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray, *others: np.ndarray
+    ) -> None:
         solver = _Solver(robot, pose, inertias)
-        C = _vectors(robot, ending, pose, inertias, v, np.zeros(robot.nv), *f_ext)["tau"]
-        a = solver.rows((tau - _reduced_force(robot, C))[None])[0]
-        by_state = _forces_by_state(robot, _vectors(robot, ending, pose, inertias, v, a, *f_ext))
-        return (*(np.ascontiguousarray(solver.rows(-x.T).T) for x in by_state), solver.matrix())
+        left = _left(robot, ending, pose, inertias, v, *others)[None]
+        a = solver.rows(left, np.empty_like(left))[0]
+        inverse, turned = outs[2], _new(*outs[0].shape)
+        _forces_by_state(robot, outs[:2], _vectors(robot, ending, pose, inertias, v, a, *others[1:]))
+        for x in outs[:2]:
+            np.negative(x.T, out=turned)
+            x[...] = solver.rows(turned, inverse).T
+        solver.matrix(inverse)
 
-    def run(robot: Robot, *given: Any) -> Any:
-        shapes = [(robot.nv, robot.nv)] * 3
-        found = _each(robot, ["q", "v", "tau", "f_ext"][: len(given)], given, one, shapes)
-        if not all(np.isfinite(x).all() for x in found):
-            raise NotFinite("aba_derivatives", found)
-        return found
-
-    return run
+    return fill
 
 
 # ---- regressors ------------------------------------------------------------------------------------------
 
 
-def _regressor_of_one(
-    robot: Robot, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray, a: np.ndarray
-) -> np.ndarray:
-    data = _data(robot)
-    columns = COUNT * robot.nbodies
-    found = data.run(EQUATIONS, {"columns": columns}, pose=pose, qd=_full(robot, v), qdd=_full(robot, a))
-    Y = np.zeros((data.sizes["dofs"], columns))
-    _add_powers(
-        ROWS_OF_MOTIONS, Y, data.carried, found["motions"], found["forces"], found["place"], found["at"]
-    )
-    return Y if robot.coupling is None else robot.coupling.G.T @ Y
+def _regressor(
+    robot: Robot, outs: Outs, pose: np.ndarray, _: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> None:
+    """Y, with motors' columns if there is a place for them."""
+    data, (out,) = _data(robot), outs
+    sizes = {"columns": out.shape[1]}
+    found = data.run(EQUATIONS, sizes, pose=pose, qd=_full(robot, v), qdd=_full(robot, a))
+    Y = out if robot.coupling is None else np.empty((data.sizes["dofs"], out.shape[1]))
+    Y.fill(0.0)
+    s, f, place, at = (found[name] for name in ("motions", "forces", "place", "at"))
+    _add_powers(ROWS_OF_MOTIONS, Y, data.carried, s, f, place, at)
+    if robot.coupling is not None:
+        np.matmul(robot.coupling.G.T, Y, out=out)
+    motors = out[:, COUNT * robot.nbodies :]
+    if motors.size:
+        np.fill_diagonal(motors, a)
 
 
-def regressor(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
-    """Y, (nv, 10 N) or (B, nv, 10 N)."""
-    shape = robot.nv, COUNT * robot.nbodies
-    return _each(robot, ["q", "v", "a"], [q, v, a], _regressor_of_one, [shape])
+def _regressor_entries(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
+    def found() -> np.ndarray:
+        rows, columns = parameter_entries(robot).T
+        return rows * (COUNT * robot.nbodies) + columns
 
-
-def _regressor_armature(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
-    Y = regressor(robot, q, v, a)
-    rates = check.argument("a", a, robot.nv)[..., None] * np.eye(robot.nv)
-    return np.concatenate([Y, np.broadcast_to(rates, (*Y.shape[:-1], robot.nv))], axis=-1)
-
-
-def _regressor_entries(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
-    rows, columns = robot.derived.get("entries of Y", lambda: np.array(parameter_entries(robot)).T)
-    return regressor(robot, q, v, a)[..., rows, columns]
+    Y = _new(robot.nv, COUNT * robot.nbodies)
+    _regressor(robot, [Y], *state)
+    np.take(Y.reshape(-1), robot.derived.get("places of Y", found), out=outs[0], mode="clip")
 
 
 _BY_FORCES = ("", WITH_FORCES, WITH_WORLD_FORCES)
 
-WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "crba": ("H", mass_matrix),
+WAYS: dict[str, tuple[str, Fill]] = {
+    "crba": ("H", _mass_matrix),
     "crba_nonzeros": ("entries", _entries),
     "ltdl": ("factors", _factors),
     "ltdl_solve": ("solution", _solution),
     "forward_dynamics": ("accelerations", _forward_dynamics("")),
     "forward_dynamics_f_ext": ("accelerations", _forward_dynamics(WITH_FORCES)),
-    "regressor": ("regressor", regressor),
-    "regressor_armature": ("regressor", _regressor_armature),
+    "regressor": ("regressor", _regressor),
+    "regressor_armature": ("regressor", _regressor),
     "regressor_nonzeros": ("regressor", _regressor_entries),
     "coriolis_matrix": ("derivatives", _coriolis_matrix),
     "inverse_mass_matrix": ("inverse", _inverse),
@@ -698,4 +651,8 @@ WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
         for each in _BY_FORCES
     },
 }
-"""For each kernel what may make it too long, and the other way."""
+"""For each kernel what may make it too long, and what computes one state in its place.
+
+That takes the robot, the arrays of the results and, where the kernel takes q, the poses and inertias of the
+bodies; then the kernel's other arguments.
+"""
