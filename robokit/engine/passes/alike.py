@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class Pieces:
         home, at = np.full((2, len(nodes)), -1)
         home[line], at[line] = piece, local
         turn = np.arange(len(operand)) - np.repeat(np.cumsum(counts) - counts, counts)
-        codes = np.fromiter((node[0] for node in nodes), np.int64, len(nodes))
+        codes = np.fromiter(map(itemgetter(0), nodes), np.int64, len(nodes))
         return Pieces(len(lines), line, piece, local, home, at, operand, reader, turn, codes)
 
 

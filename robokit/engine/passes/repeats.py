@@ -12,8 +12,8 @@ its bundles begin. emit/repeat_code.py writes the functions and the table.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,7 +94,7 @@ def stepped(program: Program, size: int) -> Stepped | None:
         return None
     places = fixed_places(program, bundled=True, shortest_run=1)
     order = [n for n in program.order if n not in places.slot]
-    whole = _pieces(order, program.marks)
+    whole = _pieces(program, order)
     shared, least = _alike(program, whole)
     if least >= len(order) // 2:
         return None  # most lines end here: the plan takes ten times as long
@@ -113,18 +113,25 @@ def stepped(program: Program, size: int) -> Stepped | None:
     return plan if plan.written < len(order) // 2 else None
 
 
-def _pieces(order: list[int], marks: Iterable[int]) -> list[list[int]]:
-    """The line cut where iterations begin; empty pieces are dropped."""
-    pieces: list[list[int]] = [[]]
-    ends = iter([*marks, order[-1] + 1])
-    end = next(ends)
+def _pieces(program: Program, order: list[int]) -> list[list[int]]:
+    """The line cut where iterations begin; empty pieces are dropped.
+
+    Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
+    """
+    nodes, marks = program.nodes, program.marks
+    pieces: list[list[int]] = [[] for _ in range(len(marks) + 1)]
+    ends = iter([*marks, len(nodes)])
+    end, at = next(ends), 0
+    kept = {r for row in program.results for r in row if type(r) is int}
     for n in order:
         while n >= end:
-            end = next(ends)
-            if pieces[-1]:
-                pieces.append([])
-        pieces[-1].append(n)
-    return pieces
+            end, at = next(ends), at + 1
+        if at == len(marks) and n in kept and nodes[n][0] in (NEG, SUB):
+            made = max(operand for operand in nodes[n][1:])
+            pieces[bisect_right(marks, made)].append(n)
+        else:
+            pieces[at].append(n)
+    return [piece for piece in pieces if piece]
 
 
 @dataclass
@@ -216,7 +223,7 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
 
 def alike_but_for_signs(program: Program) -> bool:
     """Whether iterations would be alike, nearly all, if constants kept their signs (``Graph.signed``)."""
-    _, least = _alike(program, _pieces(program.order, program.marks), signs=False)
+    _, least = _alike(program, _pieces(program, program.order), signs=False)
     return least < 0.6 * len(program.order)
 
 
