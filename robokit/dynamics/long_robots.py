@@ -85,7 +85,7 @@ def _costs(robot: Robot) -> dict[str, int]:
         "H": max(24 * entries, 8 * places),
         "entries": 24 * entries,
         "factors": max(3 * factors, 12 * places),
-        "solution": max(4 * entries, 2 * places),
+        "solution": max(28 * entries, 8 * places),
         "accelerations": 3 * factors,
         "regressor": 9 * parameters + 3 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),

@@ -38,6 +38,9 @@ LONGEST = 4_000
 _SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
 """Opcode of each operation, that of a sum for a difference."""
 
+SHARED = 0.6
+"""Share of a line that iterations leave at most where they are what makes it short."""
+
 END = -1
 """Stands among the readers of an output for the caller."""
 
@@ -221,10 +224,9 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
     return alike, rest + sum(once.values())
 
 
-def alike_but_for_signs(program: Program) -> bool:
-    """Whether iterations would be alike, nearly all, if constants kept their signs (``Graph.signed``)."""
-    _, least = _alike(program, _pieces(program, program.order), signs=False)
-    return least < 0.6 * len(program.order)
+def but_for_signs(program: Program) -> int:
+    """The fewest nodes that can be left to write if constants keep their signs (``Graph.signed``)."""
+    return _alike(program, _pieces(program, program.order), signs=False)[1]
 
 
 def _plan(program: Program, places: Places, lines: list[list[int]]) -> Stepped:
