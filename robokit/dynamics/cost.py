@@ -202,7 +202,7 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
     if KERNELS[name].floating and robot.base != "floating":
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
     if not is_written_out(robot, name):
-        return AlgorithmCost(name, GROWTH[name], note="not counted, NumPy does it for so many joints")
+        return AlgorithmCost(name, GROWTH[name], note="not counted, loops do it for so many joints")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:

@@ -144,7 +144,7 @@ class Data:
         for a in run.arrays:
             if a.name not in known:
                 known[a.name] = np.empty([sizes[n] if isinstance(n, str) else n for n in a.shape])
-        _loop(run, sizes, **known)
+        _loop(run, sizes, known)
         return known
 
     def square(self, outs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -318,7 +318,9 @@ LTDL_SOLVE = LoopKernel(
 )
 
 
-def _loop(run: LoopKernel, sizes: dict[str, int], rows: int | None = None, **arrays: np.ndarray) -> None:
+def _loop(
+    run: LoopKernel, sizes: dict[str, int], arrays: dict[str, np.ndarray], rows: int | None = None
+) -> None:
     """Run a kernel on one state or some rows, in its arrays."""
     given = [arrays[a.name] for a in run.arrays]
     if engine() == "python":
@@ -389,19 +391,25 @@ def _add_powers(
     run: LoopKernel,
     out: np.ndarray,
     spans: dict[str, np.ndarray],
-    rows: Sequence[np.ndarray],
-    columns: Sequence[np.ndarray],
+    rows: np.ndarray | Sequence[np.ndarray],
+    columns: np.ndarray | Sequence[np.ndarray],
     at_row: np.ndarray,
     at_column: np.ndarray | None = None,
 ) -> None:
     sizes = {"rows": out.shape[0], "columns": out.shape[1], "terms": len(rows), "runs": len(spans["spans"])}
-    R, C = np.array(rows), np.array(columns)
     at_column = at_row if at_column is None else at_column
-    _loop(run, sizes, **spans, R=R, C=C, at_row=at_row, at_column=at_column, out=out)
+    given = {
+        "R": np.array(rows),
+        "C": np.array(columns),
+        "at_row": at_row,
+        "at_column": at_column,
+        "out": out,
+    }
+    _loop(run, sizes, {**spans, **given})
 
 
 def _mirror(spans: dict[str, np.ndarray], H: np.ndarray) -> None:
-    _loop(MIRRORED, {"rows": len(H), "runs": len(spans["spans"])}, **spans, H=H)
+    _loop(MIRRORED, {"rows": len(H), "runs": len(spans["spans"])}, {**spans, "H": H})
 
 
 Outs = Sequence[np.ndarray]
@@ -492,7 +500,8 @@ def _factorised(robot: Robot, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     if _by_branches(robot):
         L, D = np.zeros_like(H), np.empty(len(H))
-        _loop(LTDL, {"dofs": len(H)}, parent=_lambda(robot), H=np.ascontiguousarray(H), L=L, D=D)
+        given = {"parent": _lambda(robot), "H": np.ascontiguousarray(H), "L": L, "D": D}
+        _loop(LTDL, {"dofs": len(H)}, given)
         return L, D
     try:
         C = cholesky(H[::-1, ::-1], lower=True, check_finite=False)
@@ -508,7 +517,8 @@ def _solved(robot: Robot, L: np.ndarray, D: np.ndarray, b: np.ndarray) -> np.nda
 
     if _by_branches(robot):
         x = b.copy()
-        _loop(LTDL_SOLVE, {"dofs": len(x)}, parent=_lambda(robot), L=np.ascontiguousarray(L), D=D.copy(), x=x)
+        given = {"parent": _lambda(robot), "L": np.ascontiguousarray(L), "D": D.copy(), "x": x}
+        _loop(LTDL_SOLVE, {"dofs": len(x)}, given)
         return x
     how = {"lower": True, "unit_diagonal": True, "check_finite": False}
     found: np.ndarray = solve_triangular(L, solve_triangular(L, b, trans="T", **how) / D, **how)
@@ -556,7 +566,7 @@ class _Solver:
         data = _data(self.robot)
         carried = np.empty((data.sizes["bodies"], 6))
         known = {**self.factors, "b": np.ascontiguousarray(B), "x": out, "carried": carried}
-        _loop(ACCELERATIONS, data.sizes, len(B), **known)
+        _loop(ACCELERATIONS, data.sizes, known, len(B))
         return out
 
     def matrix(self, out: np.ndarray) -> None:
