@@ -15,7 +15,7 @@ from robokit.algorithms.loop_constraints import ClosedLoop, Row
 from robokit.model.contacts import ContactModel
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, iterations
 
 _UNIT = tuple(Vector3(*row) for row in Matrix3.identity().rows)
 
@@ -32,13 +32,13 @@ class HeldLink(ClosedLoop):
         self.tree, self.X, self.model = tree, X, model
         self.path = tree.support[model.body]
         to, moving = model.X, []
-        for j in reversed(self.path):
+        for j in iterations(self.path[::-1]):
             moving += [
                 (at, to @ column) for at, column in enumerate(tree.joint[j].S.columns, tree.v_slice[j].start)
             ]
             to = to @ X[j]
         self.R = to.E.T
-        self.columns = [(at, self._in_world(column)) for at, column in moving]
+        self.columns = [(at, self._in_world(column)) for at, column in iterations(moving)]
         self.rows = [_turn(e) for e in _UNIT] if model.turns else []
         self.rows += [_shift(e) for e in _UNIT]
 
@@ -48,7 +48,7 @@ class HeldLink(ClosedLoop):
     def velocity_product(self, qd: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """J' qd, for velocities by joint."""
         V, a = Motion.zero(), Motion.zero()
-        for j in self.path:
+        for j in iterations(self.path):
             vJ = self.tree.joint[j].S * qd[j]
             V = self.X[j] @ V + vJ
             a = self.X[j] @ a + V.cross(vJ)

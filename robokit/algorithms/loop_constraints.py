@@ -37,7 +37,7 @@ from robokit.model.joints import plane_axes
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, cos, sin, sqrt
+from robokit.spatial.scalars import Scalar, cos, iterations, sin, sqrt
 
 _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
@@ -76,7 +76,7 @@ class ClosedLoop:
         for sign, path, ends, end in ((-1.0, self.up, self.P, loop.Xp), (1.0, self.down, self.S, loop.Xs)):
             # From body j to P: along its own side to the joint's frame, and across the joint.
             last = Transform.identity() if sign < 0.0 else between.inverse()
-            for k, j in enumerate(path):
+            for k, j in iterations(list(enumerate(path))):
                 to = last @ (ends[k + 1] if k + 1 < len(path) else end)
                 for at, column in enumerate(tree.joint[j].S.columns, tree.v_slice[j].start):
                     self.columns.append((at, (to @ column) * sign))
@@ -95,14 +95,14 @@ class ClosedLoop:
         """K qd, for velocities by joint."""
         V = Motion.zero()
         flat = [x for row in qd for x in row]
-        for at, column in self.columns:
+        for at, column in iterations(self.columns):
             V = V + column * flat[at]
         return [V.dot(row.f) for row in self.rows]
 
     def jacobian(self) -> list[list[Scalar]]:
         """K, n_c x nv, as a list of rows."""
         K: list[list[Scalar]] = [[0.0] * self.tree.nv for _ in self.rows]
-        for at, column in self.columns:
+        for at, column in iterations(self.columns):
             for line, row in zip(K, self.rows, strict=True):
                 line[at] = column.dot(row.f)
         return K
@@ -121,7 +121,7 @@ class ClosedLoop:
     def _moved(self, qd: Sequence[Sequence[Scalar]], path: Sequence[int]) -> tuple[Motion, Motion]:
         """Velocity, and acceleration at qdd = 0, of one end as seen from the common body, in its frame."""
         V, a = Motion.zero(), Motion.zero()
-        for j in path:
+        for j in iterations(path):
             vJ = self.tree.joint[j].S * qd[j]
             V = self.X[j] @ V + vJ
             a = self.X[j] @ a + V.cross(vJ)
@@ -146,7 +146,7 @@ def sides(tree: Tree, loop: LoopModel) -> tuple[list[int], list[int]]:
 def _along(X: Sequence[Transform], path: Sequence[int], end: Transform) -> list[Transform]:
     """Transforms from the common body, and all bodies of the path but the last, to the frame at its end."""
     found, to = [], end
-    for j in reversed(path):
+    for j in iterations(path[::-1]):
         to = to @ X[j]
         found.append(to)
     return found[::-1] or [end]

@@ -56,11 +56,7 @@ class LoopSystem:
     ) -> None:
         self.factor, self.loops = factor, loops
         self.Y = [factor.half(row) for loop in loops for row in loop.jacobian()]
-        n = len(self.Y)
-        self.A: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-        for i in range(n):
-            for j in range(i + 1):
-                self.A[i][j] = self.A[j][i] = factor.product(self.Y[i], self.Y[j])
+        self.A = factor.products(self.Y)
         self.S = [proximal * s for s in self._scale()]
         damped = [[a + self.S[i] if i == j else a for j, a in enumerate(row)] for i, row in enumerate(self.A)]
         self.damped = ldl(damped, least_pivot)

@@ -18,8 +18,6 @@ Cost: O(n d).
 
 from __future__ import annotations
 
-from itertools import chain
-
 from robokit.algorithms.moving_composites import (
     MovingComposites,
     forces_back,
@@ -88,29 +86,3 @@ def _turned(tree: Tree, moving: MovingComposites, i: int, by_q: list[Force]) -> 
     """The forces by q with those that the moved joint turns."""
     columns = tree.joint[i].S.columns
     return [f + s.cross_force(moving.fc[i]) for f, s in zip(by_q, columns, strict=True)]
-
-
-def derivative_columns(tree: Tree, q, qd, qdd, f_ext=None, held=None) -> list[list]:
-    """The vectors whose products the derivatives are, in common coordinates, for each dof.
-
-    s, Psi', Psi'', Psi' + s', the forces by q and by qd, I^c s, 2 B^cT s, s x* (forces held in the world),
-    and for the Coriolis matrix 1/2 I^c (s' - Psi').
-    """
-    moving = MovingComposites(tree, q, qd, qdd, f_ext)
-    to = moving.from_branch()
-    found: list[list[list]] = [[] for _ in range(10)]
-    for i in tree.outward():
-        motions, (by_q, *forces) = _columns(tree, moving, i)
-        turned = [s.cross_force(held[i]) if held else Force.zero() for s in motions[0]]
-        rate, psi, _ = moving.rates(i)
-        own = [moving.Ic[i] @ ((r - p) * 0.5) for r, p in zip(rate, psi, strict=True)]
-        forces = [_turned(tree, moving, i, by_q), *forces, turned, own]
-        back = [motions_back(to[i], x) for x in motions] + [forces_back(to[i], x) for x in forces]
-        for rows, columns in zip(found, back, strict=True):
-            rows += [list(x) for x in columns]
-    return [list(chain(*rows)) for rows in found]
-
-
-def derivative_columns_world(tree: Tree, q, qd, qdd, f_ext) -> list[list]:
-    """The same for forces that stay as they are in the world."""
-    return derivative_columns(tree, q, qd, qdd, held=held_composites(tree, tree.transforms(q), f_ext))

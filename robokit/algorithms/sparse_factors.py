@@ -42,9 +42,13 @@ class SparseFactor:
         y = solve_transposed(self.parent, self.L, reduced_force(self.tree, b))
         return y, [yi * d for yi, d in zip(y, self.Dinv, strict=True)]
 
-    def product(self, a: Half, b: Half) -> Scalar:
-        """The scalar product of two vectors in the metric H^-1, of their halves."""
-        return _dot(a[0], b[1])
+    def products(self, halves: Sequence[Half]) -> list[list[Scalar]]:
+        """The scalar products of some vectors in the metric H^-1, of their halves."""
+        A = [[0.0] * len(halves) for _ in halves]
+        for i, (y, _) in enumerate(halves):
+            for j, (_, z) in enumerate(halves[: i + 1]):
+                A[i][j] = A[j][i] = _dot(y, z)
+        return A
 
     def motion(self, halves: Sequence[Half], weights: Sequence[Scalar]) -> list[list[Scalar]]:
         """H^-1 times the weighted sum of the vectors, by joint."""
@@ -99,10 +103,15 @@ class ArticulatedFactor:
                 pA[p] = f if pA[p] is None else pA[p] + f
         return u, z
 
-    def product(self, a: Half, b: Half) -> Scalar:
+    def products(self, halves: Sequence[Half]) -> list[list[Scalar]]:
         """As of :class:`SparseFactor`."""
-        both = zip(a[0], b[1], strict=True)
-        return sum((_dot(u, z) for u, z in both if u is not None and z is not None), 0.0)
+        A: list[list[Scalar]] = [[0.0] * len(halves) for _ in halves]
+        for joint in self.tree.outward():
+            for i, (u, _) in enumerate(halves):
+                for j, (_, z) in enumerate(halves[: i + 1]):
+                    if u[joint] is not None and z[joint] is not None:
+                        A[i][j] = A[j][i] = A[i][j] + _dot(u[joint], z[joint])
+        return A
 
     def motion(self, halves: Sequence[Half], weights: Sequence[Scalar]) -> list[list[Scalar]]:
         """As of :class:`SparseFactor`."""

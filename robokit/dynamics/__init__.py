@@ -37,8 +37,7 @@ own_text         what a user's text returns, and its errors
 differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
-long_robots      H and its factors for robots of hundreds of joints
-long_derivatives  derivatives, H^-1 and the Coriolis matrix for them
+long_robots      matrices of robots of hundreds of joints, by loops over the robot as data
 cost             operation counts
 codegen          functions as code in other languages
 c_files          the files in C

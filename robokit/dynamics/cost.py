@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.dynamics.build import example_key, kernel, kernel_of_own_inertias
-from robokit.dynamics.long_derivatives import is_written_out
 from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
@@ -201,8 +200,10 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
     """
     if KERNELS[name].floating and robot.base != "floating":
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
+    from robokit.dynamics.long_robots import is_written_out  # `import robokit` stays light
+
     if not is_written_out(robot, name):
-        return AlgorithmCost(name, GROWTH[name], note="not counted, NumPy does it for so many joints")
+        return AlgorithmCost(name, GROWTH[name], note="not counted, loops do it for so many joints")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:

@@ -37,6 +37,3 @@ SETS_OF_COLUMNS = Kind(
     reduced=lambda tree, sets: [reduced_columns(tree, A) for A in sets],
 )
 """Four sets of such columns, derivatives of a momentum and of its rate."""
-
-PAIRED = Kind(lambda robot: [(10, robot.tree.nv, 6)], lambda _, columns: [_flat(columns)])
-"""Ten spatial vectors for each degree of freedom, the followers' too: their products are matrices."""

@@ -87,26 +87,25 @@ INPUTS: dict[str, Input] = {
 }
 
 
-def lower_entries(robot: Robot) -> list[tuple[int, int]]:
+def lower_entries(robot: Robot) -> np.ndarray:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
-    return [(i, j) for i, j in np.argwhere(np.tril(robot.inertia_pattern)).tolist()]
+    return np.argwhere(np.tril(robot.inertia_pattern))
 
 
-def parameter_entries(robot: Robot) -> list[tuple[int, int]]:
-    """(row, column) of the entries of Y that the tree leaves nonzero, row by row."""
-    tree, bodies = robot.tree, [set[int]() for _ in range(robot.nv)]
+def parameter_pattern(robot: Robot) -> np.ndarray:
+    """Which bodies each joint force depends on, (nv, N)."""
+    tree, found = robot.tree, np.zeros((robot.nv, robot.nbodies), bool)
     kept = range(tree.nv) if tree.coupling is None else [k for k, _ in tree.coupling.v_from]
-    for i in tree.outward():
-        for j in tree.support[i]:
-            for k in kept[tree.v_slice[j]]:
-                if k >= 0:
-                    bodies[k].add(i)
-    return [
-        (k, COUNT * (i - 1) + column)
-        for k, found in enumerate(bodies)
-        for i in sorted(found)
-        for column in range(COUNT)
-    ]
+    for i in range(1, tree.n + 1):
+        for k in kept[tree.v_slice[i]]:
+            if k >= 0:
+                found[k, i - 1 : tree.subtree[i].stop - 1] = True
+    return found
+
+
+def parameter_entries(robot: Robot) -> np.ndarray:
+    """(row, column) of the entries of Y that the tree leaves nonzero, row by row."""
+    return np.argwhere(np.repeat(parameter_pattern(robot), COUNT, axis=1))
 
 
 def _flat(rows: Any) -> list[Any]:
@@ -175,7 +174,7 @@ MATRIX = Kind(
 
 ENTRIES = Kind(
     lambda robot: [(len(lower_entries(robot)),)],
-    lambda robot, H: [[H[i][j] for i, j in lower_entries(robot)]],
+    lambda robot, H: [[H[i][j] for i, j in lower_entries(robot).tolist()]],
     reduced=reduced_matrix,
     meaning="entries of the lower triangle that the tree leaves nonzero, row by row",
 )
@@ -224,7 +223,7 @@ REGRESSOR_ARMATURE = Kind(
 
 REGRESSOR_ENTRIES = Kind(
     lambda robot: [(len(parameter_entries(robot)),)],
-    lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot)]],
+    lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot).tolist()]],
     reduced=reduced_rows,
 )
 """The entries of the same matrix that the tree leaves nonzero."""
@@ -250,6 +249,13 @@ POSES = Kind(
     meaning="for each link [R p], x_world = R x_link + p",
 )
 """Of body transforms ^iX_0, the poses [R p] of all links, (links, 3, 4)."""
+
+BODY_POSES = Kind(
+    lambda robot: [(robot.nbodies + 1, 3, 4)],
+    lambda _, X0: [_flat((*row, x) for X in X0 for row, x in zip(X.E.T.rows, X.r, strict=True))],
+    meaning="for each body 0..N [R p], x_world = R x_body + p",
+)
+"""Of body transforms ^iX_0, the poses [R p] of bodies 0..N, (N + 1, 3, 4)."""
 
 BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)], meaning=WRENCHES)
 """A force for each body 0..N, (N + 1, 6)."""

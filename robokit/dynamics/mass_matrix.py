@@ -119,7 +119,7 @@ def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         (155, 961)
     """
     check_robot(robot)
-    rows, columns = np.array(lower_entries(robot), dtype=int).reshape(-1, 2).T
+    rows, columns = lower_entries(robot).T
     return rows, columns
 
 

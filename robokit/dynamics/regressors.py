@@ -118,7 +118,7 @@ def regressor_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         True
     """
     check_robot(robot)
-    rows, columns = np.array(parameter_entries(robot), dtype=int).reshape(-1, 2).T
+    rows, columns = parameter_entries(robot).T
     return rows, columns
 
 

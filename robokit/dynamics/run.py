@@ -10,7 +10,6 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_single_precision, one_of, real_array
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
@@ -65,6 +64,8 @@ def run(
                 result = _few(found, arguments, out)
             if result is not None:
                 return result
+    from robokit.dynamics.long_robots import long_way  # `import robokit` stays light
+
     check_robot(robot)
     dtype = dtype_name(dtype_of(dtype, out, *arguments))
     try:

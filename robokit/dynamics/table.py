@@ -47,17 +47,16 @@ from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor, regressor_armature
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_derivatives import (
-    derivative_columns,
-    derivative_columns_world,
     rnea_derivatives,
     rnea_derivatives_world,
 )
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
-from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, PAIRED, SETS_OF_COLUMNS
+from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, SETS_OF_COLUMNS
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
+    BODY_POSES,
     COLUMNS,
     ENERGIES,
     ENTRIES,
@@ -158,6 +157,7 @@ def wrenches_in_bodies(tree: Tree, q, forces) -> list:
 
 ALGORITHMS = (
     Algorithm(forward_kinematics, "q", POSES, "poses", "O(n)", inertial=False),
+    Algorithm(forward_kinematics, "q", BODY_POSES, "poses", inertial=False, name="body_poses"),
     Algorithm(link_jacobian, "q at", COLUMNS, "J", "O(d)", about="link axes", inertial=False),
     Algorithm(link_velocity, "q v at", SPATIAL, "v", "O(d)", about="link axes", inertial=False),
     Algorithm(
@@ -195,15 +195,6 @@ ALGORITHMS = (
         "O(n d)",
         forces=True,
         world=rnea_derivatives_world,
-        sums="joints",
-    ),
-    Algorithm(
-        derivative_columns,
-        "q v a",
-        PAIRED,
-        "columns",
-        forces=True,
-        world=derivative_columns_world,
         sums="joints",
     ),
     Algorithm(

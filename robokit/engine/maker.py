@@ -25,7 +25,7 @@ from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.outlined import outlined
-from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
+from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, but_for_signs, stepped
 from robokit.engine.passes.signs_early import signs_early
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
@@ -177,14 +177,15 @@ class Maker:
             if self._signature.reproducible:
                 program = plain_zeros(program)
             shared = stepped(program, PIECE)
-            long = program.marks and len(program.order) > LONG
-            if shared is None and long and alike_but_for_signs(program):
+            written = shared.written if shared else len(program.order)
+            long = shared or (program.marks and len(program.order) > LONG)
+            if long and 2 * but_for_signs(program) < written:
                 other = self._record(signed=True)
                 if self._signature.reproducible:
                     other = plain_zeros(other)
-                shared = stepped(other, PIECE)
-                program = other if shared else program
-            written = shared.written if shared else len(program.order)
+                again = stepped(other, PIECE)
+                if again and again.written < written:
+                    program, shared, written = other, again, again.written
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
@@ -197,7 +198,7 @@ class Maker:
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (program.marks and alike_but_for_signs(program)):
+        if not program.blocks or (program.marks and but_for_signs(program) < SHARED * len(program.order)):
             return None
         if len(program.order) > CODE_BUDGET:
             raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")

@@ -129,13 +129,13 @@ def iteration_begins() -> None:
         _listener.tell()
 
 
-def iterations(items: range) -> Iterable[int]:
-    """The items of a loop over the tree; whoever records the loop is told where iterations begin."""
+def iterations(items: Sequence[Item]) -> Iterable[Item]:
+    """The items of a loop over joints; whoever records the loop is told where iterations begin."""
     tell = getattr(_listener, "tell", None)
     return items if tell is None else _told(items, tell)
 
 
-def _told(items: range, tell: Callable[[], None]) -> Iterator[int]:
+def _told(items: Sequence[Item], tell: Callable[[], None]) -> Iterator[Item]:
     for item in items:
         tell()
         yield item

@@ -152,7 +152,7 @@ def test_long_robots_go_another_way_to_the_same_matrix(base, monkeypatch):
     ]
     expected = np.array([rk.regressor(robot, *one, **PYTHON) for one in zip(*states, strict=True)])
     monkeypatch.setattr(long_robots, "MOST", 0)
-    monkeypatch.setattr(long_robots, "MOST_PARAMETERS", 1300)  # two bodies at once
+
     assert relative(rk.regressor(robot, *states), expected) < 1e-12
     assert relative(rk.regressor(robot, states[0], *(x[0] for x in states[1:]))[0], expected[0]) < 1e-12
     motors = rk.regressor(robot, *states, armature=True)

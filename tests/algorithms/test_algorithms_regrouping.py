@@ -23,8 +23,6 @@ from robokit.model.sparse_frames import shifts, slid
 from robokit.spatial import Motion, Vector3
 
 SUMS = sorted(name for name, row in KERNELS.items() if row.sums)
-PRODUCTS = ("derivative_columns",)
-"""Rows whose names begin so return factors: only their products are results (tests of the derivatives)."""
 
 
 def given(row, robot: rk.Robot, seed: int = 0, dtype=float) -> list:
@@ -45,7 +43,7 @@ def both(name: str, robot: rk.Robot, seed: int = 0, dtype=float) -> tuple[np.nda
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
-@pytest.mark.parametrize("name", [name for name in SUMS if not name.startswith(PRODUCTS)])
+@pytest.mark.parametrize("name", SUMS)
 def test_the_motion_of_the_whole_stays(name, base):
     if KERNELS[name].floating and base == "fixed":
         return  # there is no such function

@@ -225,7 +225,7 @@ def test_robots_too_long_to_write_out(base, monkeypatch):
     outs = [np.empty_like(x) for x in expected[1]]
     assert rk.rnea_derivatives(robot, q, v, a, wrenches, out=outs) is outs
     assert max(relative(x, y) for x, y in zip(outs, expected[1], strict=True)) < EXACT
-    with pytest.raises(rk.ShapeError, match="out: expected 2 arrays, got 1"):
+    with pytest.raises(rk.ShapeError, match="2 outputs, got 1 arrays"):
         rk.rnea_derivatives(robot, q, v, a, out=outs[:1])
 
 

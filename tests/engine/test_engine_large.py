@@ -63,12 +63,17 @@ def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
     close(rk.aba(robot, *given), found["a"], 1e-7)
 
 
-def test_factors_are_factors(robot, state):
-    H = long_robots.mass_matrix(robot, state[0])
-    L, D = long_robots.factors(H)
-    close(np.swapaxes(L, -1, -2) @ (D[..., None] * L), H, 1e-14)
-    assert np.array_equal(np.tril(L), L)
-    assert np.all(np.diagonal(L, axis1=-2, axis2=-1) == 1.0)
+@pytest.mark.parametrize("price", [0.0, np.inf], ids=["along branches", "by LAPACK"])
+def test_factors_are_factors_and_solutions_solve(robot, state, price, monkeypatch):
+    monkeypatch.setattr(long_robots, "MOST", 0)
+    monkeypatch.setattr(long_robots, "BRANCHES_FOR_LAPACK", price)
+    H = rk.crba(robot, state[0])
+    factor = rk.ltdl(robot, H)
+    close(np.swapaxes(factor.L, -1, -2) @ (factor.D[..., None] * factor.L), H, 1e-14)
+    assert np.array_equal(np.tril(factor.L), factor.L)
+    assert np.all(np.diagonal(factor.L, axis1=-2, axis2=-1) == 1.0)
+    b = state[1]
+    close(np.einsum("...ij,...j", H, factor.solve(b)), b, 1e-9)
 
 
 def test_no_fill_in(monkeypatch):
@@ -134,22 +139,31 @@ def test_a_star_is_not_written_out_place_by_place():
 
 
 @pytest.mark.parametrize("rows", [None, 4])
-def test_a_matrix_of_few_entries_is_filled_with_them(rows, monkeypatch):
+def test_branched_robots_and_samples_of_inertias(rows, monkeypatch):
     robot, rng = branched("binary", 31), np.random.default_rng(1)
     q = rng.uniform(-1.0, 1.0, (31,) if rows is None else (rows, 31))
-    expected = rk.crba(robot, q)
+    v, a = rng.standard_normal((2, *q.shape))
     varied = robot.with_inertias(robot.inertial_parameters * np.linspace(1.0, 2.0, 4)[:, None, None])
-    with_samples = rk.crba(varied, q)
-    cost = long_robots._costs(robot)
-    assert cost["entries"] < cost["H"]
-    monkeypatch.setattr(long_robots, "MOST", cost["entries"])
-    other = branched("binary", 31)
-    found = rk.crba(other, q)
-    assert "crba" not in other.kernels and "crba_nonzeros" in other.kernels
-    close(found, expected, 1e-15)
-    other = other.with_inertias(varied.inertial_parameters)
-    close(rk.crba(other, q), with_samples, 1e-15)
-    assert "crba" not in other.kernels
+
+    def found():
+        return [
+            x
+            for each in (robot, varied)
+            for x in (
+                rk.crba(each, q),
+                rk.crba_nonzeros(each, q),
+                rk.inverse_mass_matrix(each, q),
+                *rk.rnea_derivatives(each, q, v, a),
+                *rk.aba_derivatives(each, q, v, a),
+                rk.coriolis_matrix(each, q, v),
+            )
+        ]
+
+    expected = found()
+    monkeypatch.setattr(long_robots, "MOST", 0)
+    for x, y in zip(found(), expected, strict=True):
+        assert x.shape == y.shape
+        close(x, y, 1e-12)
 
 
 def test_zeros_of_a_large_matrix_are_written_out_in_linear_time():

@@ -12,6 +12,7 @@ side_by_side  memory of columns that share a vector
 twins         operations that are done for a left and for a right limb
 pair_order    the order of evaluation in which both are computed at once
 paired        both in the lanes of a vector, in code of one state
+alike         pieces of a line that do the same with other numbers
 outlined      pieces that are alike become shared texts
 stretches     where the values of a chunk are computed, for code with a stack
 repeats       iterations that do the same, found and planned

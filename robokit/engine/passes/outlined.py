@@ -5,7 +5,7 @@ a shared text is called. Pieces that do the same with other numbers are of one k
 once, with what differs as its parameters. What is the same in all of them stays a part of it. The values are
 the same to the bit.
 
-passes/repeats.py does likewise for long robots in this process, with a table in place of calls.
+passes/alike.py finds them, for passes/repeats.py too, which makes loops over a table for this process.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from robokit.engine.passes.alike import Alike, Pieces
 from robokit.engine.trace.graph import Block, Node
-from robokit.engine.trace.ops import CALL, CONST, LOOKUP, LT, OPERATIONS, PARAMETER, RESULT, SELECT, TRUTHS
+from robokit.engine.trace.ops import CALL, CONST, LOOKUP, LT, PARAMETER, RESULT, SELECT, TRUTHS
 from robokit.engine.trace.program import Program
 
 LEAST = 8
@@ -81,19 +84,16 @@ class Kind:
 def outlined(program: Program) -> Program:
     """The same program with pieces that are alike called; nodes are renumbered."""
     body = program.bodies()
-    groups: defaultdict[tuple, list[Piece]] = defaultdict(list)
-    for piece, signature in _pieces(program, body):
-        groups[signature].append(piece)
     kinds: list[Kind] = []
-    for pieces in groups.values():
+    for pieces in _alike(program, body):
         kind = _kind(pieces, body, len(program.blocks) + len(kinds))
-        if len(pieces) > 1 and kind.leaves and kind.passed <= MOST and kind.saved >= WORTH:
+        if kind.leaves and kind.passed <= MOST and kind.saved >= WORTH:
             kinds.append(kind)
     return _Writer(program, kinds).written() if kinds else program
 
 
-def _pieces(program: Program, body: dict[int, int]) -> Iterator[tuple[Piece, tuple]]:
-    """The pieces that are long enough, with what they do."""
+def _alike(program: Program, body: dict[int, int]) -> Iterator[list[Piece]]:
+    """The pieces that are long enough, by what they do."""
     nodes = program.nodes
     cuts = sorted({*program.marks, *program.cuts})
     calls: defaultdict[int, int] = defaultdict(int)
@@ -111,30 +111,14 @@ def _pieces(program: Program, body: dict[int, int]) -> Iterator[tuple[Piece, tup
     for n in program.order:
         own = of.get(n)
         read.update(operand for operand in nodes[n][1:] if of.get(operand) != own)
-    for piece in found.values():
-        if len(piece) >= LEAST and not any(nodes[n][0] == LOOKUP for n in piece):
-            yield _piece(nodes, piece, read)
-
-
-def _piece(nodes: list[Node], line: list[int], read: set[int]) -> tuple[Piece, tuple]:
-    local = {n: k for k, n in enumerate(line)}
-    leaves: dict[int, int] = {}
-    values: dict[float, int] = {}
-    signature: list = []
-    for n in line:
-        op, *operands = nodes[n]
-        if OPERATIONS[op].commutes:
-            operands.sort(key=lambda x: (x not in local, nodes[x][0] == CONST, leaves.get(x, len(nodes))))
-        signature.append(op)
-        for x in operands:
-            if x in local:
-                signature.append(local[x])
-            elif nodes[x][0] == CONST:
-                signature.append(("value", values.setdefault(nodes[x][1], len(values))))
-            else:
-                signature.append(("leaf", leaves.setdefault(x, len(leaves)), nodes[x][0] in TRUTHS))
-    piece = Piece(line, list(leaves), list(values), {k for n, k in local.items() if n in read})
-    return piece, tuple(signature)
+    lines = [
+        line for line in found.values() if len(line) >= LEAST and not any(nodes[n][0] == LOOKUP for n in line)
+    ]
+    truths = np.array([node[0] in TRUTHS for node in nodes], np.int64)
+    alike = Alike.of(program, Pieces.of(program, lines), np.arange(len(nodes)), truths)
+    left = [{p for p, n in enumerate(line) if n in read} for line in lines]
+    for group in alike.groups(2):
+        yield [Piece(lines[k], alike.owners(k), alike.values(k), left[k]) for k in group]
 
 
 def _kind(pieces: list[Piece], body: dict[int, int], block: int) -> Kind:

@@ -12,11 +12,13 @@ its bundles begin. emit/repeat_code.py writes the functions and the table.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+import numpy as np
+
+from robokit.engine.passes.alike import Alike, Pieces
 from robokit.engine.passes.chunks import Places, Schedule, cut, fixed_places
 from robokit.engine.trace.ops import ADD, CONST, NEG, OPERATIONS, SUB
 from robokit.engine.trace.program import Program
@@ -35,6 +37,9 @@ LONGEST = 4_000
 
 _SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
 """Opcode of each operation, that of a sum for a difference."""
+
+SHARED = 0.6
+"""Share of a line that iterations leave at most where they are what makes it short."""
 
 END = -1
 """Stands among the readers of an output for the caller."""
@@ -92,7 +97,7 @@ def stepped(program: Program, size: int) -> Stepped | None:
         return None
     places = fixed_places(program, bundled=True, shortest_run=1)
     order = [n for n in program.order if n not in places.slot]
-    whole = _pieces(order, program.marks)
+    whole = _pieces(program, order)
     shared, least = _alike(program, whole)
     if least >= len(order) // 2:
         return None  # most lines end here: the plan takes ten times as long
@@ -111,82 +116,87 @@ def stepped(program: Program, size: int) -> Stepped | None:
     return plan if plan.written < len(order) // 2 else None
 
 
-def _pieces(order: list[int], marks: Iterable[int]) -> list[list[int]]:
-    """The line cut where iterations begin; empty pieces are dropped."""
-    pieces: list[list[int]] = [[]]
-    ends = iter([*marks, order[-1] + 1])
-    end = next(ends)
+def _pieces(program: Program, order: list[int]) -> list[list[int]]:
+    """The line cut where iterations begin; empty pieces are dropped.
+
+    Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
+    """
+    nodes, marks = program.nodes, program.marks
+    pieces: list[list[int]] = [[] for _ in range(len(marks) + 1)]
+    ends = iter([*marks, len(nodes)])
+    end, at = next(ends), 0
+    kept = {r for row in program.results for r in row if type(r) is int}
     for n in order:
         while n >= end:
-            end = next(ends)
-            if pieces[-1]:
-                pieces.append([])
-        pieces[-1].append(n)
-    return pieces
+            end, at = next(ends), at + 1
+        if at == len(marks) and n in kept and nodes[n][0] in (NEG, SUB):
+            made = max(operand for operand in nodes[n][1:])
+            pieces[bisect_right(marks, made)].append(n)
+        else:
+            pieces[at].append(n)
+    return [piece for piece in pieces if piece]
 
 
 @dataclass
 class _Memory:
-    """What lives between pieces: the bundle and the position in it of each node, and the bundles."""
+    """What lives between pieces: for each node its bundle and the position in it, and the bundles."""
 
-    place: dict[int, tuple[int, int]]
-    members: dict[int, list[int]]
-    made: list[list[int]]  # bundles by piece
-    last: dict[int, int]  # piece that reads a bundle last; END: it is an output
+    owner: np.ndarray
+    within: np.ndarray
+    stored: np.ndarray
+    size: np.ndarray  # of each bundle
+    last: np.ndarray  # piece that reads it last; END: it is an output
+    made: np.ndarray  # the piece that makes it
 
 
-def _memory(program: Program, places: Places, pieces: list[list[int]]) -> _Memory:
-    home = {n: k for k, piece in enumerate(pieces) for n in piece}
-    readers: defaultdict[int, set[int]] = defaultdict(set)
-    for k, piece in enumerate(pieces):
-        for n in piece:
-            for operand in program.nodes[n][1:]:
-                if home.get(operand, k) != k:
-                    readers[operand].add(k)
-    for n in places.kept:
-        if n in home:
-            readers[n].add(END)
+def _memory(program: Program, places: Places, pieces: Pieces) -> _Memory:
+    """Bundles: values that a piece makes for the same readers."""
+    count = len(program.nodes)
+    at, read = pieces.piece[pieces.reader], pieces.operand
+    outside = pieces.home[read] != at
+    outside &= pieces.home[read] >= 0
+    kept = np.array([n for n in places.kept if pieces.home[n] >= 0], np.int64)
+    reads = np.unique(
+        np.concatenate(
+            [read[outside] * (pieces.count + 1) + at[outside], kept * (pieces.count + 1) + pieces.count]
+        )
+    )
+    node, who = np.divmod(reads, pieces.count + 1)
+    names = np.random.default_rng(0).integers(0, 2**63, pieces.count + 1, np.uint64)
+    readers, last = np.zeros(count, np.uint64), np.full(count, -1)
+    np.add.at(readers, node, names[who])  # the sum stands for the set
+    np.maximum.at(last, node, who)
+    stored = last >= 0
+    line = pieces.line[stored[pieces.line]]
     # What has a fixed slot is a bundle of its own, with a negative name.
-    memory = _Memory({n: (-1 - slot, 0) for n, slot in places.slot.items()}, {}, [], {})
-    for piece in pieces:
-        bundles: dict[frozenset[int], int] = {}
-        for n in piece:
-            if n in readers:
-                who = frozenset(readers[n])
-                bundle = bundles.setdefault(who, len(memory.members))
-                members = memory.members.setdefault(bundle, [])
-                memory.place[n] = bundle, len(members)
-                members.append(n)
-                memory.last[bundle] = END if END in who else max(who)
-        memory.made.append(list(bundles.values()))
-    return memory
+    owner, within = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    if places.slot:
+        fixed = np.array(list(places.slot.items()), np.int64)
+        owner[fixed[:, 0]] = -1 - fixed[:, 1]
+    # A piece's own name keeps its bundles from those of others.
+    key = readers[line] + names[pieces.home[line]] * np.uint64(3)
+    _, first, bundle = np.unique(key, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    bundle = rank[bundle.reshape(-1)]
+    owner[line] = bundle
+    within[line] = _counted(bundle)
+    made = np.empty(len(first), np.int64)
+    made[bundle] = pieces.home[line]
+    ends = np.full(len(first), -1)
+    np.maximum.at(ends, bundle, last[line])
+    size = np.bincount(bundle, minlength=len(first))
+    return _Memory(owner, within, stored, size, np.where(ends == pieces.count, END, ends), made)
 
 
-def _signature(
-    program: Program, memory: _Memory, piece: list[int]
-) -> tuple[tuple[Any, ...], list[int], dict[float, int]]:
-    """What a piece does, without its places and constants; its bundles and constants in order of use."""
-    nodes, place = program.nodes, memory.place
-    local = {n: k for k, n in enumerate(piece)}
-    bundles: dict[int, int] = {}
-    values: dict[float, int] = {}
-    signature: list[Any] = []
-    for n in piece:
-        node = nodes[n]
-        signature.append(node[0])
-        for operand in node[1:]:
-            inside = local.get(operand)
-            if inside is not None:
-                signature.append(inside)
-            elif nodes[operand][0] == CONST:
-                signature.append((values.setdefault(nodes[operand][1], len(values)),))
-            else:
-                bundle, position = place[operand]
-                signature.append((bundles.setdefault(bundle, len(bundles)), position))
-        if n in place:
-            bundle, position = place[n]
-            signature.append((bundles.setdefault(bundle, len(bundles)), position, None))
-    return tuple(signature), list(bundles), values
+def _counted(groups: np.ndarray) -> np.ndarray:
+    """How many of the same number come before each."""
+    order = np.argsort(groups, kind="stable")
+    found = groups[order]
+    starts = np.flatnonzero(np.r_[True, found[1:] != found[:-1]]) if len(found) else np.zeros(0, np.int64)
+    counts = np.empty(len(groups), np.int64)
+    counts[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
+    return counts
 
 
 def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tuple[list[bool], int]:
@@ -214,48 +224,43 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
     return alike, rest + sum(once.values())
 
 
-def alike_but_for_signs(program: Program) -> bool:
-    """Whether iterations would be alike, nearly all, if constants kept their signs (``Graph.signed``)."""
-    _, least = _alike(program, _pieces(program.order, program.marks), signs=False)
-    return least < 0.6 * len(program.order)
+def but_for_signs(program: Program) -> int:
+    """The fewest nodes that can be left to write if constants keep their signs (``Graph.signed``)."""
+    return _alike(program, _pieces(program, program.order), signs=False)[1]
 
 
-def _plan(program: Program, places: Places, pieces: list[list[int]]) -> Stepped:
+def _plan(program: Program, places: Places, lines: list[list[int]]) -> Stepped:
+    pieces = Pieces.of(program, lines)
     memory = _memory(program, places, pieces)
-    start, slots = _allocate(memory, places.slots)
+    start, slots = _allocate(memory, pieces.count, places.slots)
     slot = dict(places.slot)
-    for bundle, members in memory.members.items():
-        for position, n in enumerate(members):
-            slot[n] = start[bundle] + position
-    plan = Stepped(
-        0, [], slot, set(memory.place) - set(places.slot), places.angles, places.constants, {}, slots
-    )
+    stored = pieces.line[memory.stored[pieces.line]]
+    slot |= zip(stored.tolist(), (start[memory.owner[stored]] + memory.within[stored]).tolist(), strict=True)
+    plan = Stepped(0, [], slot, set(stored.tolist()), places.angles, places.constants, {}, slots)
     plan.slot_of_input = places.inputs(program)
 
-    found = [_signature(program, memory, piece) for piece in pieces]
-    groups: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for k, (signature, _, _) in enumerate(found):
-        groups[signature].append(k)
+    alike = Alike.of(program, pieces, memory.owner, memory.within, memory.stored)
     kind_of: dict[int, int] = {}
-    varying: list[list[int]] = []
-    for group in groups.values():
-        if len(group) >= LEAST and len(pieces[group[0]]) <= LONGEST:
-            rows = [list(found[k][2]) for k in group]
-            differ = [c for c, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
-            kind_of |= dict.fromkeys(group, len(plan.kinds))
-            plan.kinds.append(_kind(program, memory, pieces[group[0]], found[group[0]], differ))
-            varying.append(differ)
-    for k, piece in enumerate(pieces):
+    rows: dict[int, tuple[list[int], list[float]]] = {}
+    for group in alike.groups(LEAST):
+        first = lines[group[0]]
+        if len(first) > LONGEST:
+            continue
+        bundles = np.array([alike.owners(k) for k in group])
+        values = np.array([alike.values(k) for k in group])
+        differ = np.flatnonzero((values != values[0]).any(axis=0))
+        table = np.where(bundles >= 0, np.r_[start, 0][np.maximum(bundles, 0)], -1 - bundles)
+        for k, row, own in zip(group, table.tolist(), values[:, differ].tolist(), strict=True):
+            kind_of[k], rows[k] = len(plan.kinds), (row, own)
+        plan.kinds.append(_kind(program, memory, first, bundles[0], values[0], differ))
+    for k, piece in enumerate(lines):
         kind = kind_of.get(k)
         if kind is None:
             plan.sequence.append(len(plan.chunks))
             plan.chunks.append(piece)
             continue
-        _, bundles, values = found[k]
-        row = [start[b] if b >= 0 else -1 - b for b in bundles]
-        constants = list(values)
         here = len(plan.steps)
-        plan.steps.append((kind, row, [constants[c] for c in varying[kind]]))
+        plan.steps.append((kind, *rows[k]))
         before = plan.sequence[-1] if plan.sequence else 0
         if isinstance(before, range):
             plan.sequence[-1] = range(before.start, here + 1)
@@ -264,34 +269,48 @@ def _plan(program: Program, places: Places, pieces: list[list[int]]) -> Stepped:
     return plan
 
 
-def _kind(program: Program, memory: _Memory, piece: list[int], found: Any, differ: list[int]) -> Kind:
-    _, bundles, values = found
-    column = {bundle: k for k, bundle in enumerate(bundles)}
+def _kind(
+    program: Program,
+    memory: _Memory,
+    piece: list[int],
+    bundles: np.ndarray,
+    values: np.ndarray,
+    differ: np.ndarray,
+) -> Kind:
+    column = {bundle: k for k, bundle in enumerate(bundles.tolist())}
+    row = {values[c]: k for k, c in enumerate(differ.tolist())}
     used = {operand for n in piece for operand in program.nodes[n][1:]} | set(piece)
-    place = {n: (column[memory.place[n][0]], memory.place[n][1]) for n in used if n in memory.place}
-    row = {c: k for k, c in enumerate(differ)}
-    constants = {
-        n: row[values[program.nodes[n][1]]]
+    own = set(piece)
+    place = {
+        n: (column[int(memory.owner[n])], int(memory.within[n]))
         for n in used
-        if program.nodes[n][0] == CONST and values[program.nodes[n][1]] in row
+        if (memory.stored[n] if n in own else program.nodes[n][0] != CONST)
     }
-    return Kind(piece, len(bundles), place, constants)
+    constants = {
+        n: row[program.nodes[n][1]]
+        for n in used
+        if program.nodes[n][0] == CONST and program.nodes[n][1] in row
+    }
+    return Kind(piece, len(column), place, constants)
 
 
-def _allocate(memory: _Memory, slots: int) -> tuple[dict[int, int], int]:
+def _allocate(memory: _Memory, pieces: int, slots: int) -> tuple[np.ndarray, int]:
     """First slot of each bundle, and slots in all; those whose readers are done are used again."""
-    start: dict[int, int] = {}
+    start: list[int] = []
+    sizes, last, made = memory.size.tolist(), memory.last.tolist(), memory.made.tolist()
     free: defaultdict[int, list[int]] = defaultdict(list)
     ending: defaultdict[int, list[int]] = defaultdict(list)
-    for k, made in enumerate(memory.made):
-        for bundle in ending.pop(k - 1, ()):
-            free[len(memory.members[bundle])].append(start[bundle])
-        for bundle in made:
-            size = len(memory.members[bundle])
-            if free[size]:
-                start[bundle] = free[size].pop()
-            else:
-                start[bundle] = slots
-                slots += size
-            ending[memory.last[bundle]].append(bundle)
-    return start, slots
+    done = 0
+    for bundle, piece in enumerate(made):
+        while done < piece:
+            for old in ending.pop(done, ()):
+                free[sizes[old]].append(start[old])
+            done += 1
+        size = sizes[bundle]
+        if free[size]:
+            start.append(free[size].pop())
+        else:
+            start.append(slots)
+            slots += size
+        ending[last[bundle]].append(bundle)
+    return np.array(start, np.int64), slots
