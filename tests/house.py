@@ -41,7 +41,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     # The same inside the folders that have folders of their own.
     "engine": [
         ("memory",),
-        ("kept_memory",),
         ("signature", "trace"),
         ("passes",),
         ("emit",),
@@ -49,7 +48,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run", "reproducible"),
         ("maker",),
         ("kernel", "loops"),
-        ("bound",),
         ("__init__",),
     ],
     "viewer": [

@@ -7,9 +7,8 @@ import pytest
 
 from robokit.dynamics.build import kernel
 from robokit.engine.emit import ir
-from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines
-from robokit.engine.emit.paired_rows import PairedRows
+from robokit.engine.emit.rows import BlockLoop, aligned_rows, worth_aligning
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import batch_calls
 from robokit.engine.run.single_calls import aligned
@@ -31,9 +30,8 @@ def test_rows_of_a_tile(lanes, real, past):
     rng = np.random.default_rng(lanes)
     for size in (size for size in SIZES if worth_aligning(size, lanes)):
         slots = rng.integers(0, 40, size).tolist()
-        made = AlignedStores("one", slots, lanes, real, past)
         opened = "define void @go(ptr %a, ptr %b) {\n  call void @one(ptr %a, ptr %b)\n  ret void\n}\n"
-        parts = [made.function(), *made.tables, opened]
+        parts = [*aligned_rows("one", slots, lanes, real, past), opened]
         code = llvm.Loaded(llvm.assemble(ir.module(parts, {lanes})))
         workspace = aligned(40 * lanes, real.dtype)
         workspace[:] = np.arange(len(workspace))
@@ -52,7 +50,7 @@ def made_code(kind, lanes, size, late, finite):
     given = [out(f"load ptr, ptr {out.pointer('%rows', lane, 'ptr')}, align 8") for lane in range(lanes)]
     rows = [out.pointer(row, -k) for row, k in zip(given, late, strict=True)]
     starts = [*range(lanes if any(late) else 0, size - lanes, lanes), *([] if any(late) else [size - lanes])]
-    loop = PairedRows(out, kind, lanes, finite=finite)
+    loop = BlockLoop(out, kind, lanes, finite=finite)
     loop.write(range(size), starts, late, rows, 8, "entry")
     if finite:
         out.do(f"store {loop.t} {loop.mark()}, ptr %mark, align 8")
@@ -63,8 +61,8 @@ def made_code(kind, lanes, size, late, finite):
 
 
 @pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_rows_two_by_two(lanes, finite):
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_rows_of_a_loop_over_blocks(lanes, finite):
     rng, size = np.random.default_rng(lanes), 37
     for late in (None, rng.permutation(lanes).tolist()):
         run, code, starts = made_code("loop", lanes, size, late, finite)

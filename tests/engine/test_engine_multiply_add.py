@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.order import fused
 from robokit.engine.trace.ops import ADD, MUL, SUB
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace

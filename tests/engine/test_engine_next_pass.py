@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robokit.engine import Kernel
-from robokit.engine.emit.next_pass import in_order
+from robokit.engine.emit.rows import in_order
 
 
 @pytest.mark.parametrize("seed", range(20))

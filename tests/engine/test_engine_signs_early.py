@@ -6,7 +6,7 @@ import numpy as np
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.engine.passes.signs_early import signs_early
+from robokit.engine.passes.order import signs_early
 from robokit.engine.trace.ops import NEG, SUB
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace

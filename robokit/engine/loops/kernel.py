@@ -27,7 +27,7 @@ from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.target import llvm
-from robokit.engine.target.split import LOOPS
+from robokit.engine.target.llvm import LOOPS
 from robokit.errors import ShapeError, UnknownName, WrongType
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}

@@ -1,7 +1,7 @@
 """Calls of machine code from Python.
 
 single_calls   one state
-numpy_layout   where things lie in the objects of CPython and NumPy
+python_entry   the builtin function that Python calls, and where things lie in CPython's and NumPy's objects
 batch_calls    many states, threads
 rollout_calls  many steps of many states
 taped          values and derivatives of long texts, interpreted

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.target import wasm_code
 from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.target import Loaded, Planned, Target
+from robokit.engine.target.targets import Loaded, Planned, Target
 from robokit.engine.target.wasm_code import F64, leb
 from robokit.engine.trace.graph import TraceTooLarge
 
