@@ -7,7 +7,7 @@ import pytest
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
-from robokit.engine.passes.calls import blocks_with_frames, called_lines
+from robokit.engine.passes.calls import blocks_with_frames, call_plan
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.record import trace
@@ -54,7 +54,7 @@ def test_the_numbers_are_those_of_the_text(chunk, dtype, reproducible, tmp_path,
 
 def test_only_arguments_that_have_another_place_are_copied():
     program = trace(columns, *ONE, shares="large")
-    plan = called_lines(program, 4, True, 20, 1)
+    plan = call_plan(program, 4, True, 20, 1)
     nodes, (line, _) = program.nodes, program.lines()
     calls = [n for n in line if nodes[n][0] == CALL]
     assert plan.frames.blocks == {called(program, calls[0])} and list(plan.frames.first) == calls
@@ -75,7 +75,7 @@ def test_only_arguments_that_have_another_place_are_copied():
 
 def test_frames_do_not_overlap():
     program = trace(columns, *ONE, shares="large")
-    plan = called_lines(program, 4, True, 20, 1)
+    plan = call_plan(program, 4, True, 20, 1)
     size = 1 + max(plan.frames.within.values())
     used = [range(first, first + size) for first in plan.frames.first.values()]
     places = [place for frame in used for place in frame]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.passes.chunks import schedule
+from robokit.engine.passes.calls import call_plan
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
 from robokit.engine.trace.program import Program
 
@@ -72,7 +72,7 @@ class _Source:
         self.arguments = arguments
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = [(each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS]
-        self.plan = schedule(program, 1, False, SIZE, NEVER)
+        self.plan = call_plan(program, 1, False, SIZE, NEVER)
         self.used: set[str] = set()
         self.places: dict[int, list[str]] = {}
         """Where in the outputs the value of a node goes."""

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
-from robokit.engine.passes.calls import CalledLines, Copy, called_lines
-from robokit.engine.passes.chunks import Schedule, schedule
+from robokit.engine.passes.calls import CallPlan, Copy, call_plan
+from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
@@ -432,7 +432,7 @@ def _given(parameters: str) -> str:
 class CallWriter(ChunkWriter):
     """Writes the chunks of a program with shared texts."""
 
-    plan: CalledLines
+    plan: CallPlan
 
     def functions(self) -> list[str]:
         """As of :class:`ChunkWriter`; those of blocks with lanes by writers of vectors."""
@@ -563,9 +563,9 @@ class CallWriter(ChunkWriter):
 class LanesWriter(ChunkWriter):
     """Writes the chunks of bodies whose values are vectors, a column in each lane, in code of one state."""
 
-    plan: CalledLines
+    plan: CallPlan
 
-    def __init__(self, program: Program, plan: CalledLines, direct: bool, real: Real, lanes: int) -> None:
+    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real, lanes: int) -> None:
         """As :class:`ChunkWriter`, for blocks with so many lanes."""
         super().__init__(program, plan, direct, real, lanes)
         self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
@@ -616,7 +616,7 @@ class LanesWriter(ChunkWriter):
 class PairWriter(CallWriter):
     """Writes the chunks of a program with wide values."""
 
-    def __init__(self, program: Program, plan: CalledLines, direct: bool, real: Real = FLOAT64) -> None:
+    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64) -> None:
         super().__init__(program, plan, direct, real)
         self.wide = program.wide
         self.two, self.truths = vector(LANES, real.kind), vector(LANES, "i1")
@@ -759,18 +759,14 @@ def chunk_code(
     """Plan a program and write its chunks.
 
     Args:
-        program, lanes, bundled, size, shortest_run: as of :func:`schedule`.
+        program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
         parameters: of each chunk's function.
         real: its numbers.
 
     Returns:
         the plan, the functions, and the names of those that run one after the other.
     """
-    if not program.blocks and not program.wide:
-        plan = schedule(program, lanes, bundled, size, shortest_run)
-        texts = ChunkWriter(program, plan, not bundled, real).functions()
-        return plan, texts, [f"chunk{k}" for k in range(len(texts))]
-    lines = called_lines(program, lanes, bundled, size, shortest_run)
+    lines = call_plan(program, lanes, bundled, size, shortest_run)
     writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real)
     texts = writer.functions()
     rest = range(len(lines.chunks), len(texts))  # constants, and what is passed on

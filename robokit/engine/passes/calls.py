@@ -18,9 +18,10 @@ The plan for WebAssembly, which calls from anywhere, is in regions.py.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from robokit.engine.passes.chunks import STORE, Places, Schedule, cut, fixed_places
+from robokit.engine.passes.chunks import STORE, Schedule, cut, fixed_places
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.trace.blocks import called, lane, position
@@ -44,7 +45,7 @@ class Called:
 
 
 @dataclass
-class CalledLines(Schedule):
+class CallPlan(Schedule):
     """A schedule whose chunks are those of the program's own line, then those of each body.
 
     Attributes:
@@ -73,8 +74,16 @@ class CalledLines(Schedule):
         return start
 
 
-def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CalledLines:
-    """Plan a program; arguments as of :func:`robokit.engine.passes.chunks.schedule`."""
+def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CallPlan:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        lanes: numbers per value: states that go together.
+        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
+        size: nodes per chunk, about.
+        shortest_run: fewest consecutive angles that are worth the vector loop.
+    """
     places = fixed_places(program, bundled, shortest_run)
     body, path = program.bodies(), paths(program)
     line, insides = program.lines()
@@ -94,7 +103,7 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         inside |= within
     with_frames = blocks_with_frames(program, line) if bundled else set[int]()
     results = Counter(r for row in program.results for r in row if type(r) is int)
-    plan = CalledLines(
+    plan = CallPlan(
         lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
         places.slots, inside, copies=copies, written=direct,
     )  # fmt: skip
@@ -135,10 +144,13 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
 
     kept = {n for read in borrowed for n in read}
     kept.update(n for call in calls for n in inside.get(call, ()))
-    _remember(program, plan, range(own), kept, places.kept, places, borrowed)
+    inner = {operand for order in orders[1:] for n in order for operand in nodes[n][1:]}
+    inner.update(int(r) for block in program.blocks for r in block.results)
+    before = {n: k for n, k in places.slot.items() if n not in inner}
+    _remember(program, plan, range(own), kept, places.kept, borrowed, before)
     for block, chunks in zip(program.blocks, bodies, strict=True):
         ends = {r for r in block.results if type(r) is int and r not in direct}
-        _remember(program, plan, chunks, ends, ends, places, borrowed, block.lanes)
+        _remember(program, plan, chunks, ends, ends, borrowed, {}, block.lanes)
     plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items() if value not in direct}
     plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
     return plan
@@ -156,12 +168,12 @@ def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[in
 
 def _remember(
     program: Program,
-    plan: CalledLines,
+    plan: CallPlan,
     chunks: range,
     kept: set[int],
     forever: set[int],
-    places: Places,
     borrowed: list[set[int]],
+    before: Mapping[int, int],
     lanes: int = 1,
 ) -> None:
     """Give places to what must outlive one of these chunks: places of no other line.
@@ -172,27 +184,33 @@ def _remember(
         chunks: of one line.
         kept: what others read.
         forever: nodes whose place nothing else may have later.
-        places: what has its place already.
         borrowed: what each body reads of the program around it.
+        before: places of what is there before the first chunk and read by this line alone: inputs, sines and
+            cosines of inputs. They are free once their value is read for good.
         lanes: columns that this line computes side by side.
     """
     nodes = program.nodes
     home = {n: k for k in chunks for n in plan.chunks[k]}
-    last = dict(home)
-    for n, k in home.items():
+    last = home | dict.fromkeys(before, -1)
+    for n, k in home.items():  # chunk by chunk: a later reader is not in an earlier chunk
         reads = [*nodes[n][1:], *plan.inside.get(n, ())]
         if nodes[n][0] == CALL:
             reads += borrowed[called(program, n)]
         for operand in reads:
-            if operand in home:
+            if operand in last:
                 last[operand] = k
     stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
     stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
     stored |= home.keys() & plan.slot.keys()  # in the lanes of a block
     free: dict[bool, list[int]] = {False: [], True: []}
-    ending: dict[int, list[int]] = {k: [] for k in chunks}
+    ending: dict[int, list[int]] = {k: [] for k in range(chunks.start - 1, chunks.stop)}
+    # A sine may be an output as it is.
+    returned = {r for row in program.results for r in row if type(r) is int}
+    for n in before:
+        if n not in returned:
+            ending[last[n]].append(n)
     for k in chunks:
-        for n in ending.get(k - 1, ()):
+        for n in ending[k - 1]:
             free[n in program.wide].append(plan.slot[n])
         for n in plan.chunks[k]:
             if n in stored and n not in plan.slot:
