@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from robokit.dynamics.build import kernel
-from robokit.engine import Kernel
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines
 from robokit.engine.emit.rows import BlockLoop, aligned_rows, in_order, worth_aligning

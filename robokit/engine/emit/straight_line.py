@@ -436,7 +436,7 @@ class CallWriter(ChunkWriter):
 
     def functions(self) -> list[str]:
         """As of :class:`ChunkWriter`; those of blocks with lanes by writers of vectors."""
-        for copy in (*self.plan.copies.values(), *self.plan.written.values()):
+        for copy in self.plan.copies.values():
             for n in copy.nodes:
                 del self.targets[n]
         self.writers: dict[int, LanesWriter] = {}
@@ -569,23 +569,9 @@ class LanesWriter(ChunkWriter):
         """As :class:`ChunkWriter`, for blocks with so many lanes."""
         super().__init__(program, plan, direct, real, lanes)
         self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
-        self.targets = {n: [(copy.output, copy.position)] for n, copy in plan.written.items()}
-        self.used = {(copy.output, copy.position): len(copy.nodes) for copy in plan.written.values()}
 
     def _forget(self, position: int, last: Mapping[int, int]) -> None:
         """Nothing: most operands are in memory, and the same in every lane."""
-
-    def _output(self, k: int, position: int, value: str) -> None:
-        used, pointer = self.used[k, position], self.program.first_output + k
-        self.pointers.add(pointer)
-        name = f"o{k}x{position}"
-        if used < self.lanes:
-            mask = ", ".join(f"i32 {lane}" for lane in range(used))
-            line = f"shufflevector {self.t} {value}, {self.t} poison, <{used} x i32> <{mask}>"
-            self.lines.append(f"%u{name} = {line}")
-            value = f"%u{name}"
-        self.lines.append(f"%{name} = getelementptr {self.real.kind}, ptr %p{pointer}, i64 {position}")
-        self.lines.append(f"store {vector(used, self.real.kind)} {value}, ptr %{name}, align 8")
 
     def _address(self, number: int, name: str) -> None:
         self.lines.append(f"{name} = getelementptr {self.real.kind}, ptr %ws, i64 {self.plan.slot[number]}")

@@ -4,9 +4,10 @@ Limbs come in pairs. What is recorded for the left one is recorded for the right
 with other constants and, since signs are kept outside, with sums for differences. :class:`_Search` finds
 them, :func:`units` orders them, :func:`paired` writes the program anew. It is for code of one state.
 
-On an AMD EPYC with AVX-512 a step of a fall takes 0.64 of the time for our humanoid, 0.66 for G1, 0.73 for our
-quadruped and 0.83 for Talos, without self-collision; single calls of RNEA and ABA take 0.74 to 0.86. The passes take
-time in first calls, and LLVM has less to do: a step's code takes 0.86 to 1.0 times the processor time.
+On an AMD EPYC with AVX-512 a step of a fall takes 0.64 of the time for our humanoid, 0.66 for G1, 0.73 for
+our quadruped and 0.83 for Talos, without self-collision; single calls of RNEA and ABA take 0.74 to 0.86. The
+passes take time in first calls, and LLVM has less to do: a step's code takes 0.86 to 1.0 times the processor
+time.
 """
 
 from __future__ import annotations
