@@ -133,13 +133,7 @@ class ChunkWriter:
         self.truth = vector(lanes, "i1")
         self.align = real.bytes * lanes
         self.registers = REGISTERS[self.align]
-        words = {
-            "t": self.t,
-            "truth": self.truth,
-            "true": "true" if lanes == 1 else "splat (i1 true)",
-            "suffix": suffix(lanes, real),
-        }
-        self.instruction = [operation.llvm.format(**words) for operation in OPERATIONS]
+        self.instruction = self._instructions(lanes)
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
@@ -149,6 +143,16 @@ class ChunkWriter:
                     if type(r) is int:
                         self.targets.setdefault(r, []).append((k, position))
                 self.fixed += _runs(k, row)
+
+    def _instructions(self, lanes: int) -> list[str]:
+        """The instruction of each operation, on so many lanes."""
+        words = {
+            "t": vector(lanes, self.real.kind),
+            "truth": vector(lanes, "i1"),
+            "true": "true" if lanes == 1 else "splat (i1 true)",
+            "suffix": suffix(lanes, self.real),
+        }
+        return [operation.llvm.format(**words) for operation in OPERATIONS]
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -273,13 +277,9 @@ class ChunkWriter:
         while len(self.branches) > shared:
             self._leave(position, last)
         for condition in path[shared:]:
-            mask, lanes = self._value(condition), self._lanes(condition)
+            mask = self._in_some_lane(condition)
             self.labels += 1
             k = self.labels
-            if lanes > 1:
-                self.lines.append(f"%m{k} = bitcast <{lanes} x i1> {mask} to i{lanes}")
-                self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
-                mask = f"%n{k}"
             self.lines.append(f"br i1 {mask}, label %block{k}, label %after{k}")
             self.branches.append(Branch(condition, k, self.label, dict(self.known), dict(self.pairs), []))
             self._begin(f"block{k}")
@@ -300,13 +300,23 @@ class ChunkWriter:
                 if self.branches:
                     self.branches[-1].made.append(number)
 
+    def _in_some_lane(self, condition: int) -> str:
+        """Whether a condition holds in some lane."""
+        mask, lanes = self._value(condition), self._lanes(condition)
+        if lanes == 1:
+            return mask
+        bits, found = self.fresh(), self.fresh()
+        self.lines.append(f"{bits} = bitcast <{lanes} x i1> {mask} to i{lanes}")
+        self.lines.append(f"{found} = icmp ne i{lanes} {bits}, 0")
+        return found
+
     def _lanes(self, number: int) -> int:
         """Of a node's value."""
-        return self.lanes
+        return LANES if number in self.program.wide else self.lanes
 
     def _kind(self, number: int) -> str:
         """Type of a node's value."""
-        return self.truth if self._is_truth(number) else self.t
+        return vector(self._lanes(number), "i1" if self._is_truth(number) else self.real.kind)
 
     def _is_truth(self, number: int) -> bool:
         """Whether a node's value is true or false, not a number."""
@@ -320,12 +330,15 @@ class ChunkWriter:
         """Make the name the address of a node's place in memory."""
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
 
-    def _constant(self, value: float) -> str:
+    def _constant(self, value: float | tuple[float, ...]) -> str:
+        """A number in every lane, or one for each."""
+        if isinstance(value, tuple):
+            return f"<{', '.join(f'{self.real.kind} {literal(x, self.real)}' for x in value)}>"
         return constant(self.lanes, value, self.real)
 
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
-        node, add, t = self.program.nodes[number], self.lines.append, self.t
+        node, add = self.program.nodes[number], self.lines.append
         if node[0] == CONST:
             if number not in self.constants:
                 self.constants[number] = self._constant(node[1])
@@ -340,23 +353,30 @@ class ChunkWriter:
             add(f"{name} = load double, ptr {place}, align 8")
         else:
             self._address(number, place)
-            name = self.fresh()
-            add(f"{name} = load {t}, ptr {place}, align {self.align}")
-            if self._is_truth(number):
-                number_of, name = name, self.fresh()
-                add(f"{name} = fcmp une {t} {number_of}, {self._constant(0.0)}")
+            name = self._loaded(number, place)
         self.known[number] = name
         return name
 
-    def _store(self, number: int, value: str) -> None:
+    def _loaded(self, number: int, place: str) -> str:
+        """A node's value from memory; truths are numbers there."""
+        lanes, name = self._lanes(number), self.fresh()
+        t = vector(lanes, self.real.kind)
+        self.lines.append(f"{name} = load {t}, ptr {place}, align {self.real.bytes * lanes}")
         if self._is_truth(number):
-            one, zero = self._constant(1.0), self._constant(0.0)
-            name = self.fresh()
-            self.lines.append(f"{name} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
+            number_of, name = name, self.fresh()
+            self.lines.append(f"{name} = fcmp une {t} {number_of}, {constant(lanes, 0.0, self.real)}")
+        return name
+
+    def _store(self, number: int, value: str) -> None:
+        lanes = self._lanes(number)
+        t = vector(lanes, self.real.kind)
+        if self._is_truth(number):
+            one, zero, name = constant(lanes, 1.0, self.real), constant(lanes, 0.0, self.real), self.fresh()
+            self.lines.append(f"{name} = select {self._kind(number)} {value}, {t} {one}, {t} {zero}")
             value = name
         place = self.fresh()
         self._address(number, place)
-        self.lines.append(f"store {self.t} {value}, ptr {place}, align {self.align}")
+        self.lines.append(f"store {t} {value}, ptr {place}, align {self.real.bytes * lanes}")
 
     def _output(self, k: int, position: int, value: str) -> None:
         place = self._place(k, position)
@@ -472,7 +492,8 @@ class CallWriter(ChunkWriter):
             block = program.blocks[called(program, node[1])]
             result = int(block.results[result_of(program, number)])
             self._element(result, lane_of(program, number), f"%y{number}")
-            self.lines.append(f"%v{number} = load {self.t}, ptr %y{number}, align {self.align}")
+            t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
+            self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
         else:
             super()._compute(number)
 
@@ -541,18 +562,9 @@ class CallWriter(ChunkWriter):
 
     def when(self, name: str, conditions: Path, stages: list[str], parameters: str) -> str:
         """A function that runs stages where each of the conditions holds in some lane."""
-        self.lines = []
+        self._line(())
         for k, condition in enumerate(conditions):  # an inner one is computed where the outer one holds
-            lanes = self._lanes(condition)
-            t = vector(lanes, self.real.kind)
-            self._address(condition, f"%a{k}")
-            self.lines.append(f"%t{k} = load {t}, ptr %a{k}, align {self.real.bytes * lanes}")
-            self.lines.append(f"%v{k} = fcmp une {t} %t{k}, {constant(lanes, 0.0, self.real)}")
-            mask = f"%v{k}"
-            if lanes > 1:
-                self.lines.append(f"%m{k} = bitcast <{lanes} x i1> {mask} to i{lanes}")
-                self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
-                mask = f"%n{k}"
+            mask = self._in_some_lane(condition)
             self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
             self.lines.append(f"yes{k}:")
         self.lines += [f"call void @{stage}({_given(parameters)})" for stage in stages]
@@ -605,30 +617,16 @@ class PairWriter(CallWriter):
     def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64) -> None:
         super().__init__(program, plan, direct, real)
         self.wide = program.wide
-        self.two, self.truths = vector(LANES, real.kind), vector(LANES, "i1")
-        words = {
-            "t": self.two,
-            "truth": self.truths,
-            "true": "splat (i1 true)",
-            "suffix": suffix(LANES, real),
-        }
-        self.of_two = [operation.llvm.format(**words) for operation in OPERATIONS]
+        self.two = vector(LANES, real.kind)
+        self.of_two = self._instructions(LANES)
         self.true_ones: set[int] = set()
         for n in program.order:
             node = program.nodes[n]
             if node[0] in TRUTHS or (node[0] in (PAIR, FIRST, SECOND) and node[1] in self.true_ones):
                 self.true_ones.add(n)
 
-    def _lanes(self, number: int) -> int:
-        return LANES if number in self.wide else self.lanes
-
     def _is_truth(self, number: int) -> bool:
         return number in self.true_ones
-
-    def _kind(self, number: int) -> str:
-        if number in self.wide:
-            return self.truths if self._is_truth(number) else self.two
-        return super()._kind(number)
 
     def _line(self, chunk: Sequence[int]) -> None:
         self.same: dict[int, str] = {}
@@ -662,34 +660,6 @@ class PairWriter(CallWriter):
             self.same[n] = both
         return self.same[n]
 
-    def _value(self, number_of: int) -> str:
-        n = number_of
-        if n not in self.wide or n in self.known:
-            return super()._value(n)
-        node = self.program.nodes[n]
-        if node[0] == CONST:
-            return f"<{', '.join(f'{self.real.kind} {literal(x, self.real)}' for x in node[1])}>"
-        place, name = self.fresh(), self.fresh()
-        self._address(n, place)
-        self.lines.append(f"{name} = load {self.two}, ptr {place}, align {LANES * self.align}")
-        if self._is_truth(n):
-            loaded, name = name, self.fresh()
-            self.lines.append(f"{name} = fcmp une {self.two} {loaded}, {constant(LANES, 0.0, self.real)}")
-        self.known[n] = name
-        return name
-
-    def _store(self, n: int, value: str) -> None:
-        if n not in self.wide:
-            super()._store(n, value)
-            return
-        if self._is_truth(n):
-            one, zero, name = constant(LANES, 1.0, self.real), constant(LANES, 0.0, self.real), self.fresh()
-            self.lines.append(f"{name} = select {self.truths} {value}, {self.two} {one}, {self.two} {zero}")
-            value = name
-        place = self.fresh()
-        self._address(n, place)
-        self.lines.append(f"store {self.two} {value}, ptr {place}, align {LANES * self.align}")
-
     def _compute(self, n: int) -> None:
         node, add = self.program.nodes[n], self.lines.append
         op, wide = node[0], self.wide
@@ -700,17 +670,13 @@ class PairWriter(CallWriter):
         elif op in (FIRST, SECOND):
             kind = self._kind(node[1])
             add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
-        elif n not in wide:
+        elif n not in wide or op == RESULT:
             super()._compute(n)
         elif op == PAIR:
             a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
             kind, each = self._kind(n), self._kind(n).split()[2].rstrip(">")
             add(f"{one} = insertelement {kind} poison, {each} {a}, i32 0")
             add(f"%v{n} = insertelement {kind} {one}, {each} {b}, i32 1")
-        elif op == RESULT:
-            block = self.program.blocks[called(self.program, node[1])]
-            self._element(int(block.results[result_of(self.program, n)]), 0, f"%y{n}")
-            add(f"%v{n} = load {self.two}, ptr %y{n}, align {LANES * self.align}")
         else:  # a sine or a cosine
             angle = node[1]
             if angle not in self.pairs:
