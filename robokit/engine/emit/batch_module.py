@@ -23,7 +23,7 @@ from dataclasses import replace
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.repeat_code import StepWriter
-from robokit.engine.emit.rows import STAGE, PassWriter, RowReader, RowWriter
+from robokit.engine.emit.rows import PAD, STAGE, PassWriter, RowReader, RowWriter
 from robokit.engine.emit.straight_line import ChunkWriter, chunk_code
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.repeats import Stepped
@@ -93,14 +93,6 @@ def batch_module(
     parts.append(_driver(writer, name, group, stages, between))
     return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
-
-PAD = 48
-"""Bytes below an aligned stack at which stages are called: what they put there then lies aligned.
-
-The code generator lays values that find no register 16 bytes off a stage's frame, wherever the stack
-happens to be. Half of all stacks would have half of them across two lines, which costs a humanoid's ABA
-4 % always and 30 % with bad luck. Aligning the stack of each stage by itself costs more than it saves.
-"""
 
 _DRIVER = """
 define internal void @each(ptr %stage, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)
