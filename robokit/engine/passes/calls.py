@@ -113,18 +113,47 @@ def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_r
     same, passed = passed_on(program, alone, line)
     plan.placed = in_lanes(program, line, plan.slot) | passed | apart.placed
 
-    calls: list[int] = []
-    nodes = program.nodes
+    own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results)
+    kept = {n for read in borrowed for n in read}
+    kept.update(n for call in calls for n in inside.get(call, ()))
+    inner = {operand for order in orders[1:] for n in order for operand in program.nodes[n][1:]}
+    inner.update(r for block in program.blocks for r in block.results if type(r) is int)
+    before = {n: k for n, k in places.slot.items() if n not in inner}
+    _remember(program, plan, own, kept, places.kept, borrowed, before)
+    for block, chunks in zip(program.blocks, bodies, strict=True):
+        ends = {r for r in block.results if type(r) is int}
+        _remember(program, plan, chunks, ends, ends, borrowed, {}, block.lanes)
+    plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items()}
+    plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
+    return plan
+
+
+def _cut(
+    program: Program, plan: CallPlan, orders: list[list[int]], size: int, stores: Mapping[int, int]
+) -> tuple[range, list[int], list[range]]:
+    """Add the chunks and their sequence to a plan.
+
+    Args:
+        program: the graph.
+        plan: to add them to.
+        orders: nodes of the program's own line, then of each body.
+        size: nodes per chunk, about.
+        stores: how many outputs a node is written to.
+
+    Returns:
+        the chunks of the program's own line, the calls of large bodies that follow them (0 for none), and the
+        chunks of each body.
+    """
+    nodes, calls, bodies = program.nodes, list[int](), list[range]()
     large = {k for k, order in enumerate(orders[1:]) if len(order) > size}
     for piece in _pieces(program, orders[0], large):
-        stores = [0 if bundled else results[n] for n in piece]
         given = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
-        plan.chunks += cut(program, piece, [a + STORE * b for a, b in zip(given, stores, strict=True)], size)
+        weight = [a + STORE * stores.get(n, 0) for a, n in zip(given, piece, strict=True)]
+        plan.chunks += cut(program, piece, weight, size)
         calls += [0] * (len(plan.chunks) - len(calls))
         if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
             calls[-1] = piece[-1]
-    own = len(plan.chunks)
-    bodies: list[range] = []
+    own = range(len(plan.chunks))
     for order in orders[1:]:
         first = len(plan.chunks)
         plan.chunks += cut(program, order, [1] * len(order), size)
@@ -135,20 +164,8 @@ def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_r
     for k, call in enumerate(calls):
         plan.sequence.append(k)
         if call:
-            plan.sequence.append(Called(bodies[called(program, call)], inside.get(call, ()), call))
-
-    kept = {n for read in borrowed for n in read}
-    kept.update(n for call in calls for n in inside.get(call, ()))
-    inner = {operand for order in orders[1:] for n in order for operand in nodes[n][1:]}
-    inner.update(int(r) for block in program.blocks for r in block.results)
-    before = {n: k for n, k in places.slot.items() if n not in inner}
-    _remember(program, plan, range(own), kept, places.kept, borrowed, before)
-    for block, chunks in zip(program.blocks, bodies, strict=True):
-        ends = {r for r in block.results if type(r) is int}
-        _remember(program, plan, chunks, ends, ends, borrowed, {}, block.lanes)
-    plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items()}
-    plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
-    return plan
+            plan.sequence.append(Called(bodies[called(program, call)], plan.inside.get(call, ()), call))
+    return own, calls, bodies
 
 
 def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[int]]:
