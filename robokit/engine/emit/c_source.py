@@ -54,14 +54,14 @@ def c_source(program: Program, name: str, arguments: Sequence[str], real: Real =
     """The functions of a program, the last of which computes it, and its workspace.
 
     Args:
-        program: what to compute; with no shared texts (trace/blocks.py).
+        program: what to compute; with no shared functions (trace/blocks.py).
         name: of the function; those that it calls begin with it.
         arguments: names of its inputs, tables and outputs, identifiers of C. None begins with "x_" or is
             "work".
         real: kind of the numbers.
 
     Returns:
-        the text, and the numbers that its function keeps on the stack.
+        the source, and the numbers that its function keeps on the stack.
     """
     return _Source(program, name, arguments, real).text()
 

@@ -245,7 +245,7 @@ def _remember(
 
 
 LASTING = 0.5
-"""Least part of a text's results that the kernel returns."""
+"""Least part of a function's results that the kernel returns."""
 
 
 @dataclass

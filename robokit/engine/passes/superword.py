@@ -377,7 +377,7 @@ def _joined(program: Program, n: int, m: int) -> bool:
     if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
         return False  # a loop computes those of all joints
     if op == RESULT and nodes[n][1] != nodes[m][1]:
-        return False  # the next call of the text leaves others where the first one's were
+        return False  # the next call of the function leaves others where the first one's were
     return op == other or (op in (ADD, SUB) and other in (ADD, SUB))
 
 
@@ -543,7 +543,7 @@ class _Writer:
             return 1
         return int(x in self.lane and y in self.lane and self.lane[x][0] == self.lane[y][0])
 
-    # -- shared texts ----------------------------------------------------------------------------
+    # -- shared functions ------------------------------------------------------------------------
 
     def _parameters(self, number: int, block: Block) -> list[int]:
         """The parameters of a block, of two in the lanes of one the first."""

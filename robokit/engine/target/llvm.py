@@ -191,7 +191,7 @@ def _optimise(llvm: Any, module: Any, machine: Any) -> None:
 
 
 def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
-    """Assembly and object code of a module's text for another processor: to be looked at, not to be run.
+    """Assembly and object code of a module for another processor: to be looked at, not to be run.
 
     Args:
         text: of the module.

@@ -62,8 +62,8 @@ class Target(ABC):
     Attributes:
         name: in the cache and in messages; no other target of the same real has it.
         real: the numbers of the code.
-        shares: whether texts that are taken several times are written once (``scalars.shared``).
-        columns: most columns of a text that go side by side through code of one state
+        shares: whether functions that are taken several times are written once (``scalars.shared``).
+        columns: most columns of a function that go side by side through code of one state
             (``scalars.side_by_side``).
     """
 
@@ -73,7 +73,7 @@ class Target(ABC):
 
     @property
     def columns(self) -> int:
-        """Most columns of a text that go side by side through code of one state."""
+        """Most columns of a function that go side by side through code of one state."""
         return 1
 
     @property
@@ -94,7 +94,7 @@ class Target(ABC):
     @property
     @abstractmethod
     def features(self) -> str:
-        """Everything besides the text that the code depends on: the compiler, and what the processor can do.
+        """All besides the source that the code depends on: the compiler, and what the processor can do.
 
         Raises:
             CompilerMissing: there is no compiler for this target.
