@@ -150,8 +150,8 @@ def _written(
 # Signs of outputs where their values are computed.
 #
 # A value whose minus is an output gets its sign when the function is over (trace/program.py): all of them
-# last, when the values are long out of the registers. Here such an operation comes right after the last of its
-# operands. The mass matrix of Talos, one state, takes 0.93 of the time so.
+# last, when the values are long out of the registers. Here such an operation comes right after the last of
+# its operands. The mass matrix of Talos, one state, takes 0.93 of the time so.
 
 
 def signs_early(program: Program) -> Program:
