@@ -41,7 +41,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     # The same inside the folders that have folders of their own.
     "engine": [
         ("memory",),
-        ("kept_memory",),
         ("signature", "trace"),
         ("passes",),
         ("emit",),
@@ -50,7 +49,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("maker",),
         ("loops",),
         ("kernel",),
-        ("bound",),
         ("__init__",),
     ],
     "viewer": [

@@ -23,7 +23,7 @@ from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.c_source import identifier
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
-from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import RobokitError, WriteError
 from robokit.model.inertial_parameters import COUNT

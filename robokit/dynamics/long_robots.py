@@ -29,9 +29,9 @@ from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.layout import lower_entries, parameter_entries, parameter_pattern
 from robokit.dynamics.table import KERNELS, WITH_FORCES, WITH_WORLD_FORCES
 from robokit.engine import NotFinite
-from robokit.engine.kept_memory import result_array
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.maker import engine
+from robokit.engine.memory import result_array
 from robokit.engine.signature import Signature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
@@ -324,7 +324,9 @@ def _loop(
     """Run a kernel on one state or some rows, in its arrays."""
     given = [arrays[a.name] for a in run.arrays]
     if engine() == "python":
-        run._python(sizes, given, rows)
+        for row in range(1 if rows is None else rows):
+            own = [x if rows is None or a.shared else x[row] for a, x in zip(run.arrays, given, strict=True)]
+            run.on_memory(*(sizes[n] for n in run.sizes), *own)
     elif rows is None:
         run.single(sizes, given)()
     else:

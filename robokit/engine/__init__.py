@@ -1,25 +1,25 @@
-"""The engine: records what an algorithm's text computes, and runs it as machine code.
+"""The engine: records what a function of numbers computes, and runs it as machine code. README.md shows it.
 
-trace/     records a text: the operations, the graph, the scalars that record
-passes/    works on the graph: multiply-adds, chunks, repeated iterations
-emit/      writes the graph as LLVM IR: one state, batches, rollouts, the builtin function of Python
+trace/     records a function: the operations, the graph, the scalars that record
+passes/    works on the graph: multiply-adds, chunks, calls, superwords, derivatives
+emit/      writes the graph as LLVM IR: one state, batches, rollouts; C and WebAssembly
 target/    what code is made for, and the way from IR to machine code in memory
-run/       calls machine code from Python: one state, batches, rollouts
+loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time
+run/       calls machine code from Python: the builtin function, one state, batches, rollouts
 
-memory       aligned arrays and their addresses
-kept_memory  memory of large results that have died, for the next ones
+memory       aligned arrays, and a pool of buffers for large results
 signature    what a kernel takes and returns
 reproducible outputs that are the same bits on every target
-maker        the way from a text to its code, by way of the cache on disk
-kernel       all of it together: a text in every way to run it
-bound        a kernel some of whose inputs are given once and for all
+maker        the way from a function to its code, by way of the cache on disk
+kernel       all of it together: a function in every way to run it
 
-The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key. A text is a
-function of scalars: it is called with a list of numbers for each input and returns a list for each output.
+The engine knows no robots: it sees a function of scalars (an argument *text*), the sizes of its inputs and
+outputs, and a key. The function is called with a list of numbers for each input and returns a list for each
+output.
 """
 
-from robokit.engine.bound import Bound
-from robokit.engine.kernel import Kernel, NotFinite
+from robokit.engine import memory as kept_memory  # noqa: F401  (set_limit is public under this name)
+from robokit.engine.kernel import Bound, Kernel, NotFinite
 from robokit.engine.maker import ENGINES
 
 __all__ = ["ENGINES", "Bound", "Kernel", "NotFinite"]

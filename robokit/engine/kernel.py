@@ -29,9 +29,8 @@ from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
 from robokit.engine.run.taped import Taped
 from robokit.engine.signature import ArrayOf, Signature
-from robokit.engine.target.host import ManyStates, OneState
 from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.target import Target
+from robokit.engine.target.targets import ManyStates, OneState, Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
@@ -122,7 +121,7 @@ class Kernel:
             reproducible: whether the outputs are the same bits on every target and in every way to run it;
                 None asks the environment (engine/reproducible.py).
             twins: (input, offset, other offset) of scalars that a left and a right limb are computed from:
-                code of one state does what is alike in both at once (passes/paired.py).
+                code of one state does what is alike in both at once (passes/superword.py).
             looped: tells whether the text has loops whose length is known only when it runs; None for no.
 
         Raises:
@@ -495,3 +494,36 @@ class Kernel:
         outs = self.signature.outs(None, rows)
         run_text(self.text, arrays, outs, rows, len(self.signature.tables))
         return outs
+
+
+class Bound:
+    """A kernel of the first inputs only: the last ones are always the same arrays."""
+
+    __slots__ = ("_kernel", "_last")
+
+    def __init__(self, kernel: Kernel, *last: np.ndarray) -> None:
+        self._kernel, self._last = kernel, last
+
+    def fast(self, *arguments: Any) -> Any:
+        """As :attr:`Kernel.fast`, without arrays to write to."""
+        return self._kernel.fast(*arguments, *self._last)
+
+    def few(self, *arguments: Any) -> Any:
+        """As :attr:`Kernel.few`, without arrays to write to."""
+        return self._kernel.few(*arguments, *self._last)
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        """As :meth:`Kernel.__call__`."""
+        return self._kernel(*arguments, *self._last, out=out)
+
+    def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+        """As :meth:`Kernel.batch`."""
+        return self._kernel.batch(*arguments, *self._last, out=out, threads=threads)
+
+    def python(self, *arguments: Any, out: Any = None) -> Any:
+        """As :meth:`Kernel.python`."""
+        return self._kernel.python(*arguments, *self._last, out=out)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else (counts, flops, sparsity, ...) is the kernel's."""
+        return getattr(self._kernel, name)

@@ -23,15 +23,14 @@ from robokit.collector import without_collector
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
-from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.order import fused, signs_early
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, but_for_signs, stepped
-from robokit.engine.passes.signs_early import signs_early
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
 from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.target import Planned, Target
+from robokit.engine.target.targets import Planned, Target
 from robokit.engine.trace.graph import Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName

@@ -6,7 +6,7 @@ IEEE 754 fixes + - * / and the square root. What else could differ is fixed here
     order          that of the recorded graph: sums are not rearranged
     sine, cosine   the engine's own polynomials, also where the graph is run by Python (spatial/sines.py)
     zeros          outputs hold no -0: which zero a sum of opposite numbers gives depends on how signs are
-                   kept while a text is recorded, and on nothing else
+                   kept while a function is recorded, and on nothing else
 
 Tiny numbers count: the processor must not take them for 0, and is asked.
 NaN is one value: which of its bit patterns an operation gives is the processor's choice.
@@ -109,9 +109,9 @@ def plain_zeros(program: Program) -> Program:
 
 
 def recorded(program: Callable[[], Program], text: Callable[..., Any]) -> Callable[..., Any]:
-    """A text as it was recorded, for Python to run: the same operations as in machine code.
+    """A function as it was recorded, for Python to run: the same operations as in machine code.
 
-    A text that is too long to record runs as it stands. It has no machine code either.
+    One that is too long to record runs as it stands. It has no machine code either.
     """
 
     def run(*given: Sequence[Any]) -> Sequence[Sequence[Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit import arguments
 from robokit.arguments import ShapeError
-from robokit.engine.kept_memory import result_array
+from robokit.engine.memory import result_array
 
 LARGEST_TABLE = 2**24
 """Entries of a table at most: single precision counts to there."""

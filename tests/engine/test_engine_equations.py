@@ -6,6 +6,7 @@ import fifty_digits
 import mpmath as mp
 import numpy as np
 import pytest
+from engine_cases import guard
 
 import robokit as rk
 from robokit.dynamics.build import kernel as kernel_of
@@ -18,7 +19,7 @@ from robokit.engine.trace.record import trace
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, solution, while_loop, zeros
 from robokit.spatial.dense_lu import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
-from robokit.spatial.scalars import cos, guard, maximum, minimum, shared, sin, sqrt, where
+from robokit.spatial.scalars import cos, maximum, minimum, shared, sin, sqrt, where
 
 P = np.array([3.0, 1.2, 0.7])
 """Parameters at which the system below has a solution near its start."""

@@ -12,11 +12,11 @@ import pytest
 
 import robokit as rk
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import numpy_layout, single_calls
+from robokit.engine.run import python_entry, single_calls
 from robokit.errors import UnknownName
 
 pytestmark = pytest.mark.skipif(
-    not numpy_layout.layout_is_known(),
+    not python_entry.layout_is_known(),
     reason="objects of this Python are not laid out as the machine code expects",
 )
 
@@ -105,21 +105,21 @@ def test_poses_outlive_their_robot_and_know_their_links():
 
 @pytest.mark.parametrize("field", ["type", "bytes", "float", "data", "ndim", "dims", "descr", "flags"])
 def test_an_offset_that_is_wrong_is_noticed(monkeypatch, field):
-    layout = numpy_layout.LAYOUT
+    layout = python_entry.LAYOUT
     moved = dataclasses.replace(layout, **{field: getattr(layout, field) + 8})
-    monkeypatch.setattr(numpy_layout, "LAYOUT", moved)
-    assert not numpy_layout.layout_is_known()
+    monkeypatch.setattr(python_entry, "LAYOUT", moved)
+    assert not python_entry.layout_is_known()
 
 
 def test_slots_that_lie_otherwise_are_noticed(monkeypatch):
-    assert numpy_layout.can_hold(Held)
-    layout = numpy_layout.LAYOUT
-    monkeypatch.setattr(numpy_layout, "LAYOUT", dataclasses.replace(layout, slots=layout.slots[::-1]))
-    assert not numpy_layout.can_hold(Held)
+    assert python_entry.can_hold(Held)
+    layout = python_entry.LAYOUT
+    monkeypatch.setattr(python_entry, "LAYOUT", dataclasses.replace(layout, slots=layout.slots[::-1]))
+    assert not python_entry.can_hold(Held)
 
 
 def test_where_objects_lie_otherwise_calls_go_through_ctypes(monkeypatch):
-    monkeypatch.setattr(numpy_layout, "layout_is_known", lambda: False)
+    monkeypatch.setattr(python_entry, "layout_is_known", lambda: False)
     monkeypatch.setattr(single_calls, "_shim", single_calls._shim.__wrapped__)  # as in a process's first call
     other = Kernel.build("slow", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
     assert other(np.array([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]

@@ -18,7 +18,7 @@ import robokit as rk
 from robokit.dynamics import build
 from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel
-from robokit.engine.target import cpu, elf, llvm, split
+from robokit.engine.target import cpu, elf, llvm
 
 pytestmark = pytest.mark.skipif(not elf.possible(), reason="images are for Linux on x86-64")
 
@@ -126,8 +126,9 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
     ("name", "joints"), [("rnea", 12), ("aba", 12), pytest.param("rnea", 150, marks=pytest.mark.slow)]
 )
 def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
-    monkeypatch.setattr(split, "LEAST", 20_000)
-    monkeypatch.setattr(split, "MOST", 10_000_000)
+    divided = llvm.divided
+    monkeypatch.setattr(llvm, "LEAST", 20_000)
+    monkeypatch.setattr(llvm, "MOST", 10_000_000)
     monkeypatch.setattr(ir, "LONG", 100_000_000)
     rng, answers = np.random.default_rng(0), []
     for count in (1, 3):
@@ -136,7 +137,7 @@ def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch
         monkeypatch.setattr(
             llvm,
             "divided",
-            lambda text, _, made=made, count=count: made.append(split.divided(text, count)) or made[-1],
+            lambda text, _, made=made, count=count: made.append(divided(text, count)) or made[-1],
         )
         robot = ladder.chain(joints, base="floating")
         if count == 1:
@@ -168,14 +169,14 @@ def test_the_sines_of_all_joints_are_compiled_once_a_process(tmp_path, monkeypat
 
 
 def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
-    monkeypatch.setattr(split, "LEAST", 10)
+    monkeypatch.setattr(llvm, "LEAST", 10)
     chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #0 {{\n  ret void\n}}\n"
     sines = "define internal {double, double} @sincos(double %x) #0 {\n  ret {double, double} undef\n}\n"
     head = "declare double @llvm.fabs.f64(double)\n"
     driver = "define void @run(ptr %ws,\n    ptr %args) #0 {\n  call void @chunk0(ptr %ws, ptr %args)\n}\n"
     tail = "attributes #0 = { noinline }\n"
     text = head + sines + "".join(map(chunk.format, range(5))) + driver + tail
-    first, *others = split.divided(text, 3)
+    first, *others = llvm.divided(text, 3)
     assert len(others) == 2 and driver in first
     for part in (first, *others):
         assert head in part and sines in part and tail in part
@@ -188,30 +189,31 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
         ]
         assert len(defined) == 1
         assert name in first
-    assert split.divided(text, 1) == [text]
-    monkeypatch.setattr(split, "MOST", len(text) // 2 + 1)  # each processor's turn is short
-    assert len(split.divided(text, 1)) == 2
-    assert split.divided(driver, 3) == [driver]
+    assert llvm.divided(text, 1) == [text]
+    monkeypatch.setattr(llvm, "MOST", len(text) // 2 + 1)  # each processor's turn is short
+    assert len(llvm.divided(text, 1)) == 2
+    assert llvm.divided(driver, 3) == [driver]
 
 
 def test_what_is_generated_in_a_hurry_is_in_modules_of_its_own(monkeypatch):
-    monkeypatch.setattr(split, "LEAST", 10)
+    monkeypatch.setattr(llvm, "LEAST", 10)
     chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #{} {{\n  ret void\n}}\n"
     driver = "define void @run(ptr %ws) #0 {\n  call void @chunk0(ptr %ws, ptr %ws)\n}\n"
     text = "".join(chunk.format(k, k % 2) for k in range(6)) + driver + "attributes #0 = { noinline }\n"
-    parts = split.divided(text, 2)
-    assert [part.startswith(split.HURRY) for part in parts] == [False, False, True, True]
+    parts = llvm.divided(text, 2)
+    assert [part.startswith(llvm.HURRY) for part in parts] == [False, False, True, True]
     for k in range(6):
         homes = [i for i, part in enumerate(parts) if re.search(rf"define \w+ void @chunk{k}\(", part)]
-        assert len(homes) == 1 and parts[homes[0]].startswith(split.HURRY) == bool(k % 2)
+        assert len(homes) == 1 and parts[homes[0]].startswith(llvm.HURRY) == bool(k % 2)
         assert f"@chunk{k}(" in parts[0]
 
 
 @pytest.mark.parametrize("name", ["aba", "aba_derivatives"])
 def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, monkeypatch):
     rng, texts, answers, exact = np.random.default_rng(0), [], [], []
-    monkeypatch.setattr(split, "LEAST", 20_000)
-    monkeypatch.setattr(llvm, "divided", lambda text, _: texts.append(split.divided(text, 2)) or texts[-1])
+    monkeypatch.setattr(llvm, "LEAST", 20_000)
+    divided = llvm.divided
+    monkeypatch.setattr(llvm, "divided", lambda text, _: texts.append(divided(text, 2)) or texts[-1])
     q, state = None, ()
     for most in (10**9, 0):
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(most)))
@@ -225,7 +227,7 @@ def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, mo
         answers.append(np.hstack([np.ravel(x) for x in build.kernel(robot, name)(*state)]))
         bits = getattr(rk, name)(robot, *state, reproducible=True)
         exact.append(np.hstack([np.ravel(x) for x in bits]))
-    hurried = [[part.startswith(split.HURRY) for part in parts] for parts in texts]
+    hurried = [[part.startswith(llvm.HURRY) for part in parts] for parts in texts]
     assert [any(parts) for parts in hurried] == [False, False, True, True]
     assert np.allclose(*answers, rtol=1e-9, atol=1e-9 * np.abs(answers[0]).max())
     assert np.array_equal(*exact)

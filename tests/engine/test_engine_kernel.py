@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel, NotFinite
-from robokit.engine.run import numpy_layout, single_calls
+from robokit.engine.run import python_entry, single_calls
 from robokit.engine.trace.record import trace
 from robokit.errors import InvalidValue
 from robokit.spatial.scalars import sin, sqrt
@@ -263,7 +263,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
 
 def test_the_entry_is_in_use_here(kernel):
     kernel(*states(np.random.default_rng(0), [9, 9], None))
-    if numpy_layout.layout_is_known():
+    if python_entry.layout_is_known():
         assert type(kernel.fast).__name__ == "builtin_function_or_method"
 
 

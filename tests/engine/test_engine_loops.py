@@ -13,7 +13,7 @@ from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
 from robokit.engine.loops.record import FOR, Escaped
 from robokit.engine.target import llvm
-from robokit.engine.target.split import HURRY, LOOPS
+from robokit.engine.target.llvm import HURRY, LOOPS
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, maximum, minimum, sin, where
 

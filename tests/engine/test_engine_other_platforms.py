@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 
 def switch_both_off() -> None:
     """As on another platform."""
-    from robokit.engine.run import numpy_layout
+    from robokit.engine.run import python_entry
     from robokit.engine.target import elf
 
     elf.possible = lambda: False
-    numpy_layout.layout_is_known = lambda: False
+    python_entry.layout_is_known = lambda: False
 
     def refuse(*_: Any) -> None:
         raise AssertionError("an image on a platform that has none")

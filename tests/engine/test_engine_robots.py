@@ -14,7 +14,7 @@ from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots, robots_of
 
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
-from robokit.engine import NotFinite, kept_memory
+from robokit.engine import NotFinite, memory
 from robokit.errors import InvalidValue
 
 EXAMPLES = 3
@@ -195,13 +195,13 @@ def test_memory_is_the_output_and_little_more(robot, layout):
     values = [LAYOUTS[layout](np.tile(x, (400, 1))) for x in values]
     run = kernel(robot, "rnea")
     run(*values)
-    kept = kept_memory.limit()
-    kept_memory.set_limit(0)  # that of the first result is given back
+    kept = memory.limit()
+    memory.set_limit(0)  # that of the first result is given back
     tracemalloc.start()
     try:
         result = run(*values)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-        kept_memory.set_limit(kept)
+        memory.set_limit(kept)
     assert result.nbytes <= peak < result.nbytes + 100_000

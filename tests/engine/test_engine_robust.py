@@ -20,7 +20,7 @@ import robokit as rk
 from robokit import disk_cache
 from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls
-from robokit.engine.target import elf, llvm, workers
+from robokit.engine.target import elf, llvm
 
 pytestmark = pytest.mark.slow
 
@@ -372,7 +372,7 @@ def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
 
 JOB = """
 import os, signal, sys, threading, time
-from robokit.engine.target.workers import elsewhere
+from robokit.engine.target.llvm import elsewhere
 
 def job():
     begun.set()
@@ -409,20 +409,20 @@ def test_jobs_are_done_by_the_caller_where_no_thread_can_be_had(monkeypatch):
     def none(*_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(workers._thread, "start_new_thread", none)
+    monkeypatch.setattr(llvm._thread, "start_new_thread", none)
     ours = threading.get_ident()
-    assert workers.elsewhere([threading.get_ident, threading.get_ident], 2) == [ours, ours]
+    assert llvm.elsewhere([threading.get_ident, threading.get_ident], 2) == [ours, ours]
     with pytest.raises(ZeroDivisionError):
-        workers.elsewhere([lambda: 1 // 0])
+        llvm.elsewhere([lambda: 1 // 0])
 
 
 def test_the_first_failure_is_raised_and_what_was_not_begun_is_left_out():
     done = []
     with pytest.raises(ZeroDivisionError):
-        workers.elsewhere([lambda: 1 // 0, lambda: done.append(1)])
+        llvm.elsewhere([lambda: 1 // 0, lambda: done.append(1)])
     assert not done
-    assert workers.elsewhere([lambda k=k: k * k for k in range(20)], 3) == [k * k for k in range(20)]
-    assert workers.elsewhere([lambda: workers.elsewhere([lambda: 5])]) == [[5]], "a job may ask for jobs"
+    assert llvm.elsewhere([lambda k=k: k * k for k in range(20)], 3) == [k * k for k in range(20)]
+    assert llvm.elsewhere([lambda: llvm.elsewhere([lambda: 5])]) == [[5]], "a job may ask for jobs"
 
 
 def test_a_thread_is_never_given_rows_that_are_not_there(monkeypatch):

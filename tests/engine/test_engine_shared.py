@@ -15,11 +15,10 @@ from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes import regions
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
-from robokit.engine.passes.in_place import in_place
-from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.order import fused
 from robokit.engine.passes.outlined import outlined
-from robokit.engine.target import llvm, split, wasm
-from robokit.engine.trace.blocks import called, position
+from robokit.engine.target import llvm, wasm
+from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, likewise, lookup, shared, sharing, sin, sqrt, where
@@ -195,16 +194,8 @@ def handed_on(x):
     return [[a2, b2, always, b0 * a2]]
 
 
-def test_what_is_needed_until_a_call_alone_is_not_copied(monkeypatch):
+def test_results_that_go_on_to_the_next_call_and_further(monkeypatch):
     program = trace(handed_on, *ONE, shares="large")
-    nodes, (line, insides) = program.nodes, program.lines()
-    borrowed = regions.borrowed_by(program, [line, *insides], program.bodies(), {})
-    arguments, results = in_place(program, line, {}, borrowed)
-    calls = [n for n in line if nodes[n][0] == CALL]
-    assert sorted(arguments.values()) == [(call, 0) for call in calls]
-    assert all(nodes[call][2] in arguments and nodes[call][3] not in arguments for call in calls)
-    found = sorted((calls.index(nodes[n][1]), position(program, n)) for n in results)
-    assert found == [(0, 0), (1, 0)]  # the last call's results are outputs; b0 is read after the second call
     monkeypatch.setattr(ir, "CHUNK", 20)
     kernel = Kernel.build("handed", *ONE, handed_on, reproducible=True)
     expected = np.array([program.evaluate(x)[0] for x in STATES])
@@ -248,7 +239,7 @@ def test_calls_inside_a_guard_take_along_what_only_they_read():
 def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
-    monkeypatch.setattr(split, "LEAST", 2_000)  # some of the chunks are called from another module
+    monkeypatch.setattr(llvm, "LEAST", 2_000)  # some of the chunks are called from another module
     text = partial(guarded_calls, large=True)
     kernel = Kernel.build("inside", *ONE, text, reproducible=True)
     expected = np.array([guarded_calls(x.tolist())[0] for x in STATES])

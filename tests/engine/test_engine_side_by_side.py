@@ -9,7 +9,7 @@ import pytest
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
-from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.order import fused
 from robokit.engine.target import llvm
 from robokit.engine.trace.record import trace
 from robokit.spatial.control_flow import cond, vmap, zeros

@@ -11,8 +11,8 @@ import pytest
 
 import robokit as rk
 from robokit.engine import Kernel
-from robokit.engine.emit.python_results import ALIGNED_FROM
 from robokit.engine.memory import LINE_BYTES, address
+from robokit.engine.run.python_entry import ALIGNED_FROM
 from robokit.errors import InvalidValue, ShapeError
 
 

@@ -22,7 +22,7 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats
 from robokit.engine.target import llvm
-from robokit.engine.target.target import Target
+from robokit.engine.target.targets import Target
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 

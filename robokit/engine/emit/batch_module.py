@@ -2,11 +2,12 @@
 
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
     i64 linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
+    i64 passes(ptr args, ptr strides, ptr ws, i64 start, i64 stop, i64 passes, ptr moves)
 
-The first runs rows start..stop and returns the status of all of them together (see single_module.py). args
+`batch` runs rows start..stop and returns the status of all of them together (see single_module.py). args
 holds one pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to
-use one row for the whole batch, and last whether to write past the caches (aligned_stores.py). The numbers of
-a row are contiguous.
+use one row for the whole batch, and last whether to write past the caches (rows.py). The numbers of a row are
+contiguous. `passes` makes several steps of a rollout (below).
 
 A tile is as many rows as a value has lanes. Each stage (read, the chunks, write) works on one tile. A group
 of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel does not
@@ -20,16 +21,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.engine.emit import ir, rollout_driver, sincos
-from robokit.engine.emit.chunk_code import chunk_code
+from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.linked_tile import LinkedWriter
-from robokit.engine.emit.next_pass import PassWriter
-from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
-from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.emit.tile import PAD, STAGE
-from robokit.engine.emit.write_rows import RowWriter
+from robokit.engine.emit.rows import PAD, STAGE, PassWriter, RowReader, RowWriter
+from robokit.engine.emit.straight_line import ChunkWriter, chunk_code
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
@@ -192,4 +189,75 @@ def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str], betwe
         # What went past the caches is there before another thread is told that it is.
         "fence": "fence seq_cst" if tile.past_caches else "",
     }
-    return _DRIVER.format(**numbers) + rollout_driver.driver(tile.count, numbers)
+    return _DRIVER.format(**numbers) + _PASSES.format(count=tile.count, **numbers)
+
+
+# -- rollouts --------------------------------------------------------------------------------------
+#
+# `passes` is the driver of rollouts: a batch of states goes through the kernel again and again, in place.
+#
+# A pass is one run of the kernel. As `batch` it works on rows start..stop, but a group of tiles makes all its
+# passes before the next group begins, so that its numbers stay in the cache. Rows are read before the first
+# pass and written after the last: between two passes what is fed back stays in the workspace (rows.py). An
+# output is written to the address of its input. moves holds the bytes by which the pointer of each argument
+# moves from one pass to the next, 0 where it stays. The status is always 0: a row that becomes NaN spoils no
+# other, and the caller looks for it.
+
+_PASSES = """
+define i64 @{name}_passes(ptr %given, ptr %strides, ptr %ws, i64 %start, i64 %stop, i64 %passes,
+    ptr %moves) #0 {{
+entry:
+  %args = alloca [{count} x ptr]
+  call void @each(ptr @prepare, ptr %ws, ptr %given, ptr %strides, i64 0, i64 0, i64 {group})
+  br label %group
+group:
+  %t = phi i64 [%start, %entry], [%next, %after]
+  %left = sub i64 %stop, %t
+  %up = add i64 %left, {lanes_less_1}
+  %need = sdiv i64 %up, {lanes}
+  %few = icmp slt i64 %need, {group}
+  %tiles = select i1 %few, i64 %need, i64 {group}
+  br label %copy
+copy:
+  %c = phi i64 [0, %group], [%c1, %copy]
+  %from = getelementptr ptr, ptr %given, i64 %c
+  %first = load ptr, ptr %from, align 8
+  %to = getelementptr ptr, ptr %args, i64 %c
+  store ptr %first, ptr %to, align 8
+  %c1 = add i64 %c, 1
+  %copying = icmp ult i64 %c1, {count}
+  br i1 %copying, label %copy, label %begin
+begin:
+{read}
+  br label %pass
+pass:
+  %p = phi i64 [0, %begin], [%p1, %again]
+{stages}
+  br label %move
+move:
+  %k = phi i64 [0, %pass], [%k1, %move]
+  %place = getelementptr ptr, ptr %args, i64 %k
+  %before = load ptr, ptr %place, align 8
+  %by = getelementptr i64, ptr %moves, i64 %k
+  %bytes = load i64, ptr %by, align 8
+  %now = getelementptr i8, ptr %before, i64 %bytes
+  store ptr %now, ptr %place, align 8
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, {count}
+  br i1 %more, label %move, label %moved
+moved:
+  %p1 = add i64 %p, 1
+  %goes_on = icmp slt i64 %p1, %passes
+  br i1 %goes_on, label %again, label %after
+again:
+{between}
+  br label %pass
+after:
+{write}
+  %next = add i64 %t, {rows}
+  %rest = icmp slt i64 %next, %stop
+  br i1 %rest, label %group, label %done
+done:
+  ret i64 0
+}}
+"""

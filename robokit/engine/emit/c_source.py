@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.passes.chunks import schedule
+from robokit.engine.passes.calls import call_plan
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
 from robokit.engine.trace.program import Program
 from robokit.errors import one_line
@@ -120,14 +120,14 @@ def c_source(program: Program, name: str, arguments: Sequence[str], real: Real =
     """The functions of a program, the last of which computes it, and its workspace.
 
     Args:
-        program: what to compute; with no shared texts (trace/blocks.py).
+        program: what to compute; with no shared functions (trace/blocks.py).
         name: of the function; those that it calls begin with it.
         arguments: names of its inputs, tables and outputs, identifiers of C. None begins with "x_" or is
             "work".
         real: kind of the numbers.
 
     Returns:
-        the text, and the numbers that its function keeps on the stack.
+        the source, and the numbers that its function keeps on the stack.
     """
     return _Source(program, name, arguments, real).text()
 
@@ -138,7 +138,7 @@ class _Source:
         self.arguments = arguments
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = [(each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS]
-        self.plan = schedule(program, 1, False, SIZE, NEVER)
+        self.plan = call_plan(program, 1, False, SIZE, NEVER)
         self.used: set[str] = set()
         self.places: dict[int, list[str]] = {}
         """Where in the outputs the value of a node goes."""

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.engine.emit.ir import vector
-from robokit.engine.emit.read_rows import RowReader
-from robokit.engine.emit.tile import PAD
+from robokit.engine.emit.rows import PAD, RowReader
 
 
 class LinkedWriter(RowReader):

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import (
     NOT_FINITE,
     NOT_FINITE_OUTPUT,
@@ -27,6 +26,7 @@ from robokit.engine.emit.ir import (
     number,
     vector,
 )
+from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import LANES, Program

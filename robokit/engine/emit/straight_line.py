@@ -1,4 +1,5 @@
-"""Writes the chunks: straight lines of scalar operations as LLVM IR functions.
+"""Writes straight lines of operations as LLVM IR: the chunks of a program, with calls, columns and pairs of
+lanes.
 
 Each chunk is `void @chunkN(ptr ws, ptr args)`. A value is loaded at its first use in a chunk and stored
 where it is computed. Which instruction an operation is stands in trace/ops.py.
@@ -6,6 +7,12 @@ where it is computed. Which instruction an operation is stands in trace/ops.py.
 Around nodes inside a guard there is a branch, taken where the condition holds in no lane. A value of the
 block that is used after it is then nothing in particular, in a register or in memory: the choices that read
 it do not choose it.
+
+    ChunkWriter    operations, guards, tables
+    CallWriter     the same with calls of shared functions
+    LanesWriter    bodies whose values have a column in each lane
+    PairWriter     programs some of whose values have two lanes (passes/superword.py)
+    chunk_code     plans a program and writes its chunks by one of these
 """
 
 from __future__ import annotations
@@ -16,8 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
+from robokit.engine.emit.ir import number as literal
+from robokit.engine.passes.calls import CallPlan, Copy, call_plan
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.guards import Path
+from robokit.engine.trace.blocks import called
+from robokit.engine.trace.blocks import lane as lane_of
+from robokit.engine.trace.blocks import position as result_of
 from robokit.engine.trace.ops import (
     CALL,
     CONST,
@@ -30,7 +42,7 @@ from robokit.engine.trace.ops import (
     SECOND,
     TRUTHS,
 )
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.program import LANES, Program
 
 Fixed = tuple[int, int, float, int]
 """Output, position and value of a constant, and how many times it stands there."""
@@ -100,7 +112,7 @@ class ChunkWriter:
     sincos = "sincos"
     """The function for an angle's sine and cosine."""
 
-    window = ""
+    frame = ""
     """One more parameter of the function that is being written."""
 
     plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {
@@ -121,13 +133,7 @@ class ChunkWriter:
         self.truth = vector(lanes, "i1")
         self.align = real.bytes * lanes
         self.registers = REGISTERS[self.align]
-        words = {
-            "t": self.t,
-            "truth": self.truth,
-            "true": "true" if lanes == 1 else "splat (i1 true)",
-            "suffix": suffix(lanes, real),
-        }
-        self.instruction = [operation.llvm.format(**words) for operation in OPERATIONS]
+        self.instruction = self._instructions(lanes)
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
@@ -137,6 +143,16 @@ class ChunkWriter:
                     if type(r) is int:
                         self.targets.setdefault(r, []).append((k, position))
                 self.fixed += _runs(k, row)
+
+    def _instructions(self, lanes: int) -> list[str]:
+        """The instruction of each operation, on so many lanes."""
+        words = {
+            "t": vector(lanes, self.real.kind),
+            "truth": vector(lanes, "i1"),
+            "true": "true" if lanes == 1 else "splat (i1 true)",
+            "suffix": suffix(lanes, self.real),
+        }
+        return [operation.llvm.format(**words) for operation in OPERATIONS]
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -173,7 +189,7 @@ class ChunkWriter:
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
             entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
         body = "\n  ".join([*entry, *lines])
-        more = self.window if self.direct else f", ptr %strides, i64 %t, i64 %stop{self.window}"
+        more = self.frame if self.direct else f", ptr %strides, i64 %t, i64 %stop{self.frame}"
         return (
             f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
             f"  {body}\n  ret void\n}}\n"
@@ -261,13 +277,9 @@ class ChunkWriter:
         while len(self.branches) > shared:
             self._leave(position, last)
         for condition in path[shared:]:
-            mask, lanes = self._value(condition), self._lanes(condition)
+            mask = self._in_some_lane(condition)
             self.labels += 1
             k = self.labels
-            if lanes > 1:
-                self.lines.append(f"%m{k} = bitcast <{lanes} x i1> {mask} to i{lanes}")
-                self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
-                mask = f"%n{k}"
             self.lines.append(f"br i1 {mask}, label %block{k}, label %after{k}")
             self.branches.append(Branch(condition, k, self.label, dict(self.known), dict(self.pairs), []))
             self._begin(f"block{k}")
@@ -288,13 +300,23 @@ class ChunkWriter:
                 if self.branches:
                     self.branches[-1].made.append(number)
 
+    def _in_some_lane(self, condition: int) -> str:
+        """Whether a condition holds in some lane."""
+        mask, lanes = self._value(condition), self._lanes(condition)
+        if lanes == 1:
+            return mask
+        bits, found = self.fresh(), self.fresh()
+        self.lines.append(f"{bits} = bitcast <{lanes} x i1> {mask} to i{lanes}")
+        self.lines.append(f"{found} = icmp ne i{lanes} {bits}, 0")
+        return found
+
     def _lanes(self, number: int) -> int:
         """Of a node's value."""
-        return self.lanes
+        return LANES if number in self.program.wide else self.lanes
 
     def _kind(self, number: int) -> str:
         """Type of a node's value."""
-        return self.truth if self._is_truth(number) else self.t
+        return vector(self._lanes(number), "i1" if self._is_truth(number) else self.real.kind)
 
     def _is_truth(self, number: int) -> bool:
         """Whether a node's value is true or false, not a number."""
@@ -308,12 +330,15 @@ class ChunkWriter:
         """Make the name the address of a node's place in memory."""
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
 
-    def _constant(self, value: float) -> str:
+    def _constant(self, value: float | tuple[float, ...]) -> str:
+        """A number in every lane, or one for each."""
+        if isinstance(value, tuple):
+            return f"<{', '.join(f'{self.real.kind} {literal(x, self.real)}' for x in value)}>"
         return constant(self.lanes, value, self.real)
 
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
-        node, add, t = self.program.nodes[number], self.lines.append, self.t
+        node, add = self.program.nodes[number], self.lines.append
         if node[0] == CONST:
             if number not in self.constants:
                 self.constants[number] = self._constant(node[1])
@@ -328,23 +353,30 @@ class ChunkWriter:
             add(f"{name} = load double, ptr {place}, align 8")
         else:
             self._address(number, place)
-            name = self.fresh()
-            add(f"{name} = load {t}, ptr {place}, align {self.align}")
-            if self._is_truth(number):
-                number_of, name = name, self.fresh()
-                add(f"{name} = fcmp une {t} {number_of}, {self._constant(0.0)}")
+            name = self._loaded(number, place)
         self.known[number] = name
         return name
 
-    def _store(self, number: int, value: str) -> None:
+    def _loaded(self, number: int, place: str) -> str:
+        """A node's value from memory; truths are numbers there."""
+        lanes, name = self._lanes(number), self.fresh()
+        t = vector(lanes, self.real.kind)
+        self.lines.append(f"{name} = load {t}, ptr {place}, align {self.real.bytes * lanes}")
         if self._is_truth(number):
-            one, zero = self._constant(1.0), self._constant(0.0)
-            name = self.fresh()
-            self.lines.append(f"{name} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
+            number_of, name = name, self.fresh()
+            self.lines.append(f"{name} = fcmp une {t} {number_of}, {constant(lanes, 0.0, self.real)}")
+        return name
+
+    def _store(self, number: int, value: str) -> None:
+        lanes = self._lanes(number)
+        t = vector(lanes, self.real.kind)
+        if self._is_truth(number):
+            one, zero, name = constant(lanes, 1.0, self.real), constant(lanes, 0.0, self.real), self.fresh()
+            self.lines.append(f"{name} = select {self._kind(number)} {value}, {t} {one}, {t} {zero}")
             value = name
         place = self.fresh()
         self._address(number, place)
-        self.lines.append(f"store {self.t} {value}, ptr {place}, align {self.align}")
+        self.lines.append(f"store {t} {value}, ptr {place}, align {self.real.bytes * lanes}")
 
     def _output(self, k: int, position: int, value: str) -> None:
         place = self._place(k, position)
@@ -401,3 +433,306 @@ class ChunkWriter:
                 before = "poison" if lane == 0 else f"%li{number}x{lane - 1}"
                 whole = f"%v{number}" if lane == lanes - 1 else f"%li{own}"
                 self.lines.append(f"{whole} = insertelement {t} {before}, {scalar} {name}, i32 {lane}")
+
+
+# -- Calls -----------------------------------------------------------------------------------------------
+#
+# Writes what passes/calls.py planned: chunks that call, and the calls that depend on a condition.
+
+
+FRAME = ", ptr noalias %frame"
+"""The parameter of a body whose calls have places of their own (passes/calls.py)."""
+
+
+def _given(parameters: str) -> str:
+    """What a function with these parameters hands on."""
+    return ", ".join(f"{each.split()[0]} {each.split()[-1]}" for each in parameters.split(", "))
+
+
+class CallWriter(ChunkWriter):
+    """Writes the chunks of a program with shared texts."""
+
+    plan: CallPlan
+
+    def functions(self) -> list[str]:
+        """As of :class:`ChunkWriter`; those of blocks with lanes by writers of vectors."""
+        for copy in self.plan.copies.values():
+            for n in copy.nodes:
+                del self.targets[n]
+        self.writers: dict[int, LanesWriter] = {}
+        return super().functions()
+
+    def _chunk(self, index: int) -> str:
+        number = self.plan.block_of.get(index)
+        lanes = 1 if number is None else self.program.blocks[number].lanes
+        if lanes == 1:
+            self.frame = FRAME if number in self.plan.frames.blocks else ""
+            return super()._chunk(index)
+        if lanes not in self.writers:
+            self.writers[lanes] = LanesWriter(self.program, self.plan, self.direct, self.real, lanes)
+        return self.writers[lanes]._chunk(index)
+
+    def _compute(self, number: int) -> None:
+        node, program = self.program.nodes[number], self.program
+        if node[0] == CALL:
+            block_number = called(program, number)
+            parameters = program.blocks[block_number].parameters
+            for place, parameter in enumerate(parameters):
+                self._arguments(number, parameter, place, len(parameters))
+            if block_number in self.plan.direct:
+                more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
+                chunk = self.plan.direct[block_number]
+                if number in self.plan.frames.first:
+                    self._begin_of_frame(number, f"%b{number}")
+                    more += f", ptr %b{number}"
+                self.lines.append(f"call void @chunk{chunk}(ptr %ws, ptr %args{more})")
+        elif number in self.plan.copies:
+            self._copy(self.plan.copies[number])
+        elif node[0] == RESULT:
+            block = program.blocks[called(program, node[1])]
+            result = int(block.results[result_of(program, number)])
+            self._element(result, lane_of(program, number), f"%y{number}")
+            t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
+            self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
+        else:
+            super()._compute(number)
+
+    def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
+        """Write what a parameter is in each lane, where it is not there yet."""
+        operands, nodes = self.program.nodes[call][2 + place :: count], self.program.nodes
+        start = 0
+        while start < len(operands):
+            stop, t = start + 1, self.t
+            if (call, place + start * count) in self.plan.placed:
+                start = stop
+                continue
+            value = self._value(operands[start])
+            if nodes[operands[start]][0] == CONST:  # all that follow at once
+                while stop < len(operands) and nodes[operands[stop]][0] == CONST:
+                    stop += 1
+                if stop - start > 1:
+                    each = [f"{t} {self._value(n)}" for n in operands[start:stop]]
+                    value, t = f"<{', '.join(each)}>", vector(stop - start, self.real.kind)
+            name = f"%x{call}x{place}x{start}"
+            first = self.plan.frames.first.get(call)
+            if first is None:
+                self._element(parameter, start, name)
+            else:
+                self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {first + place}")
+            self.lines.append(f"store {t} {value}, ptr {name}, align {self.align}")
+            start = stop
+
+    def _copy(self, copy: Copy) -> None:
+        """Write several lanes of a vector to an output."""
+        first = copy.nodes[0]
+        block = self.program.blocks[called(self.program, self.program.nodes[first][1])]
+        result = int(block.results[result_of(self.program, first)])
+        t = vector(len(copy.nodes), self.real.kind)
+        pointer = self.program.first_output + copy.output
+        self.pointers.add(pointer)
+        self._element(result, lane_of(self.program, first), f"%y{first}")
+        self.lines += [
+            f"%v{first} = load {t}, ptr %y{first}, align {self.align}",
+            f"%o{first} = {self.element} double, ptr %p{pointer}, i64 {copy.position}",
+            f"store {t} %v{first}, ptr %o{first}, align 8",
+        ]
+
+    def _element(self, number: int, lane: int, name: str) -> None:
+        """Make the name the address of a body's value in one of the lanes of its block."""
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number] + lane}")
+
+    def _address(self, number: int, name: str) -> None:
+        place = self.plan.frames.within.get(number)
+        if place is None:
+            super()._address(number, name)
+        else:
+            self.lines.append(f"{name} = getelementptr {self.t}, ptr %frame, i64 {place}")
+
+    def _begin_of_frame(self, call: int, name: str) -> None:
+        """Make the name the address of a call's frame."""
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.frames.first[call]}")
+
+    def in_frame(self, name: str, call: int, stage: str, parameters: str) -> str:
+        """A function that runs a stage of a body in the frame of a call."""
+        self.lines = []
+        self._begin_of_frame(call, "%frame")
+        call_of = f"call void @{stage}({_given(parameters)}, ptr %frame)"
+        body = "\n  ".join(["entry:", *self.lines, call_of, "ret void"])
+        return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
+
+    def when(self, name: str, conditions: Path, stages: list[str], parameters: str) -> str:
+        """A function that runs stages where each of the conditions holds in some lane."""
+        self._line(())
+        for k, condition in enumerate(conditions):  # an inner one is computed where the outer one holds
+            mask = self._in_some_lane(condition)
+            self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
+            self.lines.append(f"yes{k}:")
+        self.lines += [f"call void @{stage}({_given(parameters)})" for stage in stages]
+        body = "\n  ".join(["entry:", *self.lines, "br label %no", "no:", "ret void"])
+        return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
+
+
+class LanesWriter(ChunkWriter):
+    """Writes the chunks of bodies whose values are vectors, a column in each lane, in code of one state."""
+
+    plan: CallPlan
+
+    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real, lanes: int) -> None:
+        """As :class:`ChunkWriter`, for blocks with so many lanes."""
+        super().__init__(program, plan, direct, real, lanes)
+        self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
+
+    def _forget(self, position: int, last: Mapping[int, int]) -> None:
+        """Nothing: most operands are in memory, and the same in every lane."""
+
+    def _address(self, number: int, name: str) -> None:
+        self.lines.append(f"{name} = getelementptr {self.real.kind}, ptr %ws, i64 {self.plan.slot[number]}")
+
+    def _value(self, number: int) -> str:
+        """Text of a value; one of the program around the body is the same in every lane."""
+        node, add, kind = self.program.nodes[number], self.lines.append, self.real.kind
+        if node[0] == CONST or number in self.known or number in self.body:
+            return super()._value(number)
+        if node[0] == INPUT and self.direct:
+            self.pointers.add(node[1])
+            add(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
+        else:
+            self._address(number, f"%a{number}")
+        one = f"<1 x {kind}>"  # LLVM has less to do with it than with a number that is put into a vector
+        add(f"%s{number} = load {one}, ptr %a{number}, align {self.real.bytes}")
+        places = f"<{self.lanes} x i32> zeroinitializer"
+        add(f"%v{number} = shufflevector {one} %s{number}, {one} poison, {places}")
+        self.known[number] = f"%v{number}"
+        return f"%v{number}"
+
+
+# -- Pairs -----------------------------------------------------------------------------------------------
+#
+# Writes programs some of whose values have two lanes, in code of one state (passes/superword.py).
+
+
+class PairWriter(CallWriter):
+    """Writes the chunks of a program with wide values."""
+
+    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64) -> None:
+        super().__init__(program, plan, direct, real)
+        self.wide = program.wide
+        self.two = vector(LANES, real.kind)
+        self.of_two = self._instructions(LANES)
+        self.true_ones: set[int] = set()
+        for n in program.order:
+            node = program.nodes[n]
+            if node[0] in TRUTHS or (node[0] in (PAIR, FIRST, SECOND) and node[1] in self.true_ones):
+                self.true_ones.add(n)
+
+    def _is_truth(self, number: int) -> bool:
+        return number in self.true_ones
+
+    def _line(self, chunk: Sequence[int]) -> None:
+        self.same: dict[int, str] = {}
+        super()._line(chunk)
+
+    def _begin(self, label: str) -> None:
+        super()._begin(label)
+        self.same = {}
+
+    def _in_both(self, n: int) -> str:
+        """A value in two lanes; one number is the same in both."""
+        if n in self.wide:
+            return self._value(n)
+        node, add, kind = self.program.nodes[n], self.lines.append, self.real.kind
+        if node[0] == CONST:
+            return constant(LANES, node[1], self.real)
+        if n not in self.same:
+            value = self._value(n)
+            if self._is_truth(n):
+                name = self.fresh()
+                add(f"{name} = select i1 {value}, {kind} {literal(1.0)}, {kind} {literal(0.0)}")
+                value = name
+            one, both = self.fresh(), self.fresh()
+            add(f"{one} = insertelement {self.two} poison, {kind} {value}, i32 0")
+            add(
+                f"{both} = shufflevector {self.two} {one}, {self.two} poison, <{LANES} x i32> zeroinitializer"
+            )
+            if self._is_truth(n):
+                number_of, both = both, self.fresh()
+                add(f"{both} = fcmp une {self.two} {number_of}, {constant(LANES, 0.0, self.real)}")
+            self.same[n] = both
+        return self.same[n]
+
+    def _compute(self, n: int) -> None:
+        node, add = self.program.nodes[n], self.lines.append
+        op, wide = node[0], self.wide
+        if n in wide and op in self.plain:  # nearly all
+            known, value, both = self.known, self._value, self._in_both
+            given = [known.get(x) or value(x) if x in wide else both(x) for x in node[1:]]
+            add(f"%v{n} = {self.of_two[op] % tuple(given)}")
+        elif op in (FIRST, SECOND):
+            kind = self._kind(node[1])
+            add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
+        elif n not in wide or op == RESULT:
+            super()._compute(n)
+        elif op == PAIR:
+            a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
+            kind, each = self._kind(n), self._kind(n).split()[2].rstrip(">")
+            add(f"{one} = insertelement {kind} poison, {each} {a}, i32 0")
+            add(f"%v{n} = insertelement {kind} {one}, {each} {b}, i32 1")
+        else:  # a sine or a cosine
+            angle = node[1]
+            if angle not in self.pairs:
+                argument = f"{self.two} {self._in_both(angle)}"
+                self.pairs[angle] = f"%w{angle}x{self.labels}"
+                add(f"{self.pairs[angle]} = call {{{self.two}, {self.two}}} @sincos_{LANES}({argument})")
+            add(f"%v{n} = {self.of_two[op] % self.pairs[angle]}")
+
+    def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
+        if parameter not in self.wide:
+            super()._arguments(call, parameter, place, count)
+        elif (call, place) not in self.plan.placed:
+            name, value = f"%x{call}x{place}x0", self._in_both(self.program.nodes[call][2 + place])
+            self._element(parameter, 0, name)
+            self.lines.append(f"store {self.two} {value}, ptr {name}, align {LANES * self.align}")
+
+
+# -- The chunks of a program -----------------------------------------------------------------------------
+#
+# Plans a program and writes its chunks, by the writer that its values ask for.
+
+
+def chunk_code(
+    program: Program,
+    lanes: int,
+    bundled: bool,
+    size: int,
+    shortest_run: int,
+    parameters: str,
+    real: Real = FLOAT64,
+) -> tuple[Schedule, list[str], list[str]]:
+    """Plan a program and write its chunks.
+
+    Args:
+        program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
+        parameters: of each chunk's function.
+        real: its numbers.
+
+    Returns:
+        the plan, the functions, and the names of those that run one after the other.
+    """
+    lines = call_plan(program, lanes, bundled, size, shortest_run)
+    writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real)
+    texts = writer.functions()
+    rest = range(len(lines.chunks), len(texts))  # constants, and what is passed on
+    stages: list[str] = []
+    for item in (*lines.sequence, *rest):
+        if isinstance(item, int):
+            stages.append(f"chunk{item}")
+            continue
+        names = [f"chunk{k}" for k in item.chunks]
+        if item.call in lines.frames.first:
+            texts += [writer.in_frame(f"at{item.call}{name}", item.call, name, parameters) for name in names]
+            names = [f"at{item.call}{name}" for name in names]
+        if item.conditions:
+            texts.append(writer.when(f"when{len(texts)}", item.conditions, names, parameters))
+            names = [f"when{len(texts) - 1}"]
+        stages += names
+    return lines, texts, stages

@@ -44,7 +44,7 @@ from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.engine.target import llvm
-from robokit.engine.target.split import LOOPS
+from robokit.engine.target.llvm import LOOPS
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 
 if TYPE_CHECKING:

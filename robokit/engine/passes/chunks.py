@@ -11,12 +11,11 @@ before the first chunk, with full vectors even in code of one state.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from robokit.engine.passes.guards import Path, blocks
+from robokit.engine.passes.guards import Path
 from robokit.engine.trace.ops import COS, INPUT, SIN
 from robokit.engine.trace.program import Program
 
@@ -87,7 +86,11 @@ class Places:
 
 
 def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
-    """Places of inputs, of sines and cosines of inputs, and of constant outputs; as :func:`schedule`."""
+    """Places of inputs, of sines and cosines of inputs, and of constant outputs.
+
+    Args:
+        program, bundled, shortest_run: as of :func:`robokit.engine.passes.calls.call_plan`.
+    """
     nodes = program.nodes
     slot: dict[int, int] = {}
     slots = 0
@@ -125,55 +128,6 @@ def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
                     constants[r] = slots
                     slots += 1
     return Places(slot, angles, constants, kept, slots)
-
-
-def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> Schedule:
-    """Plan a program.
-
-    Args:
-        program: what to compute.
-        lanes: numbers per value: states that go together.
-        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
-        size: nodes per chunk, about.
-        shortest_run: fewest consecutive angles that are worth the vector loop.
-    """
-    nodes = program.nodes
-    places = fixed_places(program, bundled, shortest_run)
-    slot, kept, slots = dict(places.slot), places.kept, places.slots
-    order, inside = blocks(program)
-    order = [n for n in order if n not in slot]
-    weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
-    chunks = cut(program, order, [1 + STORE * weight[n] for n in order], size)
-    home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
-    # Inputs, sines and cosines are there before the first chunk (-1), and free once they are read for good.
-    last = home | dict.fromkeys(slot, -1)
-    for n, k in home.items():  # chunk by chunk: a later reader is not in an earlier chunk
-        for operand in nodes[n][1:]:
-            if operand in last:
-                last[operand] = k
-        if n in inside:
-            for operand in inside[n]:
-                last[operand] = k
-    stored = {n for n in home if n in kept or last[n] > home[n]}
-    ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
-    results = {r for row in program.results for r in row if type(r) is int}
-    for n, k in slot.items():
-        if n not in results:  # a sine may be an output as it is
-            ending[last[n]].append(k)
-    free: list[int] = []
-    for k, chunk in enumerate(chunks):
-        free += ending[k - 1]  # the first time, the last: what no chunk reads
-        for n in chunk:
-            if n in stored:
-                if free:
-                    slot[n] = free.pop()
-                else:
-                    slot[n] = slots
-                    slots += 1
-                if n not in kept:
-                    ending[last[n]].append(slot[n])
-    fixed = places.angles, places.constants, places.inputs(program)
-    return Schedule(lanes, chunks, slot, stored, *fixed, slots, inside)
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:

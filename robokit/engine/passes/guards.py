@@ -194,7 +194,7 @@ def blocks(
     Args:
         program: the graph.
         order: some of its nodes; None for all.
-        reads: what the body of each shared text reads from the program around it.
+        reads: what the body of each shared function reads from the program around it.
         path: as of :func:`paths`, where it is known.
     """
     order = program.order if order is None else order

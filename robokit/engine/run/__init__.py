@@ -1,9 +1,9 @@
 """Calls of machine code from Python.
 
 single_calls   one state
-numpy_layout   where things lie in the objects of CPython and NumPy
+python_entry   the builtin function that Python calls, and where things lie in CPython's and NumPy's objects
 batch_calls    many states, threads
 rollout_calls  many steps of many states
-taped          values and derivatives of long texts, interpreted
-plain_text     the text as it stands, where there is no machine code
+taped          values and derivatives of long functions, interpreted
+plain_text     the function as it stands, where there is no machine code
 """

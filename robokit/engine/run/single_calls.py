@@ -1,6 +1,6 @@
 """Single calls from Python in a third of a microsecond: a builtin function made of machine code.
 
-A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in emit/python_entry.py and
+A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in python_entry.py and
 compiled once, is the body of every kernel's builtin (METH_FASTCALL). It looks into the NumPy arrays that it
 is given, makes the output arrays, runs the kernel and returns them. For arguments that it does not take it
 computes nothing and returns None; the caller then goes the slow way, which converts, checks and explains.
@@ -16,7 +16,7 @@ The builtin's `self` is a bytes object that describes the kernel, in words of 64
 A batch of few states goes the same way: the first dimension of its arguments is python_entry.ROWS, which
 stands for the same number in all of them.
 
-Where objects are not laid out as that code expects (numpy_layout.py), calls go through ctypes instead. All
+Where objects are not laid out as that code expects (python_entry.py), calls go through ctypes instead. All
 calls of one builtin share one workspace: the GIL is held from first to last.
 """
 
@@ -31,10 +31,9 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.engine.emit import python_entry
-from robokit.engine.emit.python_results import ALIGNED_FROM
 from robokit.engine.memory import LINE_BYTES, address, aligned
-from robokit.engine.run import numpy_layout
+from robokit.engine.run import python_entry
+from robokit.engine.run.python_entry import ALIGNED_FROM
 from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
@@ -72,7 +71,7 @@ def fast_call(
     """
     states = (python_entry.ROWS,) if rows else ()
     shapes = [(*states, size) for size in inputs] + [(*states, *shape) for shape in outputs]
-    if held and not (len(outputs) == 1 and numpy_layout.can_hold(held[0])):
+    if held and not (len(outputs) == 1 and python_entry.can_hold(held[0])):
         return declined
     if (
         len(shapes) <= python_entry.MOST_ARGUMENTS
@@ -157,10 +156,10 @@ def _kept(text: str) -> bytes:
 @functools.cache
 def _shim() -> Callable[..., Any] | None:
     """The maker of builtins, or None where objects are not laid out as the machine code expects."""
-    if not numpy_layout.layout_is_known():
+    if not python_entry.layout_is_known():
         return None
     try:
-        text, addresses = python_entry.text(numpy_layout.LAYOUT), numpy_layout.addresses()
+        text, addresses = python_entry.text(python_entry.LAYOUT), python_entry.addresses()
         code = Loaded(_kept(text))
     except (CompilerMissing, AttributeError, ImportError, ValueError):
         return None

@@ -1,28 +1,33 @@
-"""From LLVM IR to machine code, through llvmlite's binding only.
+"""LLVM: from IR to machine code in memory, through llvmlite's binding only.
 
 Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; if elf.py
-can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on straight
-lines that were already folded. The code refers to no symbol outside its own module.
-
-LLVM is entered by the threads of workers.py alone.
+can load them, LLVM is not even imported. LLVM's mid-level passes are run on loops only: they gain nothing on
+straight lines that were already folded. The code refers to no symbol outside its own module. A long module is
+divided into several, which threads compile side by side.
 """
 
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextlib
 import ctypes
 import functools
 import os
 import platform
+import queue
+import re
 import sys
+import time
+import traceback
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
+from robokit.engine.emit.ir import HURRIED
 from robokit.engine.target import cpu, elf
-from robokit.engine.target.split import HURRY, LOOPS, divided, sines_apart
-from robokit.engine.target.workers import elsewhere
+from robokit.forks import at_fork
 
 OLDEST = (0, 45)
 """First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
@@ -216,7 +221,7 @@ def _optimise(llvm: Any, module: Any, machine: Any) -> None:
 
 
 def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
-    """Assembly and object code of a module's text for another processor: to be looked at, not to be run.
+    """Assembly and object code of a module for another processor: to be looked at, not to be run.
 
     Args:
         text: of the module.
@@ -281,3 +286,229 @@ def _engine(code: bytes) -> Any:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+# -- One module as several -------------------------------------------------------------------------------
+#
+# One module of IR as several of about the same size, so that processors can compile them side by side.
+#
+# The straight lines that other functions only call, which are nearly all of the code, move to other
+# modules under hidden names; some call others. What they need of the rest, sines and intrinsics, each module
+# has for itself.
+
+
+LEAST = 200_000
+"""Characters from which on a second module pays: starting a thread is quick, but every module has its own
+tables and sines."""
+
+MOST = 1_500_000
+"""Characters of a module, about: a third of a second of compilation, which Ctrl-C does not cut short.
+
+In modules of 500,000 a text of two million takes a tenth more of the processor.
+"""
+
+HURRY = "; level 0\n"
+"""First line of a module that is to be compiled in a hurry."""
+
+LOOPS = "; loops\n"
+"""First line of a module with loops, which LLVM's passes over loops gain much for."""
+
+_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\) (#\d)?")
+_CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
+_NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
+_SHARED = ("declare ", "attributes ")
+_SINES = "define internal void @sincos_run("
+_INTRINSIC = re.compile(r"@llvm[.\w]+")
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The functions of a module, and the lines between them."""
+    for piece in text.split("\n}\n"):
+        start = 0
+        while start < len(piece) and not piece.startswith("define ", start):
+            end = piece.find("\n", start) + 1 or len(piece)
+            yield piece[start:end]
+            start = end
+        if start < len(piece):
+            yield piece[start:] + "\n}\n"
+
+
+def sines_apart(text: str) -> tuple[str, str]:
+    """A module without the function for the sines of all joints, and a module with that function alone.
+
+    It is the same in all modules of a processor, and longer than a small robot's code. Where there is none:
+    the text, and "".
+    """
+    start = text.find(_SINES)
+    if start < 0 or text.startswith(LOOPS):
+        return text, ""
+    end = text.index("\n}\n", start) + 3
+    function = text[start:end].replace("define internal", "define hidden", 1)
+    called = set(_INTRINSIC.findall(function))
+    declared = text[: text.index("define ")].splitlines()
+    needed = [line for line in declared if called.intersection(_INTRINSIC.findall(line))]
+    attributes = text.rindex("attributes #0 ")
+    needed.append(text[attributes : text.index("\n", attributes)])
+    heading = text[start : text.index(" {", start)]
+    declaration = heading.replace("define internal", "declare hidden", 1)
+    return f"{text[:start]}{declaration}\n{text[end:]}", "\n".join([*needed, function])
+
+
+def divided(text: str, count: int) -> list[str]:
+    """Modules that together are the given one; the first holds the drivers.
+
+    Functions that are to be generated in a hurry are in modules of their own, which begin with :data:`HURRY`.
+
+    Args:
+        text: a module as the emitters write it.
+        count: processors that will compile. There is at most one module for each, or, of a long text,
+            the same number for each, of about :data:`MOST` characters at most.
+    """
+    if _number(len(text), count) < 2:
+        return [text]
+    shared, moved, kept = [], [], []
+    for part in _parts(text):
+        heading = _MOVABLE.match(part)
+        if heading:
+            moved.append((heading, part))
+        elif part.startswith(_SHARED) or _NEEDED.match(part):
+            shared.append(part)
+        else:
+            kept.append(part)
+    if len(moved) < 2:
+        return [text]
+    hurried = sum(len(part) for heading, part in moved if heading[3] == HURRIED)
+    calm = _number(len(text) - hurried, count)
+    quick = _number(hurried, count) if hurried else 0
+    shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(calm - 1))]
+    shares += [[HURRY, *shared] for _ in range(quick)]
+    sizes = [sum(map(len, share)) for share in shares]
+    called = [set(_CALLS.findall(part)) if "call void" in part else set[str]() for _, part in moved]
+    wanted: set[str] = set().union(*called)  # a straight line may call another one, in any module
+    homes, declared = dict[str, int](), dict[str, str]()
+    calls: list[set[str]] = [set() for _ in shares]
+    for (heading, part), names in sorted(zip(moved, called, strict=True), key=lambda each: -len(each[0][1])):
+        name, parameters, attributes = heading.groups()
+        homely = range(calm, calm + quick) if attributes == HURRIED else range(calm)
+        k = min(homely, key=sizes.__getitem__)
+        sizes[k] += len(part)
+        homes[name] = k
+        declared[name] = f"declare hidden void @{name}({parameters}) #0\n"
+        calls[k] |= names
+        if k or name in wanted:
+            part = part.replace("define internal", "define hidden", 1)
+        shares[k].append(part)
+    calls[0] |= {name for name, k in homes.items() if k}
+    for k, (share, names) in enumerate(zip(shares, calls, strict=True)):
+        share += [declared[name] for name in sorted(names) if homes[name] != k]
+    return ["".join(share) for share in shares]
+
+
+def _number(characters: int, count: int) -> int:
+    """Modules for so many characters, and so many processors."""
+    rounds = -(-characters // (count * MOST))
+    return rounds * count if rounds > 1 else min(count, characters // LEAST + 1)
+
+
+# -- Threads that enter LLVM -----------------------------------------------------------------------------
+#
+# Threads that enter LLVM, so that the main thread never does.
+#
+# Ctrl-C raises KeyboardInterrupt in the main thread between any two of its instructions: also after those
+# that take llvmlite's lock and before those that give it back. The next compilation would wait for that lock
+# for ever. The threads made here are never interrupted. The main thread only waits for them and hears Ctrl-C
+# at once; they finish what they have begun and leave the rest.
+#
+# Waiting uses the interpreter's own locks. Those of ``threading`` and ``concurrent.futures`` are written in
+# Python, and an interrupt could leave them locked in the same way.
+#
+# A fork waits for what has begun, because the child would find LLVM's locks taken by threads that it does not
+# have. So does the end of the program, which destroys what LLVM works with.
+
+
+T = TypeVar("T")
+
+WAIT_SECONDS = 0.5
+"""Between two looks for Ctrl-C on systems where waiting is not interrupted (Windows)."""
+
+_GATE = _thread.allocate_lock()
+"""Held while a thread begins: a fork holds it and so finds none that begins."""
+
+_BUSY: set[int] = set()
+"""Threads that are at work."""
+
+
+def elsewhere(jobs: Sequence[Callable[[], T]], count: int = 1) -> list[T]:
+    """Results of the jobs, each done by one of at most ``count`` threads made for them.
+
+    Where no thread can be had, and inside a job, the caller does them.
+
+    Raises:
+        BaseException: what the first job that failed raised; jobs that were not begun are left out.
+    """
+    if _thread.get_ident() in _BUSY:
+        return [job() for job in jobs]
+    todo = deque(enumerate(jobs))
+    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        me = _thread.get_ident()
+        with _GATE:
+            _BUSY.add(me)
+        try:
+            while todo:
+                with contextlib.suppress(IndexError):  # another thread was faster
+                    k, job = todo.popleft()
+                    result, error = _done(job)
+                    if error is not None:
+                        todo.clear()
+                    done.put((k, result, error))
+        finally:
+            _BUSY.discard(me)
+
+    try:
+        try:
+            for _ in range(min(count, len(jobs))):
+                _thread.start_new_thread(work, ())
+        except RuntimeError:  # a limit is reached, or the program is ending
+            work()
+        results: list[Any] = [None] * len(jobs)
+        for _ in jobs:
+            k, results[k], error = _next(done)
+            if error is not None:
+                raise error
+        return results
+    finally:
+        todo.clear()
+
+
+def _done(job: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+    """What a job returns, and what it raises."""
+    try:
+        return job(), None
+    except BaseException as error:
+        traceback.clear_frames(error.__traceback__)  # what is LLVM's goes here, not where this is caught
+        return None, error
+
+
+def _next(done: queue.SimpleQueue[Any]) -> Any:
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return done.get(timeout=WAIT_SECONDS)
+
+
+def _wait() -> None:
+    """Wait until no other thread is at work."""
+    me = {_thread.get_ident()}
+    while _BUSY - me:
+        with contextlib.suppress(KeyboardInterrupt):  # the jobs are short
+            time.sleep(0.002)
+
+
+def _before_fork() -> None:
+    _GATE.acquire()
+    _wait()
+
+
+atexit.register(_wait)
+at_fork(before=_before_fork, after_in_parent=_GATE.release, after_in_child=_GATE.release)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.emit.wasm_code import module
 from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.target import Loaded, Planned, Target
+from robokit.engine.target.targets import Loaded, Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 
 BUDGET = 400_000

@@ -242,7 +242,7 @@ LOOKUP = _operation(
 # block and position are constants. What they mean does not follow from their operands alone.
 CALL = _operation("call", "%s()", lambda *_: math.nan)
 RESULT = _operation("result", "%s[%s]", lambda *_: math.nan)
-# Two numbers in the lanes of a vector, and one of them alone (passes/paired.py).
+# Two numbers in the lanes of a vector, and one of them alone (passes/superword.py).
 PAIR = _operation("pair", "(%s, %s)", lambda *_: math.nan)
 FIRST = _operation("first", "%s.0", lambda *_: math.nan)
 SECOND = _operation("second", "%s.1", lambda *_: math.nan)

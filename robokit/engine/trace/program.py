@@ -12,7 +12,7 @@ from robokit.engine.trace.graph import Block, Graph, Node
 from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT, TABLE, counted, flops
 
 LANES = 2
-"""Of a wide value (passes/paired.py)."""
+"""Of a wide value (passes/superword.py)."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Program:
         tables: (name, number of entries) of each table.
         blocks: texts that are recorded once and called (trace/blocks.py).
         cuts: node numbers between which texts may be alike (passes/outlined.py).
-        wide: nodes whose value has two lanes (passes/paired.py).
+        wide: nodes whose value has two lanes (passes/superword.py).
     """
 
     inputs: list[tuple[str, int]]

@@ -1,18 +1,21 @@
-"""Sums of products in the order that lets each multiplication become half of a fused multiply-add.
-
-The code generator fuses x + a b into one instruction. In x + (a b + c d) it can fuse one of the two products;
-in (x + a b) + c d it can fuse both. Sums of the first kind arise where a force is moved and added to another.
-They are rewritten to the second kind if x is computed before the products, so that no value is needed earlier
-than before. The result may differ by rounding.
-"""
+"""The order of operations: sums of products that fuse, and signs where their values are computed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from robokit.engine.trace.graph import Node
-from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
+from robokit.engine.trace.ops import ADD, CONST, MUL, NEG, SUB
 from robokit.engine.trace.program import Program
+
+# -- Sums of products ------------------------------------------------------------------------------------
+#
+# Sums of products in the order that lets each multiplication become half of a fused multiply-add.
+#
+# The code generator fuses x + a b into one instruction. In x + (a b + c d) it can fuse one of the two
+# products; in (x + a b) + c d it can fuse both. Sums of the first kind arise where a force is moved and added
+# to another. They are rewritten to the second kind if x is computed before the products, so that no value is
+# needed earlier than before. The result may differ by rounding.
 
 
 def fused(program: Program) -> Program:
@@ -140,3 +143,33 @@ def _written(
     results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
     blocks = [block.numbered(at) for block in program.blocks]
     return replace(program, nodes=fresh, order=order, results=results, marks=[], blocks=blocks)
+
+
+# -- Signs of outputs ------------------------------------------------------------------------------------
+#
+# Signs of outputs where their values are computed.
+#
+# A value whose minus is an output gets its sign when the function is over (trace/program.py): all of them
+# last, when the values are long out of the registers. Here such an operation comes right after the last of
+# its operands. The mass matrix of Talos, one state, takes 0.93 of the time so.
+
+
+def signs_early(program: Program) -> Program:
+    """The same program in such an order; its nodes keep their numbers, which may then not ascend."""
+    nodes = program.nodes
+    read = {operand for n in program.order for operand in nodes[n][1:]}
+    read.update(r for block in program.blocks for r in block.results if type(r) is int)
+    place = {n: k for k, n in enumerate(program.order)}
+    after: dict[int, list[int]] = {}
+    for n in program.order:
+        if nodes[n][0] in (NEG, SUB) and n not in read:
+            last = max((place.get(operand, -1) for operand in nodes[n][1:]), default=-1)
+            if last >= 0:
+                after.setdefault(program.order[last], []).append(n)
+    moved = {n for several in after.values() for n in several}
+    order: list[int] = []
+    for n in program.order:
+        if n not in moved:
+            order.append(n)
+            order += after.get(n, ())
+    return replace(program, order=order) if moved else program

@@ -8,8 +8,7 @@ from engine_cases import guard
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
-from robokit.engine.passes.called_lines import called_lines
-from robokit.engine.passes.windows import blocks_with_windows
+from robokit.engine.passes.calls import blocks_with_frames, call_plan
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.record import trace
@@ -56,10 +55,10 @@ def test_the_numbers_are_those_of_the_text(chunk, dtype, reproducible, tmp_path,
 
 def test_only_arguments_that_have_another_place_are_copied():
     program = trace(columns, *ONE, shares="large")
-    plan = called_lines(program, 4, True, 20, 1)
+    plan = call_plan(program, 4, True, 20, 1)
     nodes, (line, _) = program.nodes, program.lines()
     calls = [n for n in line if nodes[n][0] == CALL]
-    assert plan.windows.blocks == {called(program, calls[0])} and list(plan.windows.first) == calls
+    assert plan.frames.blocks == {called(program, calls[0])} and list(plan.frames.first) == calls
     copied = [
         [
             k
@@ -68,21 +67,21 @@ def test_only_arguments_that_have_another_place_are_copied():
         ]
         for n in calls
     ]
-    # A product that two calls take is in the window of the first; a sine is where the sines are.
+    # A product that two calls take is in the frame of the first; a sine is where the sines are.
     assert copied[0] == [] and copied[1] == [0, 1] and 2 in copied[2]
     inside = {n for chunk in plan.chunks for n in chunk}
     read = [n for n in line if nodes[n][0] == RESULT and n in inside]
     assert [position(program, n) for n in read] == [5], "the text around the calls computes this one alone"
 
 
-def test_windows_do_not_overlap():
+def test_frames_do_not_overlap():
     program = trace(columns, *ONE, shares="large")
-    plan = called_lines(program, 4, True, 20, 1)
-    size = 1 + max(plan.windows.within.values())
-    used = [range(first, first + size) for first in plan.windows.first.values()]
-    places = [place for window in used for place in window]
+    plan = call_plan(program, 4, True, 20, 1)
+    size = 1 + max(plan.frames.within.values())
+    used = [range(first, first + size) for first in plan.frames.first.values()]
+    places = [place for frame in used for place in frame]
     assert len(places) == len(set(places)) and max(places) < plan.slots
-    others = set(plan.slot) - set(plan.windows.slot) - set(plan.windows.within)
+    others = set(plan.slot) - set(plan.frames.slot) - set(plan.frames.within)
     assert not {plan.slot[n] for n in others} & set(places)
 
 
@@ -91,4 +90,4 @@ def test_what_the_kernel_does_not_return_shares_one_place():
         return [[sum(columns(x)[0])] * 17]
 
     program = trace(summed, *ONE, shares="large")
-    assert program.blocks and not blocks_with_windows(program, program.lines()[0])
+    assert program.blocks and not blocks_with_frames(program, program.lines()[0])

@@ -1,4 +1,6 @@
-"""Long outputs in aligned vectors, near or past the caches: the same numbers at the same places."""
+"""Rows of arrays to lanes and back: the same numbers at the same places, near or past the caches."""
+
+from __future__ import annotations
 
 import ctypes
 
@@ -7,9 +9,8 @@ import pytest
 
 from robokit.dynamics.build import kernel
 from robokit.engine.emit import ir
-from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines
-from robokit.engine.emit.paired_rows import PairedRows
+from robokit.engine.emit.rows import BlockLoop, aligned_rows, in_order, worth_aligning
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import batch_calls
 from robokit.engine.run.single_calls import aligned
@@ -31,9 +32,8 @@ def test_rows_of_a_tile(lanes, real, past):
     rng = np.random.default_rng(lanes)
     for size in (size for size in SIZES if worth_aligning(size, lanes)):
         slots = rng.integers(0, 40, size).tolist()
-        made = AlignedStores("one", slots, lanes, real, past)
         opened = "define void @go(ptr %a, ptr %b) {\n  call void @one(ptr %a, ptr %b)\n  ret void\n}\n"
-        parts = [made.function(), *made.tables, opened]
+        parts = [*aligned_rows("one", slots, lanes, real, past), opened]
         code = llvm.Loaded(llvm.assemble(ir.module(parts, {lanes})))
         workspace = aligned(40 * lanes, real.dtype)
         workspace[:] = np.arange(len(workspace))
@@ -52,7 +52,7 @@ def made_code(kind, lanes, size, late, finite):
     given = [out(f"load ptr, ptr {out.pointer('%rows', lane, 'ptr')}, align 8") for lane in range(lanes)]
     rows = [out.pointer(row, -k) for row, k in zip(given, late, strict=True)]
     starts = [*range(lanes if any(late) else 0, size - lanes, lanes), *([] if any(late) else [size - lanes])]
-    loop = PairedRows(out, kind, lanes, finite=finite)
+    loop = BlockLoop(out, kind, lanes, finite=finite)
     loop.write(range(size), starts, late, rows, 8, "entry")
     if finite:
         out.do(f"store {loop.t} {loop.mark()}, ptr %mark, align 8")
@@ -63,8 +63,8 @@ def made_code(kind, lanes, size, late, finite):
 
 
 @pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_rows_two_by_two(lanes, finite):
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_rows_of_a_loop_over_blocks(lanes, finite):
     rng, size = np.random.default_rng(lanes), 37
     for late in (None, rng.permutation(lanes).tolist()):
         run, code, starts = made_code("loop", lanes, size, late, finite)
@@ -154,3 +154,47 @@ def test_threads_past_the_caches(everything_past, robot):
     q = states(robot, 1001)
     apart = np.concatenate([kernel(robot, "crba").batch(part, threads=1) for part in np.split(q, [3, 500])])
     np.testing.assert_array_equal(kernel(robot, "crba").batch(q, threads=2), apart)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_moves_in_order_are_those_meant_at_once(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    moves = list(zip(rng.permutation(n).tolist(), rng.integers(0, n + 3, n).tolist(), strict=True))
+    slots = list(range(n + 4))
+    meant = dict(moves)
+    for to, source in in_order(moves, n + 3):
+        slots[to] = slots[source]
+    assert slots[: n + 3] == [meant.get(k, k) for k in range(n + 3)]
+
+
+def test_circles_need_the_spare_slot():
+    assert len(in_order([(0, 1), (1, 0), (2, 3), (3, 4), (4, 2), (5, 5)], 9)) == 7
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("rows", [1, 13])
+def test_states_that_change_places_in_every_pass(dtype, rows):
+    # x turns round, y takes what x was, z is constant, w passes through; u changes from pass to pass.
+    def text(x, y, u):
+        a, b, c = x
+        return [[b, c + u[0], a], [a * 0.5 + y[1], y[0], 2.0, y[3]]]
+
+    kernel = Kernel.build(
+        "turn",
+        inputs=[("x", 3), ("y", 4), ("u", 1)],
+        outputs=[("x_next", (3,)), ("y_next", (4,))],
+        text=text,
+        feedback={"x_next": "x", "y_next": "y"},
+        dtype=dtype,
+    )
+    steps, rng = 7, np.random.default_rng(0)
+    x, y, u = (rng.standard_normal(s).astype(dtype) for s in ((1, rows, 3), (1, rows, 4), (steps, rows, 1)))
+    plain = [x[0].T.copy(), y[0].T.copy()]
+    runner = kernel.rollout_runner()
+    runner.run([x, y, u], runner.workspace(), range(rows), 0, steps)
+    for k in range(steps):
+        found = text(list(plain[0]), list(plain[1]), [u[k, :, 0]])
+        plain = [np.array([np.broadcast_to(value, rows) for value in row], dtype) for row in found]
+    for state, expected in zip((x, y), plain, strict=True):
+        assert np.allclose(state[0].T, expected, rtol=1e-6)

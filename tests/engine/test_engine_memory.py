@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ladder import ROBOTS
 
 import robokit as rk
-from robokit.engine import kept_memory
-from robokit.engine.kept_memory import DEFAULT_LIMIT, LARGE, TURNS, VARIABLE, Kept
+from robokit.engine import memory
+from robokit.engine.memory import DEFAULT_LIMIT, LARGE, TURNS, VARIABLE, Kept
 
 N = 1000
 
@@ -170,17 +170,17 @@ def test_functions_use_it(dtype):
 
 
 def test_the_limit_can_be_set():
-    before = kept_memory.limit()
+    before = memory.limit()
     try:
-        kept_memory.set_limit(0)
+        memory.set_limit(0)
         robot, q = large_batch()
         H = rk.crba(robot, q)
         del H
-        assert kept_memory._kept.free() == 0
+        assert memory._kept.free() == 0
         with pytest.raises(rk.ShapeError, match="number of bytes"):
-            kept_memory.set_limit(-1)
+            memory.set_limit(-1)
     finally:
-        kept_memory.set_limit(before)
+        memory.set_limit(before)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_the_limit_can_be_set():
 )
 def test_the_environment_says_how_much(monkeypatch, value, expected):
     monkeypatch.setenv(VARIABLE, value)
-    assert kept_memory.limit_of_the_environment() == expected
+    assert memory.limit_of_the_environment() == expected
 
 
 def _in_a_child(results) -> None:
-    a = kept_memory.result_array((LARGE,), "float64")
+    a = memory.result_array((LARGE,), "float64")
     a[:] = 2.0
-    results.put((kept_memory._kept.free(), bool((HELD == 1.0).all()), os.getpid()))
+    results.put((memory._kept.free(), bool((HELD == 1.0).all()), os.getpid()))
 
 
 HELD = np.zeros(0)
@@ -211,9 +211,9 @@ HELD = np.zeros(0)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_starts_with_nothing_and_keeps_what_it_got():
     global HELD
-    HELD = kept_memory.result_array((LARGE,), "float64")
+    HELD = memory.result_array((LARGE,), "float64")
     HELD[:] = 1.0
-    dead = kept_memory.result_array((LARGE,), "float64")
+    dead = memory.result_array((LARGE,), "float64")
     del dead
     context = multiprocessing.get_context("fork")
     results = context.Queue()

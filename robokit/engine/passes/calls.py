@@ -1,0 +1,466 @@
+"""Which calls a program makes: one plan of what runs, and of where everything is in memory.
+
+A program has a line of its own and a body for each shared function (``scalars.shared``). A call ends a chunk,
+which writes the arguments. The chunks of the body come next, then the chunk that reads the results where the
+body has left them. So a group of tiles goes through the chunks of a body as through any others. A call inside
+a guard is left out, in a tile, where the condition holds in no lane. A body that is one chunk is called where
+it is taken: the chunk goes on after it.
+
+Where arguments and results are:
+
+- All calls of a function share the places of its parameters and results.
+- Where most of what is returned lasts, each call has a *frame*: its arguments, then its results.
+- A body whose lanes are columns (``scalars.side_by_side``) and that is called once has its memory to itself.
+
+The plan for WebAssembly, which calls from anywhere, is in regions.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from robokit.engine.passes.chunks import STORE, Schedule, cut, fixed_places
+from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.passes.regions import borrowed_by
+from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.trace.ops import CALL, CONST, RESULT, TRUTHS
+from robokit.engine.trace.program import LANES, Program
+
+
+@dataclass
+class Called:
+    """A call of a body of several chunks.
+
+    Attributes:
+        chunks: of the body.
+        conditions: under which they run.
+        call: its node.
+    """
+
+    chunks: range
+    conditions: Path
+    call: int
+
+
+@dataclass
+class CallPlan(Schedule):
+    """A schedule whose chunks are those of the program's own line, then those of each body.
+
+    Attributes:
+        sequence: what runs: the number of a chunk, or a call.
+        direct: the chunk of each body that is called from within chunks, by block.
+        block_of: the block of each chunk of a body.
+        copies: values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of
+            them, the only one that is in a chunk.
+        placed: arguments that are computed into the place of the parameter, by call and number.
+        frames: calls that have places of their own.
+    """
+
+    sequence: list[int | Called] = field(default_factory=list)
+    direct: dict[int, int] = field(default_factory=dict)
+    block_of: dict[int, int] = field(default_factory=dict)
+    copies: dict[int, Copy] = field(default_factory=dict)
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    frames: Frames = field(default_factory=lambda: Frames(set()))
+
+    def reserve(self, lanes: int) -> int:
+        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        start = -(-self.slots // lanes) * lanes
+        self.slots = start + lanes
+        return start
+
+
+def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CallPlan:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        lanes: numbers per value: states that go together.
+        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
+        size: nodes per chunk, about.
+        shortest_run: fewest consecutive angles that are worth the vector loop.
+    """
+    places = fixed_places(program, bundled, shortest_run)
+    body, path = program.bodies(), paths(program)
+    line, insides = program.lines()
+    alone = once(program, insides)
+    copies = {} if bundled else copied(program, line)
+    left_out = {n for copy in copies.values() for n in copy.nodes[1:]} | alone.keys() - copies.keys()
+    line = [n for n in line if n not in left_out]
+    borrowed = borrowed_by(program, [line, *insides], body, path)
+    inside: dict[int, Path] = {}
+    orders = []
+    for order in (line, *insides):
+        order, within = blocks(program, order, borrowed, path)
+        orders.append([n for n in order if n not in places.slot])
+        inside |= within
+    with_frames = blocks_with_frames(program, line) if bundled else set[int]()
+    results = Counter(r for row in program.results for r in row if type(r) is int)
+    plan = CallPlan(
+        lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
+        places.slots, inside, copies=copies,
+    )  # fmt: skip
+    apart = call_frames(program, orders[0], with_frames, plan.slots)
+    plan.frames, plan.slots = apart, apart.slots
+    orders[0] = [n for n in orders[0] if n not in apart.results]
+    plan.slot |= apart.within | apart.slot
+    for block in program.blocks:
+        for parameter in block.parameters:
+            if parameter not in apart.within:
+                plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
+    same, passed = passed_on(program, alone, line)
+    plan.placed = in_lanes(program, line, plan.slot) | passed | apart.placed
+
+    own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results)
+    kept = {n for read in borrowed for n in read}
+    kept.update(n for call in calls for n in inside.get(call, ()))
+    inner = {operand for order in orders[1:] for n in order for operand in program.nodes[n][1:]}
+    inner.update(r for block in program.blocks for r in block.results if type(r) is int)
+    before = {n: k for n, k in places.slot.items() if n not in inner}
+    _remember(program, plan, own, kept, places.kept, borrowed, before)
+    for block, chunks in zip(program.blocks, bodies, strict=True):
+        ends = {r for r in block.results if type(r) is int}
+        _remember(program, plan, chunks, ends, ends, borrowed, {}, block.lanes)
+    plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items()}
+    plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
+    return plan
+
+
+def _cut(
+    program: Program, plan: CallPlan, orders: list[list[int]], size: int, stores: Mapping[int, int]
+) -> tuple[range, list[int], list[range]]:
+    """Add the chunks and their sequence to a plan.
+
+    Args:
+        program: the graph.
+        plan: to add them to.
+        orders: nodes of the program's own line, then of each body.
+        size: nodes per chunk, about.
+        stores: how many outputs a node is written to.
+
+    Returns:
+        the chunks of the program's own line, the calls of large bodies that follow them (0 for none), and the
+        chunks of each body.
+    """
+    nodes, calls, bodies = program.nodes, list[int](), list[range]()
+    large = {k for k, order in enumerate(orders[1:]) if len(order) > size}
+    for piece in _pieces(program, orders[0], large):
+        given = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
+        weight = [a + STORE * stores.get(n, 0) for a, n in zip(given, piece, strict=True)]
+        plan.chunks += cut(program, piece, weight, size)
+        calls += [0] * (len(plan.chunks) - len(calls))
+        if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
+            calls[-1] = piece[-1]
+    own = range(len(plan.chunks))
+    for order in orders[1:]:
+        first = len(plan.chunks)
+        plan.chunks += cut(program, order, [1] * len(order), size)
+        plan.block_of |= dict.fromkeys(range(first, len(plan.chunks)), len(bodies))
+        bodies.append(range(first, len(plan.chunks)))
+        if order and len(bodies) - 1 not in large:  # empty where all that is read are arguments
+            plan.direct[len(bodies) - 1] = first
+    for k, call in enumerate(calls):
+        plan.sequence.append(k)
+        if call:
+            plan.sequence.append(Called(bodies[called(program, call)], plan.inside.get(call, ()), call))
+    return own, calls, bodies
+
+
+def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[int]]:
+    """A line cut after each call of a large body."""
+    pieces: list[list[int]] = [[]]
+    for n in order:
+        pieces[-1].append(n)
+        if program.nodes[n][0] == CALL and called(program, n) in large:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
+
+
+def _remember(
+    program: Program,
+    plan: CallPlan,
+    chunks: range,
+    kept: set[int],
+    forever: set[int],
+    borrowed: list[set[int]],
+    before: Mapping[int, int],
+    lanes: int = 1,
+) -> None:
+    """Give places to what must outlive one of these chunks: places of no other line.
+
+    Args:
+        program: the graph.
+        plan: to add them to.
+        chunks: of one line.
+        kept: what others read.
+        forever: nodes whose place nothing else may have later.
+        borrowed: what each body reads of the program around it.
+        before: places of what is there before the first chunk and read by this line alone: inputs, sines and
+            cosines of inputs. They are free once their value is read for good.
+        lanes: columns that this line computes side by side.
+    """
+    nodes = program.nodes
+    home = {n: k for k in chunks for n in plan.chunks[k]}
+    last = home | dict.fromkeys(before, -1)
+    for n, k in home.items():  # chunk by chunk: a later reader is not in an earlier chunk
+        reads = [*nodes[n][1:], *plan.inside.get(n, ())]
+        if nodes[n][0] == CALL:
+            reads += borrowed[called(program, n)]
+        for operand in reads:
+            if operand in last:
+                last[operand] = k
+    stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
+    stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
+    stored |= home.keys() & plan.slot.keys()  # in the lanes of a block
+    free: dict[bool, list[int]] = {False: [], True: []}
+    ending: dict[int, list[int]] = {k: [] for k in range(chunks.start - 1, chunks.stop)}
+    # A sine may be an output as it is.
+    returned = {r for row in program.results for r in row if type(r) is int}
+    for n in before:
+        if n not in returned:
+            ending[last[n]].append(n)
+    for k in chunks:
+        for n in ending[k - 1]:
+            free[n in program.wide].append(plan.slot[n])
+        for n in plan.chunks[k]:
+            if n in stored and n not in plan.slot:
+                wide = n in program.wide
+                plan.slot[n] = free[wide].pop() if free[wide] else plan.reserve(LANES if wide else lanes)
+                if n not in forever:
+                    ending[last[n]].append(n)
+    plan.stored |= stored
+
+
+# -- Call frames -----------------------------------------------------------------------------------------
+#
+# Calls whose arguments and results have places of their own, in code of batches. The derivatives of forward
+# dynamics of a humanoid take 0.95 of the time so (128 states, AMD EPYC with AVX-512).
+#
+# What a function returns for each of many columns may be what the kernel returns. It would be copied from the
+# place that all calls share to one that lasts. So each call has a *frame* of memory: its arguments, then its
+# results. The body is told where the frame begins. Whoever computes an argument stores it there, and whoever
+# needs a result reads it there.
+
+
+LASTING = 0.5
+"""Least part of a function's results that the kernel returns."""
+
+
+@dataclass
+class Frames:
+    """Where arguments and results of such calls are.
+
+    Attributes:
+        blocks: whose calls have frames.
+        within: place in the frame of each parameter and of each value that the body leaves there.
+        first: place where the frame of each call begins.
+        placed: (call, number) of each argument that is computed into its place.
+        slot: place of each such argument, and of each result.
+        results: nodes (RESULT, ...) that are such places, and need no operation.
+        slots: places in all, those before included.
+    """
+
+    blocks: set[int]
+    within: dict[int, int] = field(default_factory=dict)
+    first: dict[int, int] = field(default_factory=dict)
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    slot: dict[int, int] = field(default_factory=dict)
+    results: set[int] = field(default_factory=set)
+    slots: int = 0
+
+
+def blocks_with_frames(program: Program, line: list[int]) -> set[int]:
+    """Blocks that are called several times from the program's own line, and most of whose results last.
+
+    Args:
+        program: the graph.
+        line: its own line, in order.
+    """
+    nodes = program.nodes
+    lasting = {r for row in program.results for r in row if type(r) is int}
+    here = Counter(called(program, n) for n in line if nodes[n][0] == CALL)
+    calls = Counter(called(program, n) for n in program.order if nodes[n][0] == CALL)
+    results = [n for n in line if nodes[n][0] == RESULT]
+    returned = Counter(called(program, nodes[n][1]) for n in results)
+    kept = Counter(called(program, nodes[n][1]) for n in results if n in lasting)
+    return {
+        k
+        for k, count in here.items()
+        if count > 1
+        and count == calls[k]
+        and program.blocks[k].lanes == 1
+        and kept[k] >= LASTING * returned[k] > 0
+    }
+
+
+def call_frames(program: Program, line: list[int], blocks: set[int], first: int) -> Frames:
+    """Places for the calls of these blocks.
+
+    Args:
+        program: the graph.
+        line: its own line, in order, without what has its place already.
+        blocks: as :func:`blocks_with_frames` found them.
+        first: place from which on there is room.
+    """
+    nodes, body, own = program.nodes, program.bodies(), set(line)
+    found = Frames(blocks, slots=first)
+    sizes = {}
+    for k in blocks:
+        block = program.blocks[k]
+        mine = [r for r in block.results if type(r) is int and body.get(r) == k]
+        places = {n: place for place, n in enumerate(dict.fromkeys([*block.parameters, *mine]))}
+        found.within |= places
+        sizes[k] = len(places)
+    for n in line:
+        node = nodes[n]
+        if node[0] == CALL and called(program, n) in blocks:
+            found.first[n] = found.slots
+            found.slots += sizes[called(program, n)]
+            for k, operand in enumerate(node[2:]):
+                op = nodes[operand][0]
+                made_here = operand in own and op > CONST and op not in (CALL, RESULT) and op not in TRUTHS
+                if made_here and operand not in found.slot:
+                    found.slot[operand] = found.first[n] + k
+                    found.placed.add((n, k))
+        elif node[0] == RESULT and node[1] in found.first:
+            value = program.blocks[called(program, node[1])].results[position(program, n)]
+            if value in found.within:
+                found.slot[n] = found.first[node[1]] + found.within[int(value)]
+                found.results.add(n)
+    return found
+
+
+# -- Columns in lanes ------------------------------------------------------------------------------------
+#
+# Where values of blocks with lanes are in memory, so that few are copied (``scalars.side_by_side``). Of G1 on
+# an Intel Xeon with AVX-512, the inverse of the mass matrix takes 0.67 of the time with columns in lanes, and
+# the derivatives of forward dynamics 0.73.
+#
+# A block that is called once has the memory of its arguments and results to itself. What it returns stays
+# where it is, and what it is given is stored in its lanes where it is computed.
+
+
+@dataclass
+class Copy:
+    """Values of neighbouring lanes that go to neighbouring places of an output.
+
+    Attributes:
+        nodes: of the values.
+        output, position: where the first one goes.
+    """
+
+    nodes: list[int]
+    output: int
+    position: int
+
+
+def once(program: Program, insides: list[list[int]]) -> dict[int, tuple[int, int]]:
+    """The results of blocks with lanes that are called once: (value of the body, lane) of each.
+
+    Args:
+        program: the graph.
+        insides: the nodes of each body.
+    """
+    alone = _alone(program)
+    own = {k: set(insides[k]) for k in alone}
+    found = {}
+    for n in program.order if alone else ():
+        if program.nodes[n][0] == RESULT:
+            block = called(program, program.nodes[n][1])
+            value = program.blocks[block].results[position(program, n)]
+            if block in alone and value in own[block]:
+                found[n] = int(value), lane(program, n)
+    return found
+
+
+def in_lanes(program: Program, line: list[int], slot: dict[int, int]) -> set[tuple[int, int]]:
+    """Give arguments of blocks that are called once their place among the lanes; (call, number) of each.
+
+    Args:
+        program: the graph.
+        line: the program's own line.
+        slot: place of each node that has one; those of the arguments are added.
+    """
+    alone, own, found = _alone(program), set(line), set[tuple[int, int]]()
+    for call in line if alone else ():
+        node = program.nodes[call]
+        if node[0] == CALL and called(program, call) in alone:
+            parameters = program.blocks[called(program, call)].parameters
+            for k, operand in enumerate(node[2:]):
+                column, place = divmod(k, len(parameters))
+                if operand in own and operand not in slot:
+                    slot[operand] = slot[parameters[place]] + column
+                    found.add((call, k))
+    return found
+
+
+def passed_on(
+    program: Program, results: dict[int, tuple[int, int]], line: list[int]
+) -> tuple[dict[int, int], set[tuple[int, int]]]:
+    """Arguments that are one value of another block, lane by lane: both are the same place in memory.
+
+    Args:
+        program: the graph.
+        results: as :func:`once` found them.
+        line: the program's own line.
+
+    Returns:
+        the value of each such parameter, and (call, number) of what need not be copied.
+    """
+    alone, body = _alone(program), program.bodies()
+    same, found = dict[int, int](), set[tuple[int, int]]()
+    for call in line if results else ():
+        node = program.nodes[call]
+        if node[0] != CALL or called(program, call) not in alone:
+            continue
+        block = program.blocks[called(program, call)]
+        count = len(block.parameters)
+        for k, parameter in enumerate(block.parameters):
+            column = [results.get(n) for n in node[2 + k :: count]]
+            used = len(column)
+            while (
+                used
+                and column[used - 1] is None
+                and program.nodes[node[2 + k + (used - 1) * count]][0] == CONST
+            ):
+                used -= 1  # lanes that nobody reads
+            values = {each[0] if each and each[1] == at else 0 for at, each in enumerate(column[:used])}
+            value = values.pop() if len(values) == 1 else 0
+            if value and program.blocks[body[value]].lanes == block.lanes:
+                same[parameter] = value
+                found.update((call, k + at * count) for at in range(block.lanes))
+    return same, found
+
+
+def _alone(program: Program) -> set[int]:
+    """Blocks with lanes that are called once."""
+    calls = Counter(called(program, n) for n in program.order if program.nodes[n][0] == CALL)
+    return {k for k, count in calls.items() if count == 1 and program.blocks[k].lanes > 1}
+
+
+def copied(program: Program, line: list[int]) -> dict[int, Copy]:
+    """Runs of results of one value that are outputs side by side, by their first node."""
+    nodes = program.nodes
+    read = {operand for n in program.order for operand in nodes[n][1:]}
+    read.update(r for block in program.blocks for r in block.results if type(r) is int)
+    goes: dict[int, list[tuple[int, int]]] = {}
+    for k, row in enumerate(program.results):
+        for p, r in enumerate(row):
+            if type(r) is int and nodes[r][0] == RESULT:
+                goes.setdefault(r, []).append((k, p))
+    found: dict[int, Copy] = {}
+    run, before = Copy([], 0, 0), None
+    for n in line:
+        to = goes.get(n, ())
+        if n in read or len(to) != 1:
+            continue
+        own = nodes[n][1], position(program, n), lane(program, n) - to[0][1], to[0][0]
+        if own == before and to[0][1] == run.position + len(run.nodes):
+            run.nodes.append(n)
+        else:
+            run, before = Copy([n], *to[0]), own
+        if len(run.nodes) > 1:
+            found[run.nodes[0]] = run
+    return found

@@ -1,0 +1,655 @@
+"""The builtin function that Python calls: from Python's objects to a kernel and back, as LLVM IR.
+
+What it assumes: 64-bit little-endian CPython with the GIL, whose objects begin with their count of references
+and their type; floats, bytes, instances of classes with two slots, and NumPy's arrays hold their parts where
+:data:`LAYOUT` says. The layout of arrays is part of NumPy's ABI and the same in NumPy 1.x and 2.x.
+
+How that is checked: :func:`layout_is_known` looks at live objects through the same offsets, and
+single_calls.py calls the finished machine code on arrays with known answers. Both happen before the first
+single call of a process.
+
+What happens where it does not hold: single calls go through ctypes, some microseconds slower, with the same
+results (``_slow_call`` in single_calls.py).
+
+The code holds no address of its process: those come with the description of the kernel
+(:data:`ADDRESSES`), so that the code can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+import sysconfig
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.memory import LINE_BYTES
+
+MOST_ARGUMENTS = 24
+"""Inputs and outputs together."""
+
+MOST_DIMENSIONS = 4
+"""Of an argument."""
+
+ROWS = -1
+"""Stands for the number of states, the first dimension of all arguments of a batch."""
+
+FIRST_WORDS = 7
+"""Words of a description before the addresses."""
+
+ADDRESSES = (
+    "array",
+    "float64",
+    "float",
+    "none",
+    "new",
+    "tuple",
+    "set_item",
+    "from_double",
+    "incref",
+    "decref",
+    "alloc",
+    "set_base",
+)
+"""Objects and functions of a process that the code finds in the description."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie in Python's objects.
+
+    Attributes:
+        type: of an object's type [bytes from the object], as all offsets.
+        bytes: of the content of bytes.
+        float: of the double in a float.
+        slots: of the two slots of an object whose class has two.
+        data, ndim, dims, descr, flags: of an array's fields.
+        readable: flags of an array that can be read: C-contiguous and aligned.
+        writeable: flags of one that can be written too.
+    """
+
+    type: int
+    bytes: int
+    float: int
+    slots: tuple[int, int]
+    data: int
+    ndim: int
+    dims: int
+    descr: int
+    flags: int
+    readable: int
+    writeable: int
+
+
+# What the kernel is like, from its description; and how many arguments came: the inputs, or outputs too.
+_READ = """
+declare void @llvm.memcpy.inline.p0.p0.i64(ptr, ptr, i64, i1)
+define ptr @entry(ptr %self, ptr %given, i64 %count) nounwind {{
+entry:
+  %spec = getelementptr i8, ptr %self, i64 {layout.bytes}
+  %pointers = alloca [{most} x ptr]
+  %objects = alloca [{most} x ptr]
+  %numbers = alloca [{most} x double]
+  %strides = alloca [{strides} x i64]
+  %newdims = alloca [{dimensions} x i64]
+  %blockdims = alloca i64
+  %prows = alloca i64
+  store i64 0, ptr %prows
+  %kernel = load ptr, ptr %spec
+  %pws = getelementptr i64, ptr %spec, i64 1
+  %ws = load ptr, ptr %pws
+  %pin = getelementptr i64, ptr %spec, i64 2
+  %nin = load i64, ptr %pin
+  %pout = getelementptr i64, ptr %spec, i64 3
+  %nout = load i64, ptr %pout
+  %pmost = getelementptr i64, ptr %spec, i64 4
+  %most = load i64, ptr %pmost
+  %pholder = getelementptr i64, ptr %spec, i64 5
+  %holder = load ptr, ptr %pholder
+  %pheld = getelementptr i64, ptr %spec, i64 6
+  %owner = load ptr, ptr %pheld
+{addresses}
+  %all = add i64 %nin, %nout
+  %fresh = icmp eq i64 %count, %nin
+  %full = icmp eq i64 %count, %all
+  %fits = or i1 %fresh, %full
+  br i1 %fits, label %check, label %none
+"""
+
+# Each argument must be exactly an array of float64, C-contiguous, aligned (an output also writeable), of the
+# shape that the description says; or a float where a single number is expected. Its address and the bytes of
+# one of its rows are noted.
+_CHECK = """
+check:
+  %k = phi i64 [0, %entry], [%k1, %next]
+  %checked = icmp eq i64 %k, %count
+  br i1 %checked, label %make, label %one
+one:
+  %w4 = mul i64 %k, {words}
+  %w = add i64 %w4, {head}
+  %pn = getelementptr i64, ptr %spec, i64 %w
+  %n = load i64, ptr %pn
+  %pob = getelementptr ptr, ptr %given, i64 %k
+  %ob = load ptr, ptr %pob
+  %pt = getelementptr i8, ptr %ob, i64 {layout.type}
+  %type = load ptr, ptr %pt
+  %is_array = icmp eq ptr %type, %at_array
+  br i1 %is_array, label %array, label %other
+array:
+  %pd = getelementptr i8, ptr %ob, i64 {layout.descr}
+  %descr = load ptr, ptr %pd
+  %double = icmp eq ptr %descr, %at_float64
+  %pf = getelementptr i8, ptr %ob, i64 {layout.flags}
+  %flags = load i32, ptr %pf
+  %is_in = icmp ult i64 %k, %nin
+  %want = select i1 %is_in, i32 {layout.readable}, i32 {layout.writeable}
+  %have = and i32 %flags, %want
+  %usable = icmp eq i32 %have, %want
+  %pnd = getelementptr i8, ptr %ob, i64 {layout.ndim}
+  %nd32 = load i32, ptr %pnd
+  %nd = zext i32 %nd32 to i64
+  %same = icmp eq i64 %nd, %n
+  %a1 = and i1 %double, %usable
+  %a2 = and i1 %a1, %same
+  br i1 %a2, label %shape, label %none
+shape:
+  %pdims = getelementptr i8, ptr %ob, i64 {layout.dims}
+  %dims = load ptr, ptr %pdims
+  br label %axis
+axis:
+  %d = phi i64 [0, %shape], [%d1, %axis_ok]
+  %axes_done = icmp eq i64 %d, %n
+  br i1 %axes_done, label %data, label %axis_one
+axis_one:
+  %pgot = getelementptr i64, ptr %dims, i64 %d
+  %got = load i64, ptr %pgot
+  %d1 = add i64 %d, 1
+  %pwanted = getelementptr i64, ptr %pn, i64 %d1
+  %wanted = load i64, ptr %pwanted
+  %equal = icmp eq i64 %got, %wanted
+  br i1 %equal, label %axis_ok, label %axis_rows
+axis_rows:
+  %is_rows = icmp eq i64 %wanted, {rows}
+  br i1 %is_rows, label %axis_count, label %none
+axis_count:
+  %before = load i64, ptr %prows
+  %first = icmp eq i64 %before, 0
+  %agree = icmp eq i64 %before, %got
+  %either = or i1 %first, %agree
+  %less = sub i64 %got, 1
+  %few = icmp ult i64 %less, %most
+  %counted = and i1 %either, %few
+  store i64 %got, ptr %prows
+  br i1 %counted, label %axis_ok, label %none
+axis_ok:
+  br label %axis
+data:
+  %pdata = getelementptr i8, ptr %ob, i64 {layout.data}
+  %from_array = load ptr, ptr %pdata
+  br label %next
+other:
+  %is_float = icmp eq ptr %type, %at_float
+  %o_in = icmp ult i64 %k, %nin
+  %pd0 = getelementptr i64, ptr %pn, i64 1
+  %d0 = load i64, ptr %pd0
+  %single = icmp eq i64 %d0, 1
+  %vector = icmp eq i64 %n, 1
+  %o1 = and i1 %is_float, %o_in
+  %o2 = and i1 %o1, %single
+  %o3 = and i1 %o2, %vector
+  %from_float = getelementptr i8, ptr %ob, i64 {layout.float}
+  br i1 %o3, label %next, label %none
+next:
+  %address = phi ptr [%from_array, %data], [%from_float, %other]
+  %pp = getelementptr ptr, ptr %pointers, i64 %k
+  store ptr %address, ptr %pp
+  %po = getelementptr ptr, ptr %objects, i64 %k
+  store ptr %ob, ptr %po
+  %prb = getelementptr i64, ptr %pn, i64 {row_bytes}
+  %rb = load i64, ptr %prb
+  %pst = getelementptr i64, ptr %strides, i64 %k
+  store i64 %rb, ptr %pst
+  %k1 = add i64 %k, 1
+  br label %check
+"""
+
+# Given outputs must not overlap any input, for what is written early would be read later, nor each other.
+_APART = """
+make:
+  br i1 %full, label %apart, label %make_next
+apart:
+  %given_rows = load i64, ptr %prows
+  %some_rows = icmp ugt i64 %given_rows, 0
+  %times = select i1 %some_rows, i64 %given_rows, i64 1
+  br label %to_next
+to_next:
+  %to = phi i64 [%nin, %apart], [%to1, %to_done]
+  %to_end = icmp eq i64 %to, %all
+  br i1 %to_end, label %run, label %to_one
+to_one:
+  %pto = getelementptr i64, ptr %pointers, i64 %to
+  %to_first = load i64, ptr %pto
+  %ptor = getelementptr i64, ptr %strides, i64 %to
+  %to_row = load i64, ptr %ptor
+  %to_bytes = mul i64 %to_row, %times
+  %to_last = add i64 %to_first, %to_bytes
+  br label %from_next
+from_next:
+  %from = phi i64 [0, %to_one], [%from1, %from_done]
+  %from_end = icmp eq i64 %from, %to
+  br i1 %from_end, label %to_done, label %from_one
+from_one:
+  %pfrom = getelementptr i64, ptr %pointers, i64 %from
+  %from_first = load i64, ptr %pfrom
+  %pfromr = getelementptr i64, ptr %strides, i64 %from
+  %from_row = load i64, ptr %pfromr
+  %from_bytes = mul i64 %from_row, %times
+  %from_last = add i64 %from_first, %from_bytes
+  %begins = icmp ult i64 %from_first, %to_last
+  %lasts = icmp ult i64 %to_first, %from_last
+  %overlap = and i1 %begins, %lasts
+  br i1 %overlap, label %none, label %from_done
+from_done:
+  %from1 = add i64 %from, 1
+  br label %from_next
+to_done:
+  %to1 = add i64 %to, 1
+  br label %to_next
+"""
+
+# The kernel itself: the driver of one state, or the batch driver with the strides of its rows.
+_RUN = """
+run:
+  %rows = load i64, ptr %prows
+  %is_batch = icmp ugt i64 %rows, 0
+  br i1 %is_batch, label %run_batch, label %run_single
+run_single:
+  %status1 = call i64 %kernel(ptr %pointers, ptr %ws)
+  br label %ran
+run_batch:
+  %past = getelementptr i64, ptr %strides, i64 %all
+  store i64 0, ptr %past
+  %status2 = call i64 %kernel(ptr %pointers, ptr %strides, ptr %ws, i64 0, i64 %rows)
+  br label %ran
+ran:
+  %status = phi i64 [%status1, %run_single], [%status2, %run_batch]
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %answer, label %refused
+refused:
+  br i1 %full, label %none, label %drop_none
+"""
+
+# Kernels to try it all on: one swaps two numbers and refuses NaN, one says how many states it was given.
+_PROBES = """
+define i64 @probe(ptr %args, ptr %ws) nounwind {{
+  %pi = load ptr, ptr %args
+  %pa = getelementptr ptr, ptr %args, i64 1
+  %po = load ptr, ptr %pa
+  %pb = getelementptr double, ptr %pi, i64 1
+  %a = load double, ptr %pi
+  %b = load double, ptr %pb
+  %pc = getelementptr double, ptr %po, i64 1
+  store double %b, ptr %po
+  store double %a, ptr %pc
+  %nan = fcmp uno double %a, %b
+  %status = zext i1 %nan to i64
+  ret i64 %status
+}}
+define i64 @probe_rows(ptr %args, ptr %strides, ptr %ws, i64 %first, i64 %end) nounwind {{
+  %pa = getelementptr ptr, ptr %args, i64 1
+  %po = load ptr, ptr %pa
+  %rows = sitofp i64 %end to double
+  store double %rows, ptr %po
+  ret i64 0
+}}
+"""
+
+
+def text(layout: Layout) -> str:
+    """The module with @entry, and two kernels to try it on; it is the same in every process."""
+    loads = []
+    for k, name in enumerate(ADDRESSES):
+        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {FIRST_WORDS + k}")
+        loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
+    return "".join((_READ, _CHECK, _APART, MAKE, _RUN, ANSWER, DROP, _PROBES)).format(
+        layout=layout,
+        addresses="\n".join(loads),
+        most=MOST_ARGUMENTS,
+        strides=MOST_ARGUMENTS + 1,
+        head=FIRST_WORDS + len(ADDRESSES),
+        words=MOST_DIMENSIONS + 2,
+        dimensions=MOST_DIMENSIONS,
+        dimension_bytes=8 * MOST_DIMENSIONS,
+        row_bytes=MOST_DIMENSIONS + 1,
+        rows=ROWS,
+        aligned_from=ALIGNED_FROM,
+        line=LINE_BYTES,
+        line_less=LINE_BYTES - 1,
+    )
+
+
+# -- What it returns -------------------------------------------------------------------------------------
+#
+# What the builtin function returns, as LLVM IR: new arrays, answers, and the ways out where there is none.
+#
+# These are parts of the function that python_entry.py writes, in the same terms.
+
+
+ALIGNED_FROM = 1 << 17
+"""Bytes from which on a new result of a batch begins at a cache line.
+
+For a smaller one the second object that this takes costs more than it saves.
+"""
+
+# New arrays for outputs that were not given; a number is written to the stack and boxed later. A long
+# result of a batch is a view of a block that is somewhat longer: rows are stored in aligned vectors then.
+MAKE = """\
+make_next:
+  %m = phi i64 [%nin, %make], [%m1, %made]
+  %all_made = icmp eq i64 %m, %all
+  br i1 %all_made, label %run, label %make_one
+make_one:
+  %mw4 = mul i64 %m, {words}
+  %mw = add i64 %mw4, {head}
+  %pmn = getelementptr i64, ptr %spec, i64 %mw
+  %mn = load i64, ptr %pmn
+  %pm = getelementptr ptr, ptr %pointers, i64 %m
+  %pmo = getelementptr ptr, ptr %objects, i64 %m
+  %mrows = load i64, ptr %prows
+  %mprb = getelementptr i64, ptr %pmn, i64 {row_bytes}
+  %mrb = load i64, ptr %mprb
+  %mpst = getelementptr i64, ptr %strides, i64 %m
+  store i64 %mrb, ptr %mpst
+  %is_number = icmp eq i64 %mn, 0
+  br i1 %is_number, label %number, label %new
+number:
+  %px = getelementptr double, ptr %numbers, i64 %m
+  store ptr %px, ptr %pm
+  store ptr null, ptr %pmo
+  br label %made
+new:
+  %asked = getelementptr i64, ptr %pmn, i64 1
+  call void @llvm.memcpy.inline.p0.p0.i64(ptr %newdims, ptr %asked, i64 {dimension_bytes}, i1 false)
+  %asked0 = load i64, ptr %asked
+  %open = icmp eq i64 %asked0, {rows}
+  %dim0 = select i1 %open, i64 %mrows, i64 %asked0
+  store i64 %dim0, ptr %newdims
+  %mn32 = trunc i64 %mn to i32
+  %mbytes = mul i64 %mrb, %mrows
+  %is_long = icmp uge i64 %mbytes, {aligned_from}
+  br i1 %is_long, label %new_block, label %new_short
+new_block:
+  %room = add i64 %mbytes, {line}
+  %doubles = udiv i64 %room, 8
+  store i64 %doubles, ptr %blockdims
+  %block = call ptr %at_new(ptr %at_array, i32 1, ptr %blockdims,
+    i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)
+  %no_block = icmp eq ptr %block, null
+  br i1 %no_block, label %drop_error, label %new_view
+new_view:
+  %pbdata = getelementptr i8, ptr %block, i64 {layout.data}
+  %bdata = load i64, ptr %pbdata
+  %over = add i64 %bdata, {line_less}
+  %begin = and i64 %over, -{line}
+  %vdata = inttoptr i64 %begin to ptr
+  %view = call ptr %at_new(ptr %at_array, i32 %mn32, ptr %newdims,
+    i32 12, ptr null, ptr %vdata, i32 0, i32 {layout.writeable}, ptr null)
+  %no_view = icmp eq ptr %view, null
+  br i1 %no_view, label %drop_block, label %hand_over
+drop_block:
+  call void %at_decref(ptr %block)
+  br label %drop_error
+hand_over:
+  %unowned = call i32 %at_set_base(ptr %view, ptr %block)
+  %is_owned = icmp eq i32 %unowned, 0
+  br i1 %is_owned, label %new_made, label %drop_view
+drop_view:
+  call void %at_decref(ptr %view)
+  br label %drop_error
+new_short:
+  %short = call ptr %at_new(ptr %at_array, i32 %mn32, ptr %newdims,
+    i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)
+  br label %new_made
+new_made:
+  %object = phi ptr [%short, %new_short], [%view, %hand_over]
+  store ptr %object, ptr %pmo
+  %failed = icmp eq ptr %object, null
+  br i1 %failed, label %drop_error, label %made_array
+made_array:
+  %pmdata = getelementptr i8, ptr %object, i64 {layout.data}
+  %mdata = load ptr, ptr %pmdata
+  store ptr %mdata, ptr %pm
+  br label %made
+made:
+  %m1 = add i64 %m, 1
+  br label %make_next
+"""
+
+# The outputs as Python objects: one, a tuple, or one in a new object of the class that holds answers. Arrays
+# that the caller gave get a reference more; new ones are handed over.
+ANSWER = """
+answer:
+  %one_out = icmp eq i64 %nout, 1
+  br i1 %one_out, label %wrap, label %tuple
+tuple:
+  %result = call ptr %at_tuple(i64 %nout)
+  %no_tuple = icmp eq ptr %result, null
+  br i1 %no_tuple, label %tuple_error, label %wrap
+tuple_error:
+  br i1 %full, label %null, label %drop_error
+wrap:
+  %filled = phi ptr [null, %answer], [%result, %tuple]
+  br label %wrap_next
+wrap_next:
+  %r = phi i64 [0, %wrap], [%r1, %put]
+  %ri = add i64 %nin, %r
+  %pro = getelementptr ptr, ptr %objects, i64 %ri
+  %ready = load ptr, ptr %pro
+  %need_float = icmp eq ptr %ready, null
+  br i1 %need_float, label %make_float, label %have_object
+make_float:
+  %pv = getelementptr double, ptr %numbers, i64 %ri
+  %v = load double, ptr %pv
+  %fob = call ptr %at_from_double(double %v)
+  br label %item
+have_object:
+  br i1 %full, label %borrowed, label %item
+borrowed:
+  call void %at_incref(ptr %ready)
+  br label %item
+item:
+  %value = phi ptr [%fob, %make_float], [%ready, %have_object], [%ready, %borrowed]
+  br i1 %one_out, label %only, label %put
+put:
+  %ignored = call i32 %at_set_item(ptr %filled, i64 %r, ptr %value)
+  %r1 = add i64 %r, 1
+  %wrapped = icmp eq i64 %r1, %nout
+  br i1 %wrapped, label %give, label %wrap_next
+give:
+  ret ptr %filled
+only:
+  %holds = icmp ne ptr %holder, null
+  br i1 %holds, label %hold, label %bare
+bare:
+  ret ptr %value
+hold:
+  %held = call ptr %at_alloc(ptr %holder, i64 0)
+  %no_held = icmp eq ptr %held, null
+  br i1 %no_held, label %not_held, label %keep
+not_held:
+  call void %at_decref(ptr %value)
+  ret ptr null
+keep:
+  %powner = getelementptr i8, ptr %held, i64 {layout.slots[0]}
+  store ptr %owner, ptr %powner
+  call void %at_incref(ptr %owner)
+  %pvalue = getelementptr i8, ptr %held, i64 {layout.slots[1]}
+  store ptr %value, ptr %pvalue
+  ret ptr %held
+"""
+
+# Ways out. New arrays are released. None says that the call goes the slow way, NULL that Python has an error
+# set.
+DROP = """
+drop_none:
+  br label %drop
+drop_error:
+  %upto = phi i64 [%m, %new_made], [%m, %new_block], [%m, %drop_block], [%m, %drop_view], [%all, %tuple_error]
+  br label %drop
+drop:
+  %error = phi i1 [false, %drop_none], [true, %drop_error]
+  %end = phi i64 [%all, %drop_none], [%upto, %drop_error]
+  br label %drop_next
+drop_next:
+  %x = phi i64 [%nin, %drop], [%x1, %dropped]
+  %all_dropped = icmp eq i64 %x, %end
+  br i1 %all_dropped, label %gone, label %drop_one
+drop_one:
+  %pxo = getelementptr ptr, ptr %objects, i64 %x
+  %xo = load ptr, ptr %pxo
+  call void %at_decref(ptr %xo)
+  br label %dropped
+dropped:
+  %x1 = add i64 %x, 1
+  br label %drop_next
+gone:
+  br i1 %error, label %null, label %none
+null:
+  ret ptr null
+none:
+  call void %at_incref(ptr %at_none)
+  ret ptr %at_none
+}}
+"""
+
+
+# -- Where things lie ------------------------------------------------------------------------------------
+#
+# Where things lie in the objects of CPython and NumPy, and whether that is true of this process.
+#
+# emit/python_entry.py writes machine code that reads and makes such objects, at the places that are named
+# here. They are those of 64-bit CPython with the GIL; nothing promises that they stay. So they are tried on
+# live objects first: where one of the functions below says no, that machine code is not used.
+
+
+LAYOUT = Layout(
+    type=8,
+    bytes=32,
+    float=16,
+    slots=(16, 24),
+    data=16,
+    ndim=24,
+    dims=32,
+    descr=56,
+    flags=64,
+    readable=0x101,
+    writeable=0x501,
+)
+
+_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282
+"""Places of PyArray_New and PyArray_SetBaseObject in NumPy's table of C functions."""
+
+_ABI_VERSIONS = (1, 2)
+"""Of NumPy, whose arrays are alike."""
+
+
+def layout_is_known() -> bool:
+    """Look at live objects through the offsets that the machine code will use."""
+    if (
+        sys.implementation.name != "cpython"
+        or sys.byteorder != "little"
+        or ctypes.sizeof(ctypes.c_void_p) != 8
+        or sysconfig.get_config_var("Py_GIL_DISABLED")
+        or object.__basicsize__ != LAYOUT.type + 8
+        or bytes.__basicsize__ != LAYOUT.bytes + 1
+        or np.ndarray.__basicsize__ < LAYOUT.flags + 8
+    ):
+        return False
+    some = b"eight or more"
+    number = 1.25
+    if (
+        ctypes.string_at(id(some) + LAYOUT.bytes, len(some)) != some
+        or _at(number, LAYOUT.type) != id(float)
+        or ctypes.c_double.from_address(id(number) + LAYOUT.float).value != number
+    ):
+        return False
+    read_only = np.arange(5.0)
+    read_only.flags.writeable = False
+    arrays = (np.zeros(7), np.zeros((3, 4)), np.zeros((3, 4, 5))[:, ::2], np.zeros((2, 3)).T, read_only)
+    return all(map(_array_is_known, arrays))
+
+
+def _at(some: Any, offset: int, kind: Any = ctypes.c_int64) -> int:
+    """The whole number that lies in an object at an offset."""
+    value: int = kind.from_address(id(some) + offset).value
+    return value
+
+
+def _array_is_known(a: np.ndarray) -> bool:
+    flags = a.flags.c_contiguous * 0x1 + a.flags.aligned * 0x100 + a.flags.writeable * 0x400
+    return (
+        _at(a, LAYOUT.type) == id(np.ndarray)
+        and _at(a, LAYOUT.data) == a.__array_interface__["data"][0]
+        and _at(a, LAYOUT.ndim, ctypes.c_int32) == a.ndim
+        and _at(a, LAYOUT.descr) == id(np.dtype(np.float64))
+        and _at(a, LAYOUT.flags, ctypes.c_int32) & LAYOUT.writeable == flags
+        and tuple((ctypes.c_int64 * a.ndim).from_address(_at(a, LAYOUT.dims))) == a.shape
+    )
+
+
+def can_hold(holder: type) -> bool:
+    """Look whether the machine code may make objects of a class with two slots, and where it expects them."""
+    slots = holder.__dict__.get("__slots__", ())
+    if holder.__basicsize__ != LAYOUT.slots[1] + 8 or len(slots) != 2:
+        return False
+    some: Any = object.__new__(holder)
+    values = object(), object()
+    for name, value in zip(slots, values, strict=True):
+        setattr(some, name, value)
+    return all(_at(some, place) == id(value) for place, value in zip(LAYOUT.slots, values, strict=True))
+
+
+def addresses() -> list[int]:
+    """Where the machine code's :data:`ADDRESSES` are in this process.
+
+    Raises:
+        ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
+    """
+    api = ctypes.pythonapi
+    functions = {
+        "tuple": api.PyTuple_New,
+        "set_item": api.PyTuple_SetItem,
+        "from_double": api.PyFloat_FromDouble,
+        "incref": api.Py_IncRef,
+        "decref": api.Py_DecRef,
+        "alloc": api.PyType_GenericAlloc,
+    }
+    found = {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in functions.items()}
+    objects = {"array": np.ndarray, "float64": np.dtype(np.float64), "float": float, "none": None}
+    found |= {name: id(some) for name, some in objects.items()}
+    table = _numpy_api()
+    found |= {"new": table[_PYARRAY_NEW], "set_base": table[_PYARRAY_SET_BASE]}
+    return [found[name] for name in ADDRESSES]
+
+
+def _numpy_api() -> Any:
+    """NumPy's table of C functions.
+
+    Raises:
+        ImportError, AttributeError, ValueError: not there, or of an unknown ABI.
+    """
+    core = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
+    capsule = importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_size_t))
+    if table[2] != id(np.ndarray):
+        raise ValueError("unknown table")
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(table[0])()
+    if version >> 24 not in _ABI_VERSIONS:
+        raise ValueError(f"unknown ABI {version:#x}")
+    return table

@@ -1,0 +1,213 @@
+"""What code is made for: a target says how a kernel is written, compiled and loaded.
+
+The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass:
+
+    PTX           one lane a thread; write: the operations' instructions are LLVM's, so the same chunks with
+                  another driver; assemble: LLVM's nvptx64; load: the CUDA driver
+
+Here are those that run in this process; wasm.py has WebAssembly. C is no target: emit/c_source.py writes
+a program's source, and it is compiled elsewhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.passes.repeats import Stepped
+from robokit.engine.signature import Bounds, Pairs
+from robokit.engine.target import llvm
+from robokit.engine.trace.program import Program
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A kernel that is ready to be written.
+
+    Attributes:
+        symbol: what the names of its functions begin with.
+        program: what to compute.
+        shared: the plan of its repeated iterations, if it has any that share code.
+        quaternions: (input, offset) of each quaternion that must be of unit length.
+        feedback: (output, input) where a repeated run copies.
+        finite: whether outputs are checked too.
+        bounds: (input, offset, largest magnitude) of each scalar to check.
+        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
+    """
+
+    symbol: str
+    program: Program
+    shared: Stepped | None
+    quaternions: Pairs
+    feedback: Pairs
+    finite: bool
+    bounds: Bounds = ()
+    twins: Sequence[tuple[int, int, int]] = ()
+
+
+class Loaded(Protocol):
+    """Code in memory; keep it alive as long as its addresses are in use."""
+
+    @property
+    def address(self) -> Callable[[str], int]:
+        """Address of a function by its name."""
+
+
+class Target(ABC):
+    """A place where kernels run, and the form that they have there.
+
+    Attributes:
+        name: in the cache and in messages; no other target of the same real has it.
+        real: the numbers of the code.
+        shares: whether functions that are taken several times are written once (``scalars.shared``).
+        columns: most columns of a function that go side by side through code of one state
+            (``scalars.side_by_side``).
+    """
+
+    name: str
+    real: Real
+    shares = False
+
+    @property
+    def columns(self) -> int:
+        """Most columns of a function that go side by side through code of one state."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector register."""
+        return self.bits // (8 * self.real.bytes)
+
+    @property
+    @abstractmethod
+    def lanes(self) -> int:
+        """States in one value of the code."""
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Of a vector register of the processor."""
+
+    @property
+    @abstractmethod
+    def features(self) -> str:
+        """All besides the source that the code depends on: the compiler, and what the processor can do.
+
+        Raises:
+            CompilerMissing: there is no compiler for this target.
+        """
+
+    @abstractmethod
+    def write(self, kernel: Planned) -> tuple[Any, int]:
+        """What :meth:`assemble` takes of a kernel, text or bytes, and its functions' workspace [doubles]."""
+
+    @abstractmethod
+    def assemble(self, text: Any) -> bytes:
+        """Code of what :meth:`write` gave.
+
+        Raises:
+            CompilerMissing: there is no compiler for this target.
+        """
+
+    @abstractmethod
+    def load(self, code: bytes) -> Loaded:
+        """Make code callable in this process.
+
+        Raises:
+            CompilerMissing: it cannot run here.
+        """
+
+
+# -- This process ----------------------------------------------------------------------------------------
+#
+# The targets that run in this process: one state after the other, or as many at once as a vector holds.
+
+
+class Host(Target):
+    """The processor of this machine, through LLVM."""
+
+    @property
+    def bits(self) -> int:
+        """Of a vector register of this processor."""
+        return 8 * FLOAT64.bytes * llvm.vector_width()
+
+    @property
+    def features(self) -> str:
+        """The compiler's release, the system and the processor."""
+        return llvm.identity()
+
+    def assemble(self, text: str) -> bytes:
+        """Machine code of a module."""
+        return llvm.assemble(text)
+
+    def load(self, code: bytes) -> llvm.Loaded:
+        """Machine code in memory."""
+        return llvm.Loaded(code)
+
+
+class OneState(Host):
+    """A value is one number of one state; vectors only check the arguments and compute sines.
+
+    Functions: SYMBOL_single and, with feedback, SYMBOL_iterate (emit/single_module.py).
+    """
+
+    name = "single"
+    real = FLOAT64
+    lanes = 1
+
+    @property
+    def columns(self) -> int:
+        """As many as a vector register holds (``scalars.side_by_side``)."""
+        return self.width
+
+    def write(self, kernel: Planned) -> tuple[str, int]:
+        """The module of one state."""
+        from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
+        from robokit.engine.passes.superword import paired
+
+        return single_module(
+            paired(kernel.program, kernel.twins) if kernel.shared is None else kernel.program,
+            self.width,
+            kernel.symbol,
+            kernel.quaternions,
+            kernel.feedback,
+            kernel.finite,
+            kernel.shared,
+            bounds=kernel.bounds,
+        )
+
+
+class ManyStates(Host):
+    """A value is a vector: one number of each of so many states.
+
+    Functions: SYMBOL_batch (emit/batch_module.py) and SYMBOL_passes (emit/rollout_driver.py).
+    """
+
+    name = "batch"
+
+    def __init__(self, real: Real) -> None:
+        self.real = real
+
+    @property
+    def lanes(self) -> int:
+        """As many as a vector register holds."""
+        return self.width
+
+    def write(self, kernel: Planned) -> tuple[str, int]:
+        """The module of batches."""
+        from robokit.engine.emit.batch_module import batch_module
+
+        return batch_module(
+            kernel.program,
+            self.lanes,
+            kernel.symbol,
+            kernel.quaternions,
+            kernel.finite,
+            self.real,
+            kernel.shared,
+            bounds=kernel.bounds,
+            feedback=kernel.feedback,
+        )
