@@ -16,6 +16,7 @@ from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_
 from robokit.arguments import one_of
 from robokit.dynamics.layout import INPUTS, Input, Kind
 from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.scalar import Truth
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.spatial.control_flow import recorder
@@ -214,7 +215,7 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
                     f"{len(row)}: {shown(part)}" + BY_JOINT * (shape == () and isinstance(part, list | tuple))
                 )
             for x in row:
-                if not hasattr(x, "__mul__") or isinstance(x, str):
+                if not hasattr(x, "__mul__") or isinstance(x, str | Truth):
                     raise wrong(f"output {output!r}: expected numbers, got {shown(x)}")
             found.append(row)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from c_compiler import run_check
 
 import robokit as rk
 from robokit.algorithms.energy import kinetic_energy
@@ -332,3 +333,10 @@ def test_tables_of_known_numbers():
 
     assert stepped(ROBOT, [0.0, 1.9, 2.0]).tolist() == [0.5, 2.0, 3.5]
     assert lookup([0.5, 2.0], 1.5) == 2.0
+
+
+def test_c_code_with_loops_runs_its_check(tmp_path):
+    for function, robot in ((total, ROBOT), (sorted_part, ROBOT), (root.derivative("a"), ROBOT)):
+        _, source, check = function.codegen(robot, tmp_path)
+        done = run_check(tmp_path, [source, check])
+        assert done.returncode == 0 and "right" in done.stdout, done.stdout
