@@ -26,9 +26,9 @@ from sparse import sparsity
 
 import robokit as rk
 from robokit.dynamics.build import kernel
+from robokit.engine.backend import llvm
 from robokit.engine.emit import sincos
 from robokit.engine.run.batch_calls import processors
-from robokit.engine.target import llvm
 
 
 @contextmanager

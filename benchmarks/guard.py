@@ -18,7 +18,7 @@ from dynamics import BATCH, pinocchio_calls, robokit_calls
 from measure import machine, minima, one_core
 
 import robokit as rk
-from robokit.engine.target import cpu
+from robokit.engine.backend import cpu
 
 FLOORS = Path(__file__).with_name("guard.json")
 ROBOT, BASE = "example-robot-data:g1", "floating"

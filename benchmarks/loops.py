@@ -35,8 +35,8 @@ import numpy as np
 from measure import commit, machine, minima, one_core
 from peak import bytes_per_second, flops_per_second
 
+from robokit.engine.backend.llvm import vector_width
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.target.llvm import vector_width
 from robokit.spatial.control_flow import for_range
 from robokit.spatial.scalars import maximum, minimum, where
 

@@ -166,7 +166,7 @@ def nothing_compiled() -> Iterator[None]:
 
 def without_avx512() -> None:
     """From now on code is made for a processor that has AVX2 and no more."""
-    from robokit.engine.target import llvm
+    from robokit.engine.backend import llvm
 
     llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
 

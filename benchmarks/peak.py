@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from measure import minima
 
-from robokit.engine.target.llvm import Loaded, assemble, vector_width
+from robokit.engine.backend.llvm import Loaded, assemble, vector_width
 
 CHAINS = 12
 ROUNDS = 100_000

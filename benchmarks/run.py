@@ -25,7 +25,7 @@ import targets
 import throughput
 from measure import ROOT, commit, machine, one_core, progress, step
 
-from robokit.engine.target import cpu, llvm
+from robokit.engine.backend import cpu, llvm
 
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]

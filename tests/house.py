@@ -44,7 +44,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("signature", "trace"),
         ("passes",),
         ("emit",),
-        ("target",),
+        ("backend",),
         ("run", "reproducible"),
         ("maker",),
         ("loops",),

@@ -15,7 +15,7 @@ from fidelity_cases import scenes as s
 from fidelity_cases.falls import FINEST, apart, ours, starts, swept, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 from robokit.sim.run import run_loop as loop
 from robokit.sim.run.run_arguments import set_up
 

@@ -12,8 +12,8 @@ import robokit as rk
 from robokit.algorithms.rnea import rnea
 from robokit.dynamics.build import flat_text, outputs, sizes
 from robokit.dynamics.table import KERNELS
+from robokit.engine.backend import llvm
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.target import llvm
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace

@@ -18,7 +18,7 @@ from robokit.arguments import one_of
 from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.host_functions import HostFunction
 from robokit.dynamics.named_results import result_class
-from robokit.engine.passes.played_back import replayed
+from robokit.engine.passes.replay import replayed
 from robokit.engine.trace.program import Program
 from robokit.errors import MissingDependency, ShapeError
 

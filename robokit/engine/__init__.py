@@ -3,7 +3,7 @@
 trace/     records a function: the operations, the graph, the scalars that record
 passes/    works on the graph: multiply-adds, chunks, calls, superwords, derivatives
 emit/      writes the graph as LLVM IR: one state, batches, rollouts; C and WebAssembly
-target/    what code is made for, and the way from IR to machine code in memory
+backend/   what code is made for, and the way from IR to machine code in memory
 loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time
 run/       calls machine code from Python: the builtin function, one state, batches, rollouts
 

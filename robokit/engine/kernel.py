@@ -18,19 +18,19 @@ from typing import Any, cast
 import numpy as np
 
 from robokit import arguments as check
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.backend.targets import ManyStates, OneState, Target
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.loops.flat_kernel import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
-from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
+from robokit.engine.run.plain_python import SECONDS, Text, iterate_text, run_text
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
 from robokit.engine.run.taped import Taped
 from robokit.engine.signature import ArrayOf, Signature
-from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.targets import ManyStates, OneState, Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program

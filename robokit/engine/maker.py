@@ -20,6 +20,8 @@ import numpy as np
 
 from robokit import disk_cache
 from robokit.collector import without_collector
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
@@ -27,10 +29,8 @@ from robokit.engine.passes.order import fused, signs_early
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, but_for_signs, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
-from robokit.engine.run.plain_text import Text
+from robokit.engine.run.plain_python import Text
 from robokit.engine.signature import Signature
-from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.targets import Planned, Target
 from robokit.engine.trace.graph import Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from robokit.engine.passes.played_back import replayed
+from robokit.engine.passes.replay import replayed
 from robokit.engine.trace.graph import Node, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
 from robokit.engine.trace.program import Program

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from robokit import disk_cache
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
-from robokit.engine.target import llvm
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ RACE = """
 import sys
 import numpy as np
 from robokit.engine.kernel import Kernel
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 real = llvm.assemble
 llvm.assemble = lambda text: print("compiled", file=sys.stderr) or real(text)
 def text(x):
@@ -293,7 +293,7 @@ UMASK = """
 import os
 import numpy as np
 from robokit import disk_cache
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 made = []
 real = llvm.assemble

@@ -16,9 +16,9 @@ import pytest
 
 import robokit as rk
 from robokit.dynamics import build
+from robokit.engine.backend import cpu, elf, llvm
 from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel
-from robokit.engine.target import cpu, elf, llvm
 
 pytestmark = pytest.mark.skipif(not elf.possible(), reason="images are for Linux on x86-64")
 

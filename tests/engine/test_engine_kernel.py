@@ -236,7 +236,7 @@ def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
 
 
 def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine.target import llvm
+    from robokit.engine.backend import llvm
 
     def missing(*_):
         raise llvm.CompilerMissing("none")

@@ -9,11 +9,11 @@ import pytest
 from loop_programs import ARRAYS, SIZE, Program, Rounded, Single
 
 import robokit as rk
+from robokit.engine.backend import llvm
+from robokit.engine.backend.llvm import HURRY, LOOPS
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
 from robokit.engine.loops.record import FOR, Escaped
-from robokit.engine.target import llvm
-from robokit.engine.target.llvm import HURRY, LOOPS
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, maximum, minimum, sin, where
 

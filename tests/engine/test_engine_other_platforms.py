@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 
 def switch_both_off() -> None:
     """As on another platform."""
+    from robokit.engine.backend import elf
     from robokit.engine.run import python_entry
-    from robokit.engine.target import elf
 
     elf.possible = lambda: False
     python_entry.layout_is_known = lambda: False

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import robokit as rk
 from robokit.dynamics.build import kernel as kernel_of
 from robokit.engine import Kernel
+from robokit.engine.backend.targets import OneState
 from robokit.engine.emit import ir
 from robokit.engine.passes import superword as passes
 from robokit.engine.passes.guards import paths
 from robokit.engine.passes.order import fused
 from robokit.engine.passes.superword import paired, twins
-from robokit.engine.target.targets import OneState
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, shared, sin, sqrt, where

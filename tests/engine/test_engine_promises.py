@@ -21,9 +21,9 @@ from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots_of
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
+from robokit.engine.backend import cpu, llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls
-from robokit.engine.target import cpu, llvm
 
 ROOT = Path(rk.__file__).resolve().parents[1]
 

@@ -18,9 +18,9 @@ from engine_cases import chain, states
 
 import robokit as rk
 from robokit import disk_cache
+from robokit.engine.backend import elf, llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls
-from robokit.engine.target import elf, llvm
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +102,7 @@ def test_children_compute_what_their_parent_does(tmp_path, method):
 FORK = """
 import os, sys, threading, time
 import numpy as np
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 
 slow = threading.Event()
@@ -372,7 +372,7 @@ def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
 
 JOB = """
 import os, signal, sys, threading, time
-from robokit.engine.target.llvm import elsewhere
+from robokit.engine.backend.llvm import elsewhere
 
 def job():
     begun.set()

@@ -11,13 +11,13 @@ from engine_cases import guard
 from node_program import run_in_node
 
 from robokit.engine import Kernel
+from robokit.engine.backend import llvm, wasm
 from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes import regions
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.order import fused
 from robokit.engine.passes.outlined import outlined
-from robokit.engine.target import llvm, wasm
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace

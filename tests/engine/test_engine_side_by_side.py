@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from robokit.engine import Kernel
+from robokit.engine.backend import llvm
 from robokit.engine.emit import ir
 from robokit.engine.passes.order import fused
-from robokit.engine.target import llvm
 from robokit.engine.trace.record import trace
 from robokit.spatial.control_flow import cond, vmap, zeros
 from robokit.spatial.scalars import sin, sqrt

@@ -17,12 +17,12 @@ from robokit import disk_cache
 from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
+from robokit.engine.backend import llvm
+from robokit.engine.backend.targets import Target
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats
-from robokit.engine.target import llvm
-from robokit.engine.target.targets import Target
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 

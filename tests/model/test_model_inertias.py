@@ -13,7 +13,7 @@ from ladder import relative
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, sizes, without_inertias
 from robokit.dynamics.table import KERNELS
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 
 SAMPLES = 5
 I = np.eye(3)

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from robokit.engine import Kernel
+from robokit.engine.backend import llvm
+from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.emit.single_module import single_module
-from robokit.engine.target import llvm
-from robokit.engine.target.targets import Planned, Target
 
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import robokit as rk
-from robokit.engine.target import cpu, llvm
+from robokit.engine.backend import cpu, llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
 from robokit.sim.record.recorded import first_carried
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine.target.targets import OneState
+from robokit.engine.backend.targets import OneState
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Run

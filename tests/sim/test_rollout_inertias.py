@@ -10,7 +10,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.engine.target import llvm
+from robokit.engine.backend import llvm
 from robokit.sim.shapes.contact_points import contact_points
 
 B = 3

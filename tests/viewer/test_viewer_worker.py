@@ -10,7 +10,7 @@ from node_program import run_in_node
 from test_viewer_browser import Watch, until
 
 import robokit as rk
-from robokit.engine.target.wasm import WASM, unpacked
+from robokit.engine.backend.wasm import WASM, unpacked
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.stepping.page_step import page_step
 from robokit.viewer import write_page

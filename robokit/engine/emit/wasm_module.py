@@ -37,8 +37,8 @@ from robokit.engine.emit.wasm_code import (
 )
 from robokit.engine.emit.wasm_code import CALL as TO
 from robokit.engine.emit.wasm_sines import NAME, sines
+from robokit.engine.passes.basic_blocks import APART, BasicBlocks
 from robokit.engine.passes.regions import Regions
-from robokit.engine.passes.stretches import APART, Stretches
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import (
     CALL,
@@ -147,7 +147,7 @@ class LineWriter(StackWriter):
             own = self.program.blocks[self.line - 1].parameters
             self.variables = dict(zip(own, parameters, strict=True))
         fixed = {n for n in chunk if self._fixed(n)}
-        self.found = Stretches(self.program, chunk, self.schedule.inside, fixed, returned)
+        self.found = BasicBlocks(self.program, chunk, self.schedule.inside, fixed, returned)
         self.held: dict[tuple[int, int], Variable] = {}
         for kind, n, stretch in self.found.events:
             self.stretch = stretch

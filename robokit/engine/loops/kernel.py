@@ -18,6 +18,8 @@ import numpy as np
 
 from robokit import disk_cache
 from robokit.arguments import one_of
+from robokit.engine.backend import llvm
+from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
@@ -43,8 +45,6 @@ from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
-from robokit.engine.target import llvm
-from robokit.engine.target.llvm import LOOPS
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
-from robokit.engine.passes.played_back import PLAY
+from robokit.engine.passes.replay import PLAY
 from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
 from robokit.spatial import control_flow, scalars
 

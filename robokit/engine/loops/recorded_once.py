@@ -20,7 +20,7 @@ from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
 from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Recorder, Solved
 from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
-from robokit.engine.passes.played_back import played_again
+from robokit.engine.passes.replay import played_again
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import ADD, SELECT
 from robokit.engine.trace.program import Program

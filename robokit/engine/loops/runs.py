@@ -14,7 +14,7 @@ from robokit import arguments as check
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS
-from robokit.engine.run.plain_text import SECONDS
+from robokit.engine.run.plain_python import SECONDS
 from robokit.engine.run.rollout_calls import Record, RolloutRunner
 
 

@@ -7,10 +7,10 @@ calls         the same with shared functions: one plan of calls, one of memory
 superword     what is done for a left and for a right limb in two lanes, in code of one state
 regions       places in memory for a program with shared functions, as WebAssembly
 alike         pieces of a line that do the same with other numbers
-stretches     where the values of a chunk are computed, for code with a stack
+basic_blocks  where the values of a chunk are computed, for code with a stack
 outlined      pieces that are alike become shared functions
 repeats       iterations that do the same, found and planned
-played_back   a program over other scalars
+replay        a program over other scalars
 forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output

@@ -14,7 +14,7 @@ from typing import Any
 
 from robokit.engine.passes.equations import moved_by
 from robokit.engine.passes.forward_mode import column
-from robokit.engine.passes.played_back import begun, play
+from robokit.engine.passes.replay import begun, play
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, INPUT, JUMPS, RESULT
 from robokit.engine.trace.program import Program

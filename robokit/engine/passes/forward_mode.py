@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from robokit.engine.passes.equations import Equation, moved_by
-from robokit.engine.passes.played_back import chosen, play
+from robokit.engine.passes.replay import chosen, play
 from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, JUMPS, MUL, OPERATIONS, SELECT, SOLVED, SUB
 from robokit.engine.trace.program import Program
 

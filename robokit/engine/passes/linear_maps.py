@@ -15,7 +15,7 @@ from typing import Any
 
 from robokit.engine.passes.derivative import Inputs, Outputs, Recorded, Text
 from robokit.engine.passes.forward_mode import tangents
-from robokit.engine.passes.played_back import replayed
+from robokit.engine.passes.replay import replayed
 from robokit.engine.passes.reverse_mode import adjoints
 
 

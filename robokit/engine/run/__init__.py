@@ -5,5 +5,5 @@ python_entry   the builtin function that Python calls, and where things lie in C
 batch_calls    many states, threads
 rollout_calls  many steps of many states
 taped          values and derivatives of long functions, interpreted
-plain_text     the function as it stands, where there is no machine code
+plain_python   the function as it stands, where there is no machine code
 """

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.engine.backend.cpu import last_cache, processors
 from robokit.engine.memory import address, aligned
-from robokit.engine.target.cpu import last_cache, processors
 from robokit.forks import at_fork
 
 BLOCK_SECONDS = 0.05

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from robokit.engine.backend.cpu import processors
 from robokit.engine.emit.ir import GROUP
 from robokit.engine.memory import address, aligned
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, Words, thread_pool
 from robokit.engine.signature import Pairs
-from robokit.engine.target.cpu import processors
 
 Record = Callable[[int, int, int], None]
 """(number of the record, first row, last row + 1): called when these rows have reached a record."""

@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
+from robokit.engine.backend.llvm import CompilerMissing, Loaded, assemble, identity
 from robokit.engine.memory import LINE_BYTES, address, aligned
 from robokit.engine.run import python_entry
 from robokit.engine.run.python_entry import ALIGNED_FROM
-from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
 

@@ -16,12 +16,12 @@ from concurrent.futures import Future
 import numpy as np
 
 from robokit import disk_cache
+from robokit.engine.backend import llvm
+from robokit.engine.backend.cpu import processors
 from robokit.engine.emit.tape_module import ENTRY, WIDTH, tape_module
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.listed import Listed
 from robokit.engine.run.batch_calls import PAYS_SECONDS, thread_pool
-from robokit.engine.target import llvm
-from robokit.engine.target.cpu import processors
 
 SECONDS = 5e-9
 """Time of an entry of a tape along WIDTH directions, about."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.arguments import real_number, whole_number
 from robokit.disk_cache import source_digest
-from robokit.engine.target import cpu
+from robokit.engine.backend import cpu
 from robokit.errors import ModelError, RobokitError, ShapeError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground

@@ -120,8 +120,8 @@ def module_data(kernel: Kernel) -> ModuleData:
     Raises:
         RobokitError: it cannot become WebAssembly.
     """
-    from robokit.engine.target.llvm import CompilerMissing
-    from robokit.engine.target.wasm import WASM, unpacked
+    from robokit.engine.backend.llvm import CompilerMissing
+    from robokit.engine.backend.wasm import WASM, unpacked
     from robokit.engine.trace.graph import TraceTooLarge
 
     try:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.target import llvm
 from robokit.engine.trace.program import Program
 
 

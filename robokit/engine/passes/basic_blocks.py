@@ -20,7 +20,7 @@ Event = tuple[str, int, int]
 """What happens in a chunk: ("node", number, stretch), ("if", condition, stretch), ("end", 0, 0)."""
 
 
-class Stretches:
+class BasicBlocks:
     """What is known of a chunk before it is written.
 
     Attributes:

@@ -25,8 +25,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from robokit.engine.backend import cpu, elf
 from robokit.engine.emit.ir import HURRIED
-from robokit.engine.target import cpu, elf
 from robokit.forks import at_fork
 
 OLDEST = (0, 45)

@@ -17,10 +17,10 @@ import math
 import struct
 from dataclasses import dataclass
 
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.backend.targets import Loaded, Planned, Target
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.emit.wasm_code import module
-from robokit.engine.target.llvm import CompilerMissing
-from robokit.engine.target.targets import Loaded, Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 
 BUDGET = 400_000
