@@ -346,14 +346,18 @@ def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]
 
 
 def numbers(values: Any) -> list[Any]:
-    """The numbers of nested tuples, lists and NumPy arrays, in order."""
-    if isinstance(values, (tuple, list)):
-        return [x for each in values for x in numbers(each)]
-    return numbers(values.tolist()) if isinstance(values, np.ndarray) and values.ndim else [values]
+    """The numbers of nested tuples, lists, vectors and NumPy arrays, in order."""
+    if isinstance(values, np.ndarray):
+        return numbers(values.tolist())
+    return [x for each in values for x in numbers(each)] if hasattr(values, "__iter__") else [values]
 
 
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
-    """Numbers in the form of a pattern, the other way round than :func:`numbers`."""
+    """Numbers in the form of a pattern, the other way round than :func:`numbers`.
+
+    Raises:
+        TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
+    """
     rest = iter(items)
 
     def like(part: Any) -> Any:
@@ -364,6 +368,11 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
             made = np.empty(part.shape, object)
             made.ravel()[:] = [next(rest) for _ in range(made.size)]
             return made
+        if hasattr(part, "__iter__"):
+            raise TypeError(
+                "solution: the unknown is numbers, in tuples, lists or NumPy arrays, or in a kernel with "
+                f"loops one array, not {type(part).__name__}"
+            )
         return next(rest)
 
     return like(pattern)

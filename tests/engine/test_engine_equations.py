@@ -15,6 +15,7 @@ from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
 from robokit.engine.trace.record import trace
+from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, solution, while_loop, zeros
 from robokit.spatial.dense_lu import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
 from robokit.spatial.scalars import cos, guard, maximum, minimum, shared, sin, sqrt, where
@@ -295,6 +296,21 @@ def test_a_wrong_number_of_residuals_is_an_error():
         jvp(lambda p: f([p, 1.0])[0][0], (1.0,), (1.0,))
 
 
+def test_residuals_may_be_vectors_and_unknown_numbers_arrays():
+    def f(p):
+        u = np.array([p[0] + p[1], 2.0 * p[2], p[0] * p[1]])
+        return [solution(lambda u: Vector3(u[0] - p[0] - p[1], u[1] - 2.0 * p[2], u[2] - p[0] * p[1]), u)]
+
+    expected = [1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 5.0, 3.0, 0.0]
+    for mode in (jacobian, gradient):
+        found = mode(f, IN, [("u", (3,))], [0])([3.0, 5.0, 7.0])[0]
+        assert np.array(found, float).tolist() == expected
+    rates = jvp(lambda *p: f(p)[0], (3.0, 5.0, 7.0), (1.0, 0.0, 0.0))[1]
+    assert rates.tolist() == expected[::3]
+    with pytest.raises(TypeError, match="one array, not Vector3"):
+        jacobian(lambda p: [solution(lambda u: u, Vector3(*p))], IN, [("u", (3,))], [0])([1.0, 1.0, 1.0])
+
+
 def test_factors_exchange_rows():
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 6):
@@ -501,6 +517,29 @@ def test_a_solution_inside_a_branch_and_a_loop():
     np.testing.assert_allclose(found, [[0.25, 3.0, 1 / 6], [3.0, 0.0, 1 / 3]], rtol=1e-15)
 
 
+def test_a_residual_that_carries_memory_through_loops():
+    def function(n, x, out):
+        def residual(u):
+            memory = zeros(n)
+
+            def row(k, held):
+                held[k] = u[k] * u[k] - x[k]
+                return held
+
+            return for_range(n, row, memory)
+
+        for_range(n, lambda k: out.__setitem__(k, sqrt(x[k])))
+        solution(residual, out)
+
+    made = LoopKernel("carried", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    x, dx = np.array([4.0, 0.25, 9.0]), np.array([1.0, -1.0, 2.0])
+    for how in ({}, {"engine": "python"}):
+        found = made.forward("x")(x=x, dx=dx, **how)["dout"]
+        np.testing.assert_allclose(found, dx / (2.0 * np.sqrt(x)), rtol=1e-15)
+        twice = made.forward("x").forward("x")(x=x, dx=dx, d2x=dx, **how)["d2dout"]
+        np.testing.assert_allclose(twice, -dx * dx / (4.0 * x**1.5), rtol=1e-14)
+
+
 def test_errors_of_arrays():
     def run(solve):
         def function(n, x, out):
@@ -513,7 +552,7 @@ def test_errors_of_arrays():
 
     cases = [
         (lambda u, x: solution(lambda u: [u[0] - x[0]], u), "residual of an array is an array"),
-        (lambda u, x: solution(lambda u: zeros(2), (u, 1.0)), "numbers, or one array"),
+        (lambda u, x: solution(lambda u: zeros(2), (u, 1.0)), "or one array"),
         (lambda u, x: solution(lambda u: zeros(2, 2), zeros(2, 2)), "one dimension"),
     ]
     for solve, message in cases:

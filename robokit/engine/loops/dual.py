@@ -258,6 +258,8 @@ def _still(x: Any, level: int) -> Any:
     """Numbers and arrays without derivatives of a level."""
     if isinstance(x, (tuple, list)):
         return _like(x, [_still(each, level) for each in x])
+    if isinstance(x, np.ndarray) and any(each.__class__ is Dual for each in x.flat):
+        return control_flow.shaped(x, [_still(each, level) for each in x.flat])
     if x.__class__ not in (Dual, DualArray):
         return x
     value = _still(x.value, level)
@@ -271,6 +273,13 @@ def _like(pattern: Any, items: list[Any]) -> Any:
 
 def _is_array(x: Any) -> bool:
     return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict))
+
+
+def _has_array(x: Any) -> bool:
+    """Whether there are arrays of a kernel in tuples and lists."""
+    if isinstance(x, (tuple, list)):
+        return any(map(_has_array, x))
+    return _is_array(x) and not isinstance(x, np.ndarray)
 
 
 def _is_real(x: Any) -> bool:
@@ -441,7 +450,11 @@ class Derivation:
         if not self.directions:
             return found
         made = _Solution(self, residual, found, parameters, solve)
-        return made.array(unknown) if _is_array(unknown) else made.numbers()
+        if _is_array(unknown) and not isinstance(unknown, np.ndarray):
+            return made.array(unknown)
+        if _has_array(unknown):
+            raise TypeError("solution: the unknown is numbers, in tuples and lists, or one array of them")
+        return made.numbers()
 
     def _frozen(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function for which numbers of this level are constants."""
@@ -516,6 +529,8 @@ def _tangents(words: Derivation, x: Any, k: int) -> Any:
     """The derivatives along a direction: 0 of what has none."""
     if isinstance(x, (tuple, list)):
         return _like(x, [_tangents(words, each, k) for each in x])
+    if isinstance(x, np.ndarray):
+        return control_flow.shaped(x, [_tangents(words, each, k) for each in x.flat])
     if x.__class__ in (Dual, DualArray) and x.level == words.level:
         return x.tangents[k]
     if _is_array(x):
@@ -553,8 +568,6 @@ class _Solution:
         """Of numbers, how many is known."""
         words, flat = self.words, control_flow.numbers
         unknown = flat(self.unknown)
-        if any(map(_is_array, unknown)):
-            raise TypeError("solution: the unknown is numbers, or one array of them")
         count, residuals = len(unknown), flat(self.changes())
         control_flow.check_residuals(len(residuals), count)
         rates = [[_tangents(words, r, d) for r in residuals] for d in range(words.directions)]
