@@ -89,6 +89,7 @@ class LoopKernel:
         self.name, self.function, self.sizes, self.arrays = name, function, tuple(sizes), tuple(arrays)
         self.reproducible = reproducible
         self._codes: dict[tuple[int, str], llvm.Loaded] = {}
+        self._functions: dict[tuple[int, str], Any] = {}
 
     def record(self) -> LoopGraph:
         """The recorded regions."""
@@ -219,14 +220,21 @@ class LoopKernel:
             ]
             self.function(*order, *map(_Plain, own))
 
+    def _function(self, loaded: llvm.Loaded, driver: str, pointers: int, numbers: int) -> Any:
+        """A function of some code; asking where it is may take as long as a call."""
+        found = self._functions.get((id(loaded), driver))
+        if found is None:
+            prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * numbers)
+            found = prototype(loaded.address(f"{self.name}_{driver}"))
+            self._functions[id(loaded), driver] = found
+        return found
+
     def single(
         self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], dtype: str = "float64"
     ) -> Callable[[], None]:
         """A call without arguments on contiguous arrays of one state, in place; nothing is checked."""
         loaded = self.code(1, REALS[dtype])
-        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
-            loaded.address(f"{self.name}_single")
-        )
+        function = self._function(loaded, "single", 2, 0)
         pointers = np.array([address(a) for a in arrays], np.uint64)
         numbers = np.array([sizes[n] for n in self.sizes], np.int32)
         at, of = address(pointers), address(numbers)
@@ -243,9 +251,7 @@ class LoopKernel:
         real = REALS[dtype]
         lanes = llvm.vector_width() * FLOAT64.bytes // real.bytes
         loaded = self.code(lanes, real)
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)(
-            loaded.address(f"{self.name}_batch")
-        )
+        function = self._function(loaded, "batch", 5, 2)
         pointers = np.array([address(a) for a in arrays], np.uint64)
         numbers = np.array([sizes[n] for n in self.sizes], np.int32)
         lengths = [math.prod(sizes[n] if isinstance(n, str) else n for n in a.shape) for a in self.arrays]
