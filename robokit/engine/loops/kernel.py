@@ -96,6 +96,7 @@ class LoopKernel:
         self.reproducible, self.checked = reproducible, checked
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
+        self._places: dict[tuple[int, str], int] = {}
 
     @functools.cached_property
     def graph(self) -> LoopGraph:
@@ -216,7 +217,14 @@ class LoopKernel:
     def driver(self, name: str, dtype: str) -> int:
         """Address of the function "single" or "batch" (rows.py)."""
         lanes, part = (1, "linked") if name == "single" else (self.lanes(dtype), name)
-        return self.code(lanes, REALS[dtype], part).address(f"{self.name}_{name}")
+        return self._address(self.code(lanes, REALS[dtype], part), name)
+
+    def _address(self, loaded: llvm.Loaded, name: str) -> int:
+        """Address of a function of some code, kept: asking where it is may take as long as a call."""
+        place = self._places.get((id(loaded), name))
+        if place is None:
+            place = self._places[id(loaded), name] = loaded.address(f"{self.name}_{name}")
+        return place
 
     def environment(self, sizes: Mapping[str, int], dtype: str, many: bool = False) -> Environment:
         """What the machine code of one state, or of batches, works with; for one thread.
@@ -233,7 +241,7 @@ class LoopKernel:
             made = self._environment(sizes, lanes, dtype, False)
         except NoMachineCode:
             return None
-        function = self.code(lanes, REALS[dtype], "linked").address(f"{self.name}_linked")
+        function = self._address(self.code(lanes, REALS[dtype], "linked"), "linked")
         return function, address(made), made
 
     def _environment(self, sizes: Mapping[str, int], lanes: int, dtype: str, many: bool) -> Environment:
@@ -485,7 +493,7 @@ class LoopKernel:
             NoMachineCode: there is none.
         """
         environment = self.environment(sizes, dtype)
-        place = self.code(1, REALS[dtype], "linked").address(f"{self.name}_linked")
+        place = self._address(self.code(1, REALS[dtype], "linked"), "linked")
         function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(place)  # one state has no mask
         pointers = np.array([address(a) for a in arrays], np.uint64)
         at, of = address(pointers), address(environment)
