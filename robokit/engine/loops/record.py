@@ -890,6 +890,12 @@ class Recorder:
         found = self.while_loop(another, counted, (*start, 0), None)
         return found[:-1]
 
+    def solution(
+        self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
+    ) -> Any:
+        """As :func:`robokit.spatial.control_flow.solution`: values alone are those that were found."""
+        return unknown
+
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
         graph = self.graph
