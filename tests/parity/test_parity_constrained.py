@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import importlib
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from ladder import relative
 import robokit as rk
 from robokit.algorithms.constrained_dynamics import constrained_dynamics
 from robokit.model.contacts import constraint_models
-from robokit.spatial.scalars import register
 
 pytestmark = pytest.mark.parity
 
@@ -95,8 +94,7 @@ def test_an_ill_conditioned_robot_against_forty_digits():
     mp = pytest.importorskip("mpmath")
     from peers import example
 
-    rules = {"sin": mp.sin, "cos": mp.cos, "sqrt": mp.sqrt, "maximum": max, "minimum": min}
-    register(mp.mpf, SimpleNamespace(**rules, where=lambda condition, a, b: a if condition else b))
+    importlib.import_module("fifty_digits")  # its functions
     file, links = EXAMPLES["icub"]
     robot = rk.load_urdf(example(file), base="floating")
     held = [rk.Contact(link, (0.02, -0.01, -0.03), "pose") for link in links]
