@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.algorithms import ltdl as branches
+from robokit.algorithms import ltdl_loops as branches
 from robokit.algorithms import world_axes
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.layout import lower_entries, parameter_entries, parameter_pattern
