@@ -29,7 +29,7 @@ class ArrayOf:
         name: of the argument.
         shape: numbers, or names of sizes.
         role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start, as that of "out".
+            particular at the start. What a call returns in an "out" is 0 where nothing was written.
         kind: "real" or "integer".
         shared: whether all states have the same one; it is then an input.
     """

@@ -235,6 +235,11 @@ class DualArray:
         """As of any array."""
         return self.value.shape
 
+    def reshape(self, *shape: Any) -> DualArray:
+        """The same numbers in another shape."""
+        tangents = [array.reshape(*shape) for array in self.tangents]
+        return DualArray(self.level, self.value.reshape(*shape), tangents)
+
     def __len__(self) -> int:
         return len(self.value)
 
@@ -272,7 +277,8 @@ def _like(pattern: Any, items: list[Any]) -> Any:
 
 
 def _is_array(x: Any) -> bool:
-    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict))
+    """Whether something is an array; one without dimensions, as JAX has them, is a number."""
+    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict)) and x.shape != ()
 
 
 def _has_array(x: Any) -> bool:
@@ -404,7 +410,14 @@ class Derivation:
         return self.raised(found)
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """As :func:`robokit.spatial.control_flow.call`."""
+        """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
+        if hasattr(function, "on_memory"):
+            if not hasattr(function, "opened"):
+                raise TypeError(
+                    f"call: the kernel {function.name} has no loops, and is not differentiated where it is "
+                    "called: call the function that it is made of"
+                )
+            function, arguments = function.opened(*arguments)
         with self.outside():
             found = control_flow.call(self._of_pairs(function), *self.lowered(arguments, all_reals=False))
         return self.raised(found)

@@ -25,7 +25,7 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
-from robokit.engine.loops.linked import Link, Values, matched, record_call
+from robokit.engine.loops.linked import Link, Values, matched, note_claims, record_call, record_opened
 from robokit.engine.loops.record import (
     CHECK,
     ERRORS,
@@ -46,6 +46,7 @@ from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
+from robokit.spatial.control_flow import recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
@@ -157,8 +158,20 @@ class LoopKernel:
         arrays = [*self.arrays, *moving.values()]
         return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
 
-    def record(self) -> LoopGraph:
+    @functools.cached_property
+    def _alone(self) -> LoopGraph:
+        """The same without calls of other kernels: their functions are called.
+
+        Raises:
+            RobokitError: one of them has no loops.
+        """
+        return self.record(record_opened) if self.graph.links else self.graph
+
+    def record(self, link: Callable[..., None] = record_call) -> LoopGraph:
         """The recorded regions.
+
+        Args:
+            link: records calls of other kernels.
 
         Raises:
             TypeError: it must be reproducible, and calls a kernel that is not.
@@ -174,7 +187,7 @@ class LoopKernel:
                 graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
-        with recording(graph, record_call):
+        with recording(graph, link):
             self.function(*known.values(), *given)
         for link in graph.links if self.reproducible else ():
             if not link.kernel.reproducible:
@@ -271,6 +284,24 @@ class LoopKernel:
         """The arrays that callers give: all but work arrays."""
         return [a for a in self.arrays if a.role != "work"]
 
+    def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The function and its arguments, for a caller that is differentiated and records them as its own.
+
+        Args:
+            arguments: of a call of the kernel.
+
+        Raises:
+            TypeError, ShapeError, WrongType: as of :meth:`on_memory`.
+        """
+        sizes, given, claims = matched(self, arguments)
+        note_claims(claims)
+        rest = iter(given)
+        own = [
+            zeros(*a.at(sizes), kind=a.kind) if a.role == "work" else next(rest).reshape(*a.at(sizes))
+            for a in self.arrays
+        ]
+        return self.function, (*(sizes[n] for n in self.sizes), *own)
+
     def on_memory(self, *arguments: Any, work: Mapping[str, np.ndarray] | None = None) -> None:
         """Run the function as it is on arrays of one state, in place.
 
@@ -292,7 +323,8 @@ class LoopKernel:
             for a in self.arrays
         ]
         own = [x.reshape(a.at(sizes)) for a, x in zip(self.arrays, own, strict=True)]
-        self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
+        with recorded_by(None):  # these are plain numbers, whatever is recorded meanwhile
+            self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
 
     def c_source(
         self, dtype: str = "float64", about: str = "", units: Mapping[str, str] | None = None
@@ -321,7 +353,7 @@ class LoopKernel:
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        given = self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        given = self.name, self._alone, self.sizes, self.arrays, REALS[dtype], lines, units or {}
         return c_files(*given, own_sines=self.reproducible)
 
     def counts(self, **given: Any) -> dict[str, int]:
@@ -354,7 +386,7 @@ class LoopKernel:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
         from robokit.engine.loops.live import Live
 
-        return Live(self.graph, self._written).reasons()
+        return Live(self._alone, self._written).reasons()
 
     def _usage(self, given: Mapping[str, Any]) -> Usage:
         from robokit.engine.loops.counts import Usage
@@ -366,7 +398,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Usage(self.graph, self._written, [sizes[n] for n in self.sizes], own)
+        return Usage(self._alone, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -378,7 +410,7 @@ class LoopKernel:
         from robokit.engine.loops.live import Live
         from robokit.engine.loops.wasm import wasm_functions
 
-        return wasm_functions(self.graph, Live(self.graph, self._written), self.name)
+        return wasm_functions(self._alone, Live(self._alone, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -641,6 +673,10 @@ class _Plain:
 
     def __len__(self) -> int:
         return len(self.array)
+
+    def reshape(self, *shape: int) -> _Plain:
+        """The same memory in another shape."""
+        return _Plain(self.array.reshape(shape))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """The same memory, for kernels that are called."""

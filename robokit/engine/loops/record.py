@@ -436,6 +436,11 @@ class LoopGraph(Graph):
             zero = self.add((WHOLE, 0))
             return self.add((WHOLE_EQ, zero, zero if x else self.add((WHOLE, 1))))
         if isinstance(x, (int, np.integer)):
+            if not -(2**31) <= x < 2**31:
+                raise OverflowError(
+                    f"whole numbers of a kernel have 32 bits, {x} has more: {float(x)} is a real number"
+                    f"{told('here', users_line())}"
+                )
             return self.add((WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
@@ -649,6 +654,10 @@ class Array:
     ) -> None:
         self.graph, self.number, self.kind, self.writable = graph, number, kind, writable
         self.shape, self.offset = tuple(shape), offset
+
+    def reshape(self, *shape: Any) -> Array:
+        """The same numbers in another shape, which has as many."""
+        return Array(self.graph, self.number, self.kind, shape, self.writable, self.offset)
 
     def __len__(self) -> int:
         if isinstance(self.shape[0], int):
@@ -1039,8 +1048,6 @@ class Recorder:
             try:
                 own = rebuilt(arguments, iter(numbers), lambda number: frame.given[resolved[number]])
                 returned = function(*own)
-            except RecursionError:
-                raise TypeError(f"{function!r} calls itself without end: write a loop (while_loop)") from None
             finally:
                 self.open.pop()
             made.form = self._returned(made, returned)
@@ -1128,12 +1135,15 @@ def _arrays_in(values: Any) -> list[int]:
 @contextlib.contextmanager
 def recording(graph: LoopGraph, link: Callable[..., None]) -> Iterator[None]:
     """While it lasts, loops of this thread are recorded; ``link`` records calls of other kernels."""
-    before = getattr(control_flow.recorder, "now", None)
-    control_flow.recorder.now = Recorder(graph, link)
     try:
-        yield
+        with control_flow.recorded_by(Recorder(graph, link)):
+            yield
+    except RecursionError:
+        raise TypeError(
+            "the function calls itself without end: what is known only later does not end a recursion, since "
+            "both branches of cond are recorded; write a loop (while_loop)"
+        ) from None
     finally:
-        control_flow.recorder.now = before
         graph.frames.clear()  # what is kept of it is of no use any more
 
 
