@@ -437,7 +437,7 @@ class LoopGraph(Graph):
             return self.add((WHOLE_EQ, zero, zero if x else self.add((WHOLE, 1))))
         if isinstance(x, (int, np.integer)):
             if not -(2**31) <= x < 2**31:
-                raise OverflowError(
+                raise ValueError(
                     f"whole numbers of a kernel have 32 bits, {x} has more: {float(x)} is a real number"
                     f"{told('here', users_line())}"
                 )
