@@ -945,3 +945,28 @@ def test_a_kernel_that_python_runs_while_another_is_recorded():
 
     kernel = LoopKernel("around", text, ["n"], square.arrays)
     assert kernel(x=np.ones(2))["out"].tolist() == [9.0, 9.0]
+
+
+def test_what_no_kernel_can_be_made_of_is_refused_where_it_is_written():
+    x, out = ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")
+    for make, message in (
+        (lambda: ArrayOf("x", ("n",), "input"), "no role named 'input'"),
+        (lambda: ArrayOf("x", ("n",), kind="float"), "no kind named 'float'"),
+        (lambda: ArrayOf("x", ("n",), "out", shared=True), "all states share it"),
+        (lambda: ArrayOf("x", (-1,)), "a size is a whole number of 0 or more"),
+        (lambda: LoopKernel("k", print, ["n"], [x, x]), "named 'x': rename one"),
+        (lambda: LoopKernel("k", print, ["m"], [x, out]), "no size named 'n'"),
+        (lambda: LoopKernel("a kernel", print, ["n"], [x, out]), "letters, digits and _"),
+    ):
+        with pytest.raises(rk.RobokitError, match=message):
+            make()
+
+
+def test_an_array_without_dimensions_is_a_number_of_a_state():
+    arrays = [ArrayOf("x", ()), ArrayOf("out", (), "out")]
+    kernel = LoopKernel("number", lambda x, out: out.__setitem__((), x[()] + 1.0), [], arrays)
+    for engine in (None, "python"):
+        assert kernel(x=3.0, engine=engine)["out"].shape == ()
+        assert kernel(x=np.ones(9), engine=engine)["out"].tolist() == [2.0] * 9
+    with pytest.raises(rk.RobokitError, match="x: expected real numbers"):
+        kernel(x=[[1.0], [2.0, 3.0]])

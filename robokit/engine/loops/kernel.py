@@ -71,6 +71,10 @@ class LoopKernel:
         checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
             negative index counts from the end only where it is known while recording.
 
+    Raises:
+        RobokitError: the name cannot be one of code, or two things have the same name.
+        UnknownName: a dimension is called by a name that is none of the sizes.
+
     Example:
         >>> from robokit.spatial.control_flow import for_range
         >>> def total(n, x, out):
@@ -95,6 +99,14 @@ class LoopKernel:
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked = reproducible, checked
+        names = [*self.sizes, *(a.name for a in self.arrays)]
+        twice = next((x for x in names if names.count(x) > 1), None)
+        if twice is not None:
+            raise RobokitError(f"{name}: two of its sizes and arrays are named {twice!r}: rename one")
+        if not (name.isascii() and name.isidentifier()):
+            raise RobokitError(f"name: expected letters, digits and _, no digit first, got {name!r}")
+        for n in (n for a in self.arrays for n in a.shape if isinstance(n, str)):
+            one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
         self._places: dict[tuple[int, str], int] = {}
@@ -439,7 +451,7 @@ class LoopKernel:
         if engine == "python" or not self._run(sizes, arrays, rows, dtype):
             for row in range(1 if rows is None else rows):
                 own = [
-                    x if rows is None or a.shared else x[row if len(x) > 1 else 0]
+                    x if rows is None or a.shared else x[row if len(x) > 1 else 0, ...]
                     for a, x in zip(self.taken, arrays, strict=True)
                 ]
                 self.on_memory(*(sizes[n] for n in self.sizes), *own)
@@ -603,12 +615,15 @@ def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
         WrongType: it has other numbers, or whole ones that 32 bits do not hold.
     """
     wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
-    x = np.asarray(given)
+    try:
+        x = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        raise WrongType(a.name, given, wanted) from None
     if x.dtype.kind not in ("biu" if a.kind == INTEGER else "biuf") and x.size:
         raise WrongType(a.name, given, wanted)
     if a.kind == INTEGER and x.size and (int(x.min()) < -(2**31) or int(x.max()) >= 2**31):
         raise WrongType(a.name, given, wanted)
-    return np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else dtype)
+    return np.asarray(x, np.int32 if a.kind == INTEGER else dtype, order="C")
 
 
 def register(real: Real) -> int:

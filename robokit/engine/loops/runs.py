@@ -117,7 +117,7 @@ def _rows(
         each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))
         own.append(np.array(each) if k in written else each)
     for row in range(rows):
-        states = [x if a.shared else x[row] for a, x in zip(kernel.taken, own, strict=True)]
+        states = [x if a.shared else x[row, ...] for a, x in zip(kernel.taken, own, strict=True)]
         kernel.on_memory(*sizes.values(), *states)
     return [own[k] for k in written]
 
