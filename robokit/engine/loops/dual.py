@@ -29,7 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.record import Integer, identity
+from robokit.engine.loops.record import Integer
+from robokit.engine.loops.recorder import identity
 from robokit.engine.trace import scalar
 from robokit.engine.trace.numpy_calls import METHODS, of_numpy
 from robokit.engine.trace.scalar import NO_BRANCH, Truth
@@ -409,7 +410,7 @@ class Derivation:
             found = control_flow.cond(condition, lambda: branch(then), lambda: branch(otherwise))
         return self.raised(found)
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
         if hasattr(function, "on_memory"):
             if not hasattr(function, "opened"):

@@ -35,9 +35,9 @@ from robokit.engine.loops.record import (
     ZEROS,
     Array,
     LoopGraph,
-    recording,
     told,
 )
+from robokit.engine.loops.recorder import recording
 from robokit.engine.loops.rows import MOVES, Driver, moves_module
 from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
@@ -177,17 +177,22 @@ class LoopKernel:
         Raises:
             RobokitError: one of them has no loops.
         """
-        return self.record(record_opened) if self.graph.links else self.graph
+        return self._recorded(record_opened) if self.graph.links else self.graph
 
-    def record(self, link: Callable[..., None] = record_call) -> LoopGraph:
+    def record(self) -> LoopGraph:
         """The recorded regions.
-
-        Args:
-            link: records calls of other kernels.
 
         Raises:
             TypeError: it must be reproducible, and calls a kernel that is not.
         """
+        graph = self._recorded(record_call)
+        for link in graph.links if self.reproducible else ():
+            if not link.kernel.reproducible:
+                raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
+        return graph
+
+    def _recorded(self, link: Callable[..., None]) -> LoopGraph:
+        """The same, where a function records calls of other kernels."""
         graph = LoopGraph(self.checked, self.reproducible)
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
@@ -201,9 +206,6 @@ class LoopKernel:
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
         with recording(graph, link):
             self.function(*known.values(), *given)
-        for link in graph.links if self.reproducible else ():
-            if not link.kernel.reproducible:
-                raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
         return graph
 
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
