@@ -970,3 +970,11 @@ def test_an_array_without_dimensions_is_a_number_of_a_state():
         assert kernel(x=np.ones(9), engine=engine)["out"].tolist() == [2.0] * 9
     with pytest.raises(rk.RobokitError, match="x: expected real numbers"):
         kernel(x=[[1.0], [2.0, 3.0]])
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_sizes_of_memory_that_are_known_are_checked_in_the_same_words(engine):
+    for size, error in ((-1, ValueError), (2.0, TypeError)):
+        kernel = LoopKernel("k", lambda n, x, size=size: zeros(n, size), ["n"], [ArrayOf("x", ("n",))])
+        with pytest.raises(error, match="zeros: a size is "):
+            kernel(x=np.ones(2), engine=engine)

@@ -205,8 +205,6 @@ class Recorder:
         for n, number in zip(shape, sizes, strict=True):
             if graph.kinds[number] != INTEGER:
                 raise wrong("zeros: a size is a whole number", n, "whole(x) makes one of a real number")
-            if not isinstance(n, Integer) and n < 0:
-                raise ValueError(f"zeros: a size is below zero: {n}")
         number = graph.array(kind, graph.stack[-1], True)
         graph.effect((ZEROS, number, *sizes))
         return Array(graph, number, kind, [n if isinstance(n, Integer) else int(n) for n in shape], True)
