@@ -448,6 +448,15 @@ def test_what_calls_kernels_with_loops_has_derivatives_figures_and_c(tmp_path):
         wrong.forward("x")(x=x, dx=x)
 
 
+def test_kernels_that_call_each_other_are_one_error():
+    arrays, kernels = [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], []
+    for k in range(2):
+        text = lambda n, x, out, k=k: call(kernels[1 - k], x, out)  # noqa: E731
+        kernels.append(LoopKernel(f"kernel{k}", text, ["n"], arrays))
+    with pytest.raises(TypeError, match=r"the kernel kernel. calls itself, or one that calls it"):
+        kernels[0](x=np.ones(2))
+
+
 def test_a_kernel_without_loops_is_not_differentiated_where_it_is_called():
     aba = robot_kernel(ladder.chain(2), "aba")
     arrays = [ArrayOf(name, (2,)) for name in ("q", "v", "tau")]

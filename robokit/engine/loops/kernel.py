@@ -282,6 +282,10 @@ class LoopKernel:
         except (llvm.CompilerMissing, NoMachineCode) as error:
             self.refused = str(error)
             raise NoMachineCode(str(error)) from error
+        except RecursionError:
+            raise TypeError(
+                f"the kernel {self.name} calls itself, or one that calls it: write a loop (while_loop)"
+            ) from None
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
