@@ -278,8 +278,9 @@ def _like(pattern: Any, items: list[Any]) -> Any:
 
 
 def _is_array(x: Any) -> bool:
-    """Whether something is an array; one without dimensions, as JAX has them, is a number."""
-    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict)) and x.shape != ()
+    """Whether something is an array; one without dimensions that can be added, as in JAX, is a number."""
+    number = getattr(x, "shape", None) == () and hasattr(x, "__add__")
+    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict)) and not number
 
 
 def _has_array(x: Any) -> bool:
