@@ -13,9 +13,12 @@ import numpy as np
 from robokit import arguments
 from robokit.arguments import ShapeError
 from robokit.engine.memory import result_array
+from robokit.errors import WrongType
 
 LARGEST_TABLE = 2**24
 """Entries of a table at most: single precision counts to there."""
+
+ROLES = ("in", "out", "inout", "work")
 
 Pairs = Sequence[tuple[int, int]]
 Bounds = Sequence[tuple[int, int, float]]
@@ -29,9 +32,14 @@ class ArrayOf:
         name: of the argument.
         shape: numbers, or names of sizes.
         role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start, as that of "out".
+            particular at the start. What a call returns in an "out" is 0 where nothing was written.
         kind: "real" or "integer".
         shared: whether all states have the same one; it is then an input.
+
+    Raises:
+        UnknownName: there is no such role or kind.
+        ShapeError: a size below 0, or one that is neither a number nor a name.
+        WrongType: all states share it, and it is no input.
     """
 
     name: str
@@ -39,6 +47,15 @@ class ArrayOf:
     role: str = "in"
     kind: str = "real"
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.one_of("role", self.role, ROLES, f"(array {self.name!r})")
+        arguments.one_of("kind", self.kind, ("real", "integer"), f"(array {self.name!r})")
+        if self.shared and self.role != "in":
+            raise WrongType(f"{self.name}: role", self.role, '"in", since all states share it')
+        for n in self.shape:
+            if not (isinstance(n, str) or (isinstance(n, int | np.integer) and n >= 0)):
+                raise ShapeError(f"{self.name}: a size is a whole number of 0 or more, or a name, not {n!r}")
 
     def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The shape for given sizes."""

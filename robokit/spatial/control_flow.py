@@ -161,8 +161,16 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
         kind: of its entries, "real" or "integer".
 
     Raises:
+        TypeError: a size is no whole number.
         ValueError: a size is below 0, there are 2^31 entries or more, or there is no such kind.
     """
+    for n in shape:
+        if isinstance(n, float):
+            raise TypeError(
+                f"zeros: a size is a whole number, not {n!r}: whole(x) makes one of a real number"
+            )
+        if isinstance(n, int) and n < 0:
+            raise ValueError(f"zeros: a size is below zero: {n}")
     if kind not in ("real", "integer"):
         raise ValueError(f'zeros: kind is "real" or "integer", not {kind!r}')
     recording = getattr(recorder, "now", None)

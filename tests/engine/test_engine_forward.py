@@ -338,3 +338,15 @@ def test_errors_say_what_is_wrong():
         jvp(lambda x: x if x > 0.0 and x else -x, (1.0,), (1.0,))
     with pytest.raises(TypeError, match=r"zeros\(\)"):
         jvp(lambda x: np.zeros(2).__setitem__(0, x), (1.0,), (1.0,))
+
+
+def test_arrays_without_dimensions():
+    assert jvp(lambda a: for_range(3, lambda k, s: s * a, 1.0), (np.array(2.0),), (1.0,)) == (8.0, 12.0)
+
+    def text(x, still, out):
+        call(lambda a, b, c: c.__setitem__((), a[()] * a[()] * b[()]), x, still, out)
+
+    arrays = [ArrayOf("x", ()), ArrayOf("still", ()), ArrayOf("out", (), "out")]
+    slope = LoopKernel("product", text, [], arrays).forward("x")
+    for engine in (None, "python"):
+        assert slope(x=3.0, still=2.0, dx=1.0, engine=engine)["dout"] == 12.0

@@ -9,6 +9,7 @@ import time
 import ladder
 import numpy as np
 import pytest
+from test_engine_loops_c import in_c
 
 import robokit as rk
 from robokit.dynamics.build import kernel as robot_kernel
@@ -16,8 +17,10 @@ from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.loops.runs import Steps
-from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, zeros
 from robokit.spatial.scalars import lookup, sin
+
+OUT = ArrayOf("out", (1,), "out")
 
 
 @pytest.fixture
@@ -409,3 +412,56 @@ def test_ctrl_c_ends_a_batch():
         kernel(n=50_000, x=np.ones((100_000, 1)))
     assert time.perf_counter() - started < 10.0, "the whole takes a minute"
     timer.join()
+
+
+def test_what_calls_kernels_with_loops_has_derivatives_figures_and_c(tmp_path):
+    def scaled(n, m, x, work, out):
+        for_range(n, lambda k: work.__setitem__(k, x[k] * m))
+        for_range(n, lambda k: out.__setitem__(k, work[k] * x[k]))
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("work", ("n",), "work"), ArrayOf("out", ("n",), "out")]
+    inner = LoopKernel("scaled", scaled, ["n", "m"], arrays)
+    four = LoopKernel("four", lambda x, out: out.__setitem__(0, x[1, 0]), [], [ArrayOf("x", (2, 2)), OUT])
+
+    def text(n, x, out):
+        between, last = zeros(n), zeros(1)
+        call(inner, n, 3, x, between)
+        for_range(n, lambda k: out.__setitem__(k, between[k] + 1.0))
+        call(four, x[:4], last)
+        out[0] = last[0]
+
+    x = np.arange(1.0, 6.0)
+    kernel = LoopKernel("calls", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    values = kernel(x=x)["out"]
+    for engine in (None, "python"):
+        found = kernel.forward("x")(x=x, dx=np.ones(5), engine=engine)
+        assert np.array_equal(found["out"], values)
+        assert found["dout"].tolist() == [1.0, 12.0, 18.0, 24.0, 30.0]
+        second = kernel.forward("x").forward("x")(x=x, dx=np.ones(5), d2x=np.ones(5), engine=engine)
+        assert second["d2dout"].tolist() == [0.0, 6.0, 6.0, 6.0, 6.0]
+    lanes = kernel.forward("x", directions=5)(x=np.tile(x, (9, 1)), dx=np.tile(np.eye(5), (9, 1, 1)))
+    assert np.array_equal(lanes["dout"][4].sum(0), [1.0, 12.0, 18.0, 24.0, 30.0])
+    assert kernel.counts(x=x)["mul"] == 10
+    assert np.array_equal(in_c(tmp_path, [kernel])[0](x=x)["out"], values)
+    wrong = LoopKernel("wrong", lambda n, x, out: call(four, x, out), ["n"], [ArrayOf("x", ("n",)), OUT])
+    with pytest.raises(rk.ShapeError, match="x of four"):
+        wrong.forward("x")(x=x, dx=x)
+
+
+def test_kernels_that_call_each_other_are_one_error():
+    arrays, kernels = [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], []
+    for k in range(2):
+        text = lambda n, x, out, k=k: call(kernels[1 - k], x, out)  # noqa: E731
+        kernels.append(LoopKernel(f"kernel{k}", text, ["n"], arrays))
+    with pytest.raises(TypeError, match=r"the kernel kernel. calls itself, or one that calls it"):
+        kernels[0](x=np.ones(2))
+
+
+def test_a_kernel_without_loops_is_not_differentiated_where_it_is_called():
+    aba = robot_kernel(ladder.chain(2), "aba")
+    arrays = [ArrayOf(name, (2,)) for name in ("q", "v", "tau")]
+    kernel = LoopKernel("calls", lambda *given: call(aba, *given), [], [*arrays, ArrayOf("a", (2,), "out")])
+    with pytest.raises(TypeError, match="has no loops, and is not differentiated where it is called"):
+        kernel.forward("q").record()
+    with pytest.raises(rk.RobokitError, match="a compiled kernel without loops"):
+        kernel.c_source()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from itertools import product
 
 import numpy as np
@@ -12,6 +14,7 @@ import robokit as rk
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import HURRY, LOOPS
 from robokit.engine.emit.ir import FLOAT64
+from robokit.engine.loops.environment import Environment
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
 from robokit.engine.loops.record import FOR, Escaped
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
@@ -297,6 +300,10 @@ def test_memory_and_values_of_another_recording_are_of_no_use():
             use()
 
 
+def endless(n):
+    return cond(n < 1, lambda: 0.0, lambda: endless(n - 1))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -340,6 +347,8 @@ def test_memory_and_values_of_another_recording_are_of_no_use():
         (lambda n, x, y: [0.0 for _ in range(n)], "use for_range"),
         (lambda n, x, y: 1 if n < 3 else 2, "no branch"),
         (lambda n, x, y: len(x), "array.shape"),
+        (lambda n, x, y: n + 3_000_000_000, "3000000000 has more"),
+        (lambda n, x, y: endless(n), "calls itself without end.*write a loop"),
     ],
 )
 def test_errors_say_what_to_do(text, message):
@@ -884,3 +893,88 @@ def test_errors_in_called_functions_loops_and_columns_reach_the_caller():
                     kernel(k=given, n=4, engine=engine)
         with pytest.raises(ValueError, match="zeros: a size"):
             kernel(k=k, n=-1)
+
+
+def test_what_a_row_does_not_write_is_zero_whatever_its_neighbours_wrote():
+    def some(n, x, out):
+        cond(x[0] > 0.0, lambda: out.__setitem__(0, x[0]), lambda: None)
+
+    kernel = LoopKernel("some", some, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    expected = np.where(x > 0.0, x, 0.0) * [1.0, 0.0, 0.0]
+    for rows in (x, -x):
+        assert np.array_equal(kernel(x=rows)["out"], [kernel(x=row)["out"] for row in rows])
+    assert np.array_equal(kernel(x=x)["out"], expected)
+
+
+def test_memory_of_calls_does_not_wait_for_the_collector(monkeypatch):
+    made, real = [], Environment.__init__
+    monkeypatch.setattr(
+        Environment, "__init__", lambda self, *a, **k: made.append(weakref.ref(self)) or real(self, *a, **k)
+    )
+
+    def text(n, x, out):
+        out[0] = x[0] + zeros(n, n)[0, 0]
+
+    kernel = LoopKernel("held", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
+    gc.disable()
+    try:
+        kernel(x=np.ones((9, 4)))
+        kernel(x=np.ones(4))
+        environment = kernel.environment({"n": 4}, "float64")
+        made.append(weakref.ref(environment.context._blocks[0][1]))
+        del environment
+        assert [ref() for ref in made] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_a_kernel_that_python_runs_while_another_is_recorded():
+    square = LoopKernel(
+        "square",
+        lambda n, x, out: for_range(n, lambda k: out.__setitem__(k, x[k] * x[k])),
+        ["n"],
+        [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")],
+    )
+
+    def text(n, x, out):
+        def turn(k):
+            out[k] = x[k] * float(square(x=np.full(2, 3.0), engine="python")["out"][1])
+
+        for_range(n, turn)
+
+    kernel = LoopKernel("around", text, ["n"], square.arrays)
+    assert kernel(x=np.ones(2))["out"].tolist() == [9.0, 9.0]
+
+
+def test_what_no_kernel_can_be_made_of_is_refused_where_it_is_written():
+    x, out = ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")
+    for make, message in (
+        (lambda: ArrayOf("x", ("n",), "input"), "no role named 'input'"),
+        (lambda: ArrayOf("x", ("n",), kind="float"), "no kind named 'float'"),
+        (lambda: ArrayOf("x", ("n",), "out", shared=True), "all states share it"),
+        (lambda: ArrayOf("x", (-1,)), "a size is a whole number of 0 or more"),
+        (lambda: LoopKernel("k", print, ["n"], [x, x]), "named 'x': rename one"),
+        (lambda: LoopKernel("k", print, ["m"], [x, out]), "no size named 'n'"),
+        (lambda: LoopKernel("a kernel", print, ["n"], [x, out]), "letters, digits and _"),
+    ):
+        with pytest.raises(rk.RobokitError, match=message):
+            make()
+
+
+def test_an_array_without_dimensions_is_a_number_of_a_state():
+    arrays = [ArrayOf("x", ()), ArrayOf("out", (), "out")]
+    kernel = LoopKernel("number", lambda x, out: out.__setitem__((), x[()] + 1.0), [], arrays)
+    for engine in (None, "python"):
+        assert kernel(x=3.0, engine=engine)["out"].shape == ()
+        assert kernel(x=np.ones(9), engine=engine)["out"].tolist() == [2.0] * 9
+    with pytest.raises(rk.RobokitError, match="x: expected real numbers"):
+        kernel(x=[[1.0], [2.0, 3.0]])
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_sizes_of_memory_that_are_known_are_checked_in_the_same_words(engine):
+    for size, error in ((-1, ValueError), (2.0, TypeError)):
+        kernel = LoopKernel("k", lambda n, x, size=size: zeros(n, size), ["n"], [ArrayOf("x", ("n",))])
+        with pytest.raises(error, match="zeros: a size is "):
+            kernel(x=np.ones(2), engine=engine)

@@ -1,6 +1,7 @@
 """Loops, conditions and arrays in what the engine records: functions of run-time sizes, compiled once.
 
-record   records a function with loops: regions of operations, integers, arrays
+record   the graph of a function with loops: regions of operations; integers, arrays
+recorder what loops, conditions and calls do while it is recorded
 uniform  which values are the same in all lanes
 emit     writes the regions as LLVM IR, for one state or for lanes
 linked   calls of other compiled kernels, through a table that is given when the code runs

@@ -29,7 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.record import Integer, identity
+from robokit.engine.loops.record import Integer
+from robokit.engine.loops.recorder import identity
 from robokit.engine.trace import scalar
 from robokit.engine.trace.numpy_calls import METHODS, of_numpy
 from robokit.engine.trace.scalar import NO_BRANCH, Truth
@@ -235,6 +236,11 @@ class DualArray:
         """As of any array."""
         return self.value.shape
 
+    def reshape(self, *shape: Any) -> DualArray:
+        """The same numbers in another shape."""
+        tangents = [array.reshape(*shape) for array in self.tangents]
+        return DualArray(self.level, self.value.reshape(*shape), tangents)
+
     def __len__(self) -> int:
         return len(self.value)
 
@@ -272,7 +278,9 @@ def _like(pattern: Any, items: list[Any]) -> Any:
 
 
 def _is_array(x: Any) -> bool:
-    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict))
+    """Whether something is an array; one without dimensions that can be added, as in JAX, is a number."""
+    number = getattr(x, "shape", None) == () and hasattr(x, "__add__")
+    return hasattr(x, "__setitem__") and not isinstance(x, (list, tuple, dict)) and not number
 
 
 def _has_array(x: Any) -> bool:
@@ -403,8 +411,15 @@ class Derivation:
             found = control_flow.cond(condition, lambda: branch(then), lambda: branch(otherwise))
         return self.raised(found)
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """As :func:`robokit.spatial.control_flow.call`."""
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
+        if hasattr(function, "on_memory"):
+            if not hasattr(function, "opened"):
+                raise TypeError(
+                    f"call: the kernel {function.name} has no loops, and is not differentiated where it is "
+                    "called: call the function that it is made of"
+                )
+            function, arguments = function.opened(*arguments)
         with self.outside():
             found = control_flow.call(self._of_pairs(function), *self.lowered(arguments, all_reals=False))
         return self.raised(found)

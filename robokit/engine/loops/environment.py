@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,9 @@ from robokit.engine.loops.linked import Link
 from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
 from robokit.engine.signature import ArrayOf
+
+Blocks = list[tuple[int, np.ndarray]]
+"""Address and memory of each block of a workspace."""
 
 
 class NoMachineCode(Exception):
@@ -31,41 +35,44 @@ class Context:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, np.ndarray]] = []
+        self._blocks: Blocks = []
         self._numbers = (ctypes.c_int64 * 3)()
-        self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(self._add)
-        self._numbers[1] = ctypes.cast(self._more, ctypes.c_void_p).value or 0
-        self._numbers[2] = self._add(None, FIRST_BLOCK) or 0
+        # No method and no cast, which are cycles of references: large memory must not wait for the collector.
+        more = functools.partial(_add, self._blocks)
+        self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(more)
+        self._numbers[1] = ctypes.c_void_p.from_buffer(self._more).value or 0
+        self._numbers[2] = _add(self._blocks, None, FIRST_BLOCK) or 0
         self.address = ctypes.addressof(self._numbers)
-
-    def _add(self, after: int | None, size: int) -> int | None:
-        """A new block after one, as large as all before it together; those that came after it are gone."""
-        while self._blocks and self._blocks[-1][0] != after:
-            self._blocks.pop()
-        size = max(size, sum(block.nbytes for _, block in self._blocks)) + HEADER
-        try:
-            block = aligned(size + HEADER, "uint8")  # the first element is read, even where there is none
-        except MemoryError:
-            return None
-        place = address(block)
-        block[:16].view(np.int64)[:] = 0, place + size
-        if self._blocks:
-            self._blocks[-1][1][:8].view(np.int64)[0] = place
-        self._blocks.append((place, block))
-        return place
 
     def used(self) -> int:
         """Whether the call that is over failed; the next one finds all of its memory in one block."""
         if len(self._blocks) > 1:
             size = sum(block.nbytes for _, block in self._blocks)
             self._blocks.clear()
-            self._numbers[2] = self._add(None, size) or 0
+            self._numbers[2] = _add(self._blocks, None, size) or 0
         return self._numbers[0]
 
     def status(self) -> int:
         """What failed; the next call begins anew."""
         found, self._numbers[0] = self._numbers[0], 0
         return found
+
+
+def _add(blocks: Blocks, after: int | None, size: int) -> int | None:
+    """A new block after one, as large as all before it together; those that came after it are gone."""
+    while blocks and blocks[-1][0] != after:
+        blocks.pop()
+    size = max(size, sum(block.nbytes for _, block in blocks)) + HEADER
+    try:
+        block = aligned(size + HEADER, "uint8")  # the first element is read, even where there is none
+    except MemoryError:
+        return None
+    place = address(block)
+    block[:16].view(np.int64)[:] = 0, place + size
+    if blocks:
+        blocks[-1][1][:8].view(np.int64)[0] = place
+    blocks.append((place, block))
+    return place
 
 
 FIRST_BLOCK = 1 << 14

@@ -25,7 +25,7 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
-from robokit.engine.loops.linked import Link, Values, matched, record_call
+from robokit.engine.loops.linked import Link, Values, matched, note_claims, record_call, record_opened
 from robokit.engine.loops.record import (
     CHECK,
     ERRORS,
@@ -35,9 +35,9 @@ from robokit.engine.loops.record import (
     ZEROS,
     Array,
     LoopGraph,
-    recording,
     told,
 )
+from robokit.engine.loops.recorder import recording
 from robokit.engine.loops.rows import MOVES, Driver, moves_module
 from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
@@ -46,6 +46,7 @@ from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
+from robokit.spatial.control_flow import recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
@@ -69,6 +70,10 @@ class LoopKernel:
         reproducible: whether its results are the same bits everywhere.
         checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
             negative index counts from the end only where it is known while recording.
+
+    Raises:
+        RobokitError: the name cannot be one of code, or two things have the same name.
+        UnknownName: a dimension is called by a name that is none of the sizes.
 
     Example:
         >>> from robokit.spatial.control_flow import for_range
@@ -94,6 +99,14 @@ class LoopKernel:
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked = reproducible, checked
+        names = [*self.sizes, *(a.name for a in self.arrays)]
+        twice = next((x for x in names if names.count(x) > 1), None)
+        if twice is not None:
+            raise RobokitError(f"{name}: two of its sizes and arrays are named {twice!r}: rename one")
+        if not (name.isascii() and name.isidentifier()):
+            raise RobokitError(f"name: expected letters, digits and _, no digit first, got {name!r}")
+        for n in (n for a in self.arrays for n in a.shape if isinstance(n, str)):
+            one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
         self._places: dict[tuple[int, str], int] = {}
@@ -157,12 +170,29 @@ class LoopKernel:
         arrays = [*self.arrays, *moving.values()]
         return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
 
+    @functools.cached_property
+    def _alone(self) -> LoopGraph:
+        """The same without calls of other kernels: their functions are called.
+
+        Raises:
+            RobokitError: one of them has no loops.
+        """
+        return self._recorded(record_opened) if self.graph.links else self.graph
+
     def record(self) -> LoopGraph:
         """The recorded regions.
 
         Raises:
             TypeError: it must be reproducible, and calls a kernel that is not.
         """
+        graph = self._recorded(record_call)
+        for link in graph.links if self.reproducible else ():
+            if not link.kernel.reproducible:
+                raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
+        return graph
+
+    def _recorded(self, link: Callable[..., None]) -> LoopGraph:
+        """The same, where a function records calls of other kernels."""
         graph = LoopGraph(self.checked, self.reproducible)
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
@@ -174,11 +204,8 @@ class LoopKernel:
                 graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
-        with recording(graph, record_call):
+        with recording(graph, link):
             self.function(*known.values(), *given)
-        for link in graph.links if self.reproducible else ():
-            if not link.kernel.reproducible:
-                raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
         return graph
 
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
@@ -255,6 +282,10 @@ class LoopKernel:
         except (llvm.CompilerMissing, NoMachineCode) as error:
             self.refused = str(error)
             raise NoMachineCode(str(error)) from error
+        except RecursionError:
+            raise TypeError(
+                f"the kernel {self.name} calls itself, or one that calls it: write a loop (while_loop)"
+            ) from None
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
@@ -270,6 +301,24 @@ class LoopKernel:
     def taken(self) -> list[ArrayOf]:
         """The arrays that callers give: all but work arrays."""
         return [a for a in self.arrays if a.role != "work"]
+
+    def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The function and its arguments, for a caller that is differentiated and records them as its own.
+
+        Args:
+            arguments: of a call of the kernel.
+
+        Raises:
+            TypeError, ShapeError, WrongType: as of :meth:`on_memory`.
+        """
+        sizes, given, claims = matched(self, arguments)
+        note_claims(claims)
+        rest = iter(given)
+        own = [
+            zeros(*a.at(sizes), kind=a.kind) if a.role == "work" else next(rest).reshape(*a.at(sizes))
+            for a in self.arrays
+        ]
+        return self.function, (*(sizes[n] for n in self.sizes), *own)
 
     def on_memory(self, *arguments: Any, work: Mapping[str, np.ndarray] | None = None) -> None:
         """Run the function as it is on arrays of one state, in place.
@@ -292,7 +341,8 @@ class LoopKernel:
             for a in self.arrays
         ]
         own = [x.reshape(a.at(sizes)) for a, x in zip(self.arrays, own, strict=True)]
-        self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
+        with recorded_by(None):  # these are plain numbers, whatever is recorded meanwhile
+            self.function(*(sizes[n] for n in self.sizes), *map(_Plain, own))
 
     def c_source(
         self, dtype: str = "float64", about: str = "", units: Mapping[str, str] | None = None
@@ -321,7 +371,7 @@ class LoopKernel:
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        given = self.name, self.graph, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        given = self.name, self._alone, self.sizes, self.arrays, REALS[dtype], lines, units or {}
         return c_files(*given, own_sines=self.reproducible)
 
     def counts(self, **given: Any) -> dict[str, int]:
@@ -354,7 +404,7 @@ class LoopKernel:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
         from robokit.engine.loops.live import Live
 
-        return Live(self.graph, self._written).reasons()
+        return Live(self._alone, self._written).reasons()
 
     def _usage(self, given: Mapping[str, Any]) -> Usage:
         from robokit.engine.loops.counts import Usage
@@ -366,7 +416,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Usage(self.graph, self._written, [sizes[n] for n in self.sizes], own)
+        return Usage(self._alone, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -378,7 +428,7 @@ class LoopKernel:
         from robokit.engine.loops.live import Live
         from robokit.engine.loops.wasm import wasm_functions
 
-        return wasm_functions(self.graph, Live(self.graph, self._written), self.name)
+        return wasm_functions(self._alone, Live(self._alone, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -407,7 +457,7 @@ class LoopKernel:
         if engine == "python" or not self._run(sizes, arrays, rows, dtype):
             for row in range(1 if rows is None else rows):
                 own = [
-                    x if rows is None or a.shared else x[row if len(x) > 1 else 0]
+                    x if rows is None or a.shared else x[row if len(x) > 1 else 0, ...]
                     for a, x in zip(self.taken, arrays, strict=True)
                 ]
                 self.on_memory(*(sizes[n] for n in self.sizes), *own)
@@ -571,12 +621,15 @@ def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
         WrongType: it has other numbers, or whole ones that 32 bits do not hold.
     """
     wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
-    x = np.asarray(given)
+    try:
+        x = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        raise WrongType(a.name, given, wanted) from None
     if x.dtype.kind not in ("biu" if a.kind == INTEGER else "biuf") and x.size:
         raise WrongType(a.name, given, wanted)
     if a.kind == INTEGER and x.size and (int(x.min()) < -(2**31) or int(x.max()) >= 2**31):
         raise WrongType(a.name, given, wanted)
-    return np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else dtype)
+    return np.asarray(x, np.int32 if a.kind == INTEGER else dtype, order="C")
 
 
 def register(real: Real) -> int:
@@ -641,6 +694,10 @@ class _Plain:
 
     def __len__(self) -> int:
         return len(self.array)
+
+    def reshape(self, *shape: int) -> _Plain:
+        """The same memory in another shape."""
+        return _Plain(self.array.reshape(shape))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """The same memory, for kernels that are called."""

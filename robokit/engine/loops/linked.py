@@ -33,7 +33,8 @@ from robokit.engine.loops.record import (
     users_line,
 )
 from robokit.engine.signature import ArrayOf
-from robokit.errors import ShapeError, WrongType
+from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.spatial import control_flow
 
 Size = int | Integer
 
@@ -155,14 +156,9 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
             words = "all states share", "every state has one of its own"
             raise TypeError(f"{what}: {words[not a.shared]}, of the array given {words[a.shared]}{where}")
     sizes, arrays, claims = matched(kernel, arguments)
-    value = Values(graph, None)
-    for size in [*sizes.values(), *(n for claim in claims for n in claim.given)]:
-        value(size)  # whether it can be known
-    for claim in claims:
-        if all(isinstance(n, int) for n in (*claim.wanted, *claim.given)):
-            claim.check(int)
-        else:
-            graph.claims.append(claim)
+    for size in sizes.values():
+        Values(graph, None)(size)  # whether it can be known
+    note_claims(claims)
     _apart(kernel, arrays, where)
     here = [graph.array_here(x.number) for x in arrays]
     link = Link(kernel, tuple(sizes[n] for n in kernel.sizes))
@@ -171,6 +167,40 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
         graph.links.append(link)
     graph.effect((LINK, entry, tuple(here), *(graph.node(x.offset) for x in arrays)))
     graph.written([k for a, k in zip(taken(kernel), here, strict=True) if a.role != "in"])
+
+
+def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
+    """Record that a kernel's function is called, in place of the kernel.
+
+    Raises:
+        RobokitError: the kernel has no loops.
+    """
+    opened = getattr(kernel, "opened", None)
+    if opened is None:
+        raise RobokitError(
+            f"this kernel calls {kernel.name}, a compiled kernel without loops: C, WebAssembly and counts "
+            "are of kernels that call functions and kernels with loops alone"
+        )
+    function, given = opened(*arguments)
+    control_flow.call(function, *given)
+
+
+def note_claims(claims: Sequence[Claim]) -> None:
+    """Check what must hold, where it is known now; the rest is checked when the calling kernel runs.
+
+    Raises:
+        ShapeError: it does not hold.
+        TypeError: it does not follow from the sizes of the calling kernel.
+    """
+    for claim in claims:
+        unknown = [n for n in (*claim.wanted, *claim.given) if not isinstance(n, int)]
+        if not unknown:
+            claim.check(int)
+            continue
+        graph = unknown[0].graph
+        for size in unknown:
+            Values(graph, None)(size)
+        graph.claims.append(claim)
 
 
 def _same(a: Link, b: Link) -> bool:

@@ -10,7 +10,6 @@ from robokit.engine.loops.record import (
     CHECK,
     COND,
     FOR,
-    LINK,
     LOAD,
     STORE,
     VALUE,
@@ -28,7 +27,6 @@ from robokit.engine.loops.record import (
     told,
 )
 from robokit.engine.trace.graph import Node
-from robokit.errors import RobokitError
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
@@ -63,7 +61,7 @@ class Live:
     """What is needed of a recording.
 
     Args:
-        graph: the recording.
+        graph: the recording, without calls of other compiled kernels.
         arrays: numbers of those whose content matters at the end.
         others: operations that matter anyway.
 
@@ -75,17 +73,9 @@ class Live:
         needed_results: positions of the results that somebody needs of it.
         functions: numbers of the functions that are called, each after those that it calls.
         failures: the operations that may end a call, and the status that it then returns, from 1.
-
-    Raises:
-        RobokitError: the recording calls other compiled kernels, as machine code of this process alone does.
     """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
-        if any(node[0] == LINK for node in graph.nodes):
-            raise RobokitError(
-                "this kernel calls other compiled kernels: C, WebAssembly and counts are of kernels that "
-                "call functions alone, as call(function, ...)"
-            )
         self.graph = graph
         self.nodes: set[int] = set()
         self.outputs: defaultdict[int, set[int]] = defaultdict(set)

@@ -18,7 +18,8 @@ import numpy as np
 
 from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
-from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Recorder, Solved
+from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Solved
+from robokit.engine.loops.recorder import Recorder
 from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
 from robokit.engine.passes.replay import played_again
 from robokit.engine.trace.graph import TraceTooLarge

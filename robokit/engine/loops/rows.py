@@ -138,6 +138,11 @@ class Driver:
         out.do("br label %tile")
         out.do("tile:")
         out.do("%row = phi i64 [%start, %entry], [%nextrow, %done]")
+        for k, a in enumerate(self.arrays):
+            if a.role == "out":
+                size = (4 if a.kind == INTEGER else self.real.bytes) * self.lanes
+                count = out(f"mul i64 {self.lengths[k]}, {size}")
+                out.do(f"call void @llvm.memset.p0.i64(ptr {memory[k]}, i8 0, i64 {count}, i1 false)")
         out.do("br label %pass")
         out.do("pass:")
         out.do("%p = phi i64 [0, %tile], [%nextpass, %ran]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,9 @@ class LoopRunner(RolloutRunner):
         except NoMachineCode:
             pass
         feedback = list(enumerate(self.written))
-        super().__init__(feedback, len(kernel.taken), self._rows, SECONDS, driver, 0, lanes, kernel)
+        # No method, which would be a cycle of references: workspaces must not wait for the collector.
+        plain = functools.partial(_rows, kernel, self.sizes, self.written)
+        super().__init__(feedback, len(kernel.taken), plain, SECONDS, driver, 0, lanes, kernel)
         self.timed = not driver
 
     def workspace(self) -> Any:
@@ -104,16 +107,19 @@ class LoopRunner(RolloutRunner):
 
         return call
 
-    def _rows(self, arrays: list[np.ndarray], rows: int) -> list[np.ndarray]:
-        """One step by the plain text: what is written."""
-        own = []
-        for k, (a, x) in enumerate(zip(self.kernel.taken, arrays, strict=True)):
-            each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))
-            own.append(np.array(each) if k in self.written else each)
-        for row in range(rows):
-            states = [x if a.shared else x[row] for a, x in zip(self.kernel.taken, own, strict=True)]
-            self.kernel.on_memory(*self.sizes.values(), *states)
-        return [own[k] for k in self.written]
+
+def _rows(
+    kernel: Any, sizes: Mapping[str, int], written: Sequence[int], arrays: list[np.ndarray], rows: int
+) -> list[np.ndarray]:
+    """One step by the plain text: what is written."""
+    own = []
+    for k, (a, x) in enumerate(zip(kernel.taken, arrays, strict=True)):
+        each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))
+        own.append(np.array(each) if k in written else each)
+    for row in range(rows):
+        states = [x if a.shared else x[row, ...] for a, x in zip(kernel.taken, own, strict=True)]
+        kernel.on_memory(*sizes.values(), *states)
+    return [own[k] for k in written]
 
 
 class Steps:
