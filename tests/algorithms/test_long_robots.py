@@ -100,7 +100,7 @@ def test_code_does_not_grow_with_what_repeats(name, least, most):
 
 
 def test_batches_rows_and_single_precision():
-    robot = robot_of(130)
+    robot = robot_of(200)
     q, v, a = state_of(robot, 3)
     calls = (
         lambda q, v, a, **how: rk.rnea_derivatives(robot, q, v, a, **how),
