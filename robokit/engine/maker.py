@@ -189,8 +189,9 @@ class Maker:
         if not program.marks:
             return program, None
         least, signless = (fewest(program, signs) for signs in (True, False))
-        first = 2 * signless < least and len(program.order) > LONG  # then it seldom is the first one
-        signed = self._signed() if first else None
+        # A plan takes ten times as long as the guesses: where signs matter, not of both if one will do.
+        early = 2 * signless < least and len(program.order) > LONG
+        signed = self._signed() if early else None
         if signed and signed[1] and signed[1].written < least:
             return signed
         shared = stepped(program, PIECE)

@@ -225,7 +225,7 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
 
 
 def fewest(program: Program, signs: bool = True) -> int:
-    """The fewest nodes that can be left to write; without signs if constants keep theirs (``Graph.signed``)."""
+    """The fewest nodes that can be left to write; without signs: if constants keep theirs."""
     return _alike(program, _pieces(program, program.order), signs)[1]
 
 
