@@ -282,6 +282,8 @@ class _Way:
         self.samples = self.samples if row.inertial else []
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        if self.fill is _mass_matrix and _cost(self.robot, "entries") <= MOST:
+            return self._filled(kernel(self.robot, "crba_nonzeros")(*arguments), out)
         signature, posed = self.signature, self.posed
         arrays = signature.arrays(arguments)
         names = [*signature.input_names, *["samples"] * len(self.samples)]
@@ -290,21 +292,33 @@ class _Way:
         check.check_values(signature.input_names[posed:], arrays[posed:], ())
         outs = self.shown.outs(out, many)
         results = outs if self.shown.dtype == "float64" else signature.outs(None, many)
-        if self.fill is _mass_matrix and _cost(self.robot, "entries") <= MOST:
-            _from_entries(self.robot, results[0], kernel(self.robot, "crba_nonzeros")(arrays[0]))
-        else:
-            for k in range(1 if many is None else many):
-                state = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[posed:]]
-                if poses is not None:
-                    pose = (poses if poses.ndim == 3 else poses[k]).reshape(-1, 12)
-                    state = [pose, self.inertias if self.inertias.ndim == 2 else self.inertias[k], *state]
-                self.fill(self.robot, results if many is None else [x[k] for x in results], *state)
+        for k in range(1 if many is None else many):
+            state = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[posed:]]
+            if poses is not None:
+                pose = (poses if poses.ndim == 3 else poses[k]).reshape(-1, 12)
+                state = [pose, self.inertias if self.inertias.ndim == 2 else self.inertias[k], *state]
+            self.fill(self.robot, results if many is None else [x[k] for x in results], *state)
         if signature.finite and not all(np.isfinite(x).all() for x in results):
             raise NotFinite(signature.name, signature.answer(results))
         if results is not outs:
             for x, result in zip(outs, results, strict=True):
                 x[...] = result
         return signature.answer(outs, out) if out is None else out
+
+    def _filled(self, entries: np.ndarray, out: Any) -> Any:
+        """H from the entries that the tree leaves; pages of zeros that none is in are never touched."""
+        shape = (*entries.shape[:-1], *self.signature.output_shapes[0])
+        H = (
+            np.zeros(shape, self.shown.dtype)
+            if out is None
+            else check.output("out", out, shape, self.shown.dtype)
+        )
+        if out is not None:
+            H.fill(0.0)
+        flat = H.reshape(*entries.shape[:-1], -1)
+        for places in _places(self.robot):
+            flat[..., places] = entries
+        return H if out is None else out
 
 
 def _places(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -316,13 +330,6 @@ def _places(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 
     places: tuple[np.ndarray, np.ndarray] = robot.derived.get("places of H", found)
     return places
-
-
-def _from_entries(robot: Robot, H: np.ndarray, entries: np.ndarray) -> None:
-    H.fill(0.0)
-    flat = H.reshape(*H.shape[:-2], -1)
-    for places in _places(robot):
-        flat[..., places] = entries
 
 
 def _for_all(robot: Robot, run: LoopKernel, outs: Outs, names: str, **given: np.ndarray) -> None:
