@@ -85,7 +85,7 @@ def _costs(robot: Robot) -> dict[str, int]:
         "H": max(12 * entries, 4 * places),
         "entries": 12 * entries,
         "factors": max(3 * factors, 12 * places),
-        "solution": max(28 * entries, 8 * places),
+        "solution": max(12 * entries, 4 * places),
         "accelerations": 3 * factors,
         "regressor": 9 * parameters + 3 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),
@@ -308,12 +308,10 @@ class _Way:
     def _filled(self, entries: np.ndarray, out: Any) -> Any:
         """H from the entries that the tree leaves; pages of zeros that none is in are never touched."""
         shape = (*entries.shape[:-1], *self.signature.output_shapes[0])
-        H = (
-            np.zeros(shape, self.shown.dtype)
-            if out is None
-            else check.output("out", out, shape, self.shown.dtype)
-        )
-        if out is not None:
+        if out is None:
+            H = np.zeros(shape, self.shown.dtype)
+        else:
+            H = check.output("out", out, shape, self.shown.dtype)
             H.fill(0.0)
         flat = H.reshape(*entries.shape[:-1], -1)
         for places in _places(self.robot):
