@@ -189,25 +189,18 @@ class Maker:
         if not program.marks:
             return program, None
         least, signless = (fewest(program, signs) for signs in (True, False))
-        # A plan takes ten times as long as the guesses: where signs matter, not of both if one will do.
-        early = 2 * signless < least and len(program.order) > LONG
-        signed = self._signed() if early else None
-        if signed and signed[1] and signed[1].written < least:
-            return signed
+        long = len(program.order) > LONG or 2 * least < len(program.order)
+        other, again = program, None
+        if long and 2 * signless < least:
+            other = self._record(signed=True)
+            if self._signature.reproducible:
+                other = plain_zeros(other)
+            again = stepped(other, PIECE)
+            if again and again.written < least:  # no plan of the first does as well
+                return other, again
         shared = stepped(program, PIECE)
-        written = shared.written if shared else len(program.order)
-        if (shared or len(program.order) > LONG) and 2 * signless < written:
-            signed = signed or self._signed()
-            if signed[1] and signed[1].written < written:
-                return signed
-        return program, shared
-
-    def _signed(self) -> tuple[Program, Stepped | None]:
-        """The same of a program whose constants keep their signs."""
-        program = self._record(signed=True)
-        if self._signature.reproducible:
-            program = plain_zeros(program)
-        return program, stepped(program, PIECE)
+        better = again and again.written < (shared.written if shared else len(program.order))
+        return (other, again) if better else (program, shared)
 
     def _with_calls(self, columns: int) -> Program | None:
         """The kernel with its large shared texts called, where there are any and iterations share nothing."""
