@@ -54,11 +54,8 @@ def address(array: Any) -> int:
 # - A forked child starts with nothing kept; its parent's results stay valid there.
 
 
-LARGE = 1 << 19
-"""Bytes below which results are new arrays: the allocator keeps small memory itself.
-
-Several results of a megabyte together are what it may give back at each call.
-"""
+LARGE = 1 << 20
+"""Bytes below which results are new arrays: the allocator keeps small memory itself."""
 
 VARIABLE = "ROBOKIT_KEPT_MEMORY"
 """Environment variable with the limit [MB]."""
