@@ -3,9 +3,9 @@
 H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations. None of
 this can be written out as straight-line code. Above :data:`MOST` operations a robot's own code computes no
 more than where its bodies are. The rest are loops (algorithms/world_axes.py, ltdl.py) whose code is the same
-for all robots and is compiled once a machine: the vectors of each dof, then the powers of all pairs that a
-path connects.
+for all robots and is compiled once a machine. What they work with is kept with the robot.
 
+- H with few entries, which can be written out, is filled with these.
 - H^-1 and the derivatives of accelerations are solutions by articulated bodies, O(n) for each column.
 - L and D follow the tree's branches, or come from LAPACK where that takes less time (:func:`_by_branches`).
   With P the permutation that reverses the order, P H P = (P L^T P) (P D P) (P L P) and P L^T P is a lower
@@ -16,8 +16,10 @@ path connects.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,8 +32,9 @@ from robokit.dynamics.layout import lower_entries, parameter_entries, parameter_
 from robokit.dynamics.table import KERNELS, WITH_FORCES, WITH_WORLD_FORCES
 from robokit.engine import NotFinite
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
+from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import engine
-from robokit.engine.memory import result_array
+from robokit.engine.memory import address, result_array
 from robokit.engine.signature import Signature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
@@ -56,11 +59,8 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     """
     if not isinstance(name, str) or name not in WAYS or _cost(robot, WAYS[name][0]) <= MOST:
         return None
-
-    def run(*arguments: Any, out: Any = None) -> Any:
-        return _run(robot, name, dtype, arguments, out)
-
-    return run
+    found: Callable[..., Any] = robot.derived.get((name, dtype), lambda: _Way(robot, name, dtype))
+    return found
 
 
 def is_written_out(robot: Robot, name: str) -> bool:
@@ -71,8 +71,8 @@ def is_written_out(robot: Robot, name: str) -> bool:
 def _cost(robot: Robot, what: str) -> int:
     """Operations to write out, roughly.
 
-    The weights are such that :data:`MOST` of them take two seconds to record and compile: 24 an entry of
-    H, and so on. The places of a dense matrix count too, which are read or written one by one.
+    The weights are such that :data:`MOST` of them take some two seconds to record and compile: 12 an entry
+    of H, and so on. The places of a dense matrix count too, which are read or written one by one.
     """
     return robot.derived.get("costs written out", lambda: _costs(robot))[what]
 
@@ -82,10 +82,10 @@ def _costs(robot: Robot) -> dict[str, int]:
     entries, factors, places = int(depth.sum()), int((depth * (depth - 1)).sum()), robot.nv**2
     parameters = COUNT * int(parameter_pattern(robot).sum())
     return {
-        "H": max(24 * entries, 8 * places),
-        "entries": 24 * entries,
+        "H": max(12 * entries, 4 * places),
+        "entries": 12 * entries,
         "factors": max(3 * factors, 12 * places),
-        "solution": max(28 * entries, 8 * places),
+        "solution": max(12 * entries, 4 * places),
         "accelerations": 3 * factors,
         "regressor": 9 * parameters + 3 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),
@@ -96,273 +96,250 @@ def _costs(robot: Robot) -> dict[str, int]:
 
 # ---- the robot as data -----------------------------------------------------------------------------------
 
-Fill = Callable[..., None]
-
-Runs = list[tuple[int, int]]
-"""Runs of neighbouring columns, (start, stop) each."""
+Arrays = dict[str, np.ndarray]
 
 
-def _spans(rows: Sequence[Runs]) -> dict[str, np.ndarray]:
-    """Runs of columns by row, as algorithms/world_axes.py takes them."""
-    ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
-    runs = np.array([run for row in rows for run in row], np.int32).reshape(-1, 2)
-    return {"begin": ends[:-1].copy(), "end": ends[1:].copy(), "spans": runs}
-
-
-@dataclass(frozen=True)
-class Data:
-    """A robot as algorithms/world_axes.py takes it.
-
-    Attributes:
-        tree: the arrays that most texts take.
-        rotors, a0: armatures by dof; minus the acceleration of free fall.
-        below: by dof, the dofs of its body and of those that carry it; above: the dofs that it carries.
-        lower, upper: the entries of H before the diagonal, and those from there on.
-        carried: of ten columns for each body, those of the dof's body and of those that it carries.
-    """
-
-    tree: dict[str, np.ndarray]
-    rotors: np.ndarray
-    a0: np.ndarray
-    below: dict[str, np.ndarray]
-    above: dict[str, np.ndarray]
-    lower: dict[str, np.ndarray]
-    upper: dict[str, np.ndarray]
-    carried: dict[str, np.ndarray]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Of the texts."""
-        return {"bodies": len(self.tree["parent"]), "dofs": len(self.tree["S"])}
-
-    def run(
-        self, run: LoopKernel, sizes: dict[str, int] | None = None, **given: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Run a kernel on one state; returns all its arrays, those of the tree and new ones among them."""
-        known = {**self.tree, "rotors": self.rotors, "a0": self.a0, **given}
-        sizes = {**self.sizes, **(sizes or {})}
-        for a in run.arrays:
-            if a.name not in known:
-                known[a.name] = np.empty([sizes[n] if isinstance(n, str) else n for n in a.shape])
-        _loop(run, sizes, known)
-        return known
-
-    def square(self, outs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Zeros for all dofs: the results themselves, where no joints follow others."""
-        n = self.sizes["dofs"]
-        found = [x if x.shape == (n, n) else np.empty((n, n)) for x in outs]
-        for x in found:
-            x.fill(0.0)
-        return found
-
-
-def _data(robot: Robot) -> Data:
-    found: Data = robot.derived.get("as data", lambda: _as_data(robot))
+def _data(robot: Robot) -> Arrays:
+    """The robot's arrays as algorithms/world_axes.py takes them, those of all joints."""
+    found: Arrays = robot.derived.get("as data", lambda: _as_data(robot))
     return found
 
 
-def _as_data(robot: Robot) -> Data:
-    tree = robot.tree
+def _as_data(robot: Robot) -> Arrays:
+    tree, none = robot.tree, np.zeros((robot.nbodies + 1, 6))
     first, last = [s.start for s in tree.v_slice], [s.stop for s in tree.v_slice]
-    path: list[Runs] = [[]]
-    rows: dict[str, list[Runs]] = {name: [] for name in ("below", "above", "lower", "upper", "carried")}
+    path: list[list[tuple[int, int]]] = [[]]
+    of_dof, above, carried = [], [], []
     for i in range(1, tree.n + 1):
-        above = path[tree.parent[i]]
-        joined = bool(above) and above[-1][1] == first[i]
-        runs, start = (above[:-1], above[-1][0]) if joined else (above, first[i])
-        path.append([*runs, (start, last[i])])
-        end = tree.subtree[i].stop
-        for k in range(first[i], last[i]):
-            rows["below"].append(path[i])
-            rows["above"].append([(last[i], last[end - 1])])
-            rows["lower"].append([*runs, (start, k)])
-            rows["upper"].append([(k, last[end - 1])])
-            rows["carried"].append([(COUNT * (i - 1), COUNT * (end - 1))])
-    columns = [list(s) for joint in tree.joint[1:] for s in joint.S.columns]
-    arrays = {
-        "parent": np.array((0, *tree.parent[1:]), np.int32),
-        "first": np.array(first, np.int32),
-        "last": np.array(last, np.int32),
-        "S": np.array(columns, float).reshape(-1, 6),
+        runs = path[tree.parent[i]]
+        joined = bool(runs) and runs[-1][1] == first[i]
+        path.append([*runs[:-1], (runs[-1][0], last[i])] if joined else [*runs, (first[i], last[i])])
+        end, count = tree.subtree[i].stop, last[i] - first[i]
+        of_dof += [path[i]] * count
+        above += [(last[i], last[end - 1])] * count
+        carried += [(COUNT * (i - 1), COUNT * (end - 1))] * count
+    ends = np.cumsum([0, *map(len, of_dof)])
+    whole = {
+        "parent": (0, *tree.parent[1:]),
+        "first": first,
+        "last": last,
+        "begin": ends[:-1],
+        "end": ends[1:],
+        "below": np.reshape([run for runs in of_dof for run in runs], (-1, 2)),
+        "above": np.reshape(above, (-1, 2)),
+        "carried": np.reshape(carried, (-1, 2)),
+        "lambda": robot.dof_parent,
     }
-    rotors = [x for each in tree.armature[1:] for x in each] or [0.0] * tree.nv
-    spans = {name: _spans(each) for name, each in rows.items()}
-    return Data(arrays, np.array(rotors, float), np.array(list(tree.a0), float), **spans)
+    real = {
+        "S": np.reshape([list(s) for joint in tree.joint[1:] for s in joint.S.columns], (-1, 6)),
+        "rotors": [x for each in tree.armature[1:] for x in each] or [0.0] * tree.nv,
+        "a0": list(tree.a0),
+        "inertias": robot.inertial_parameters,
+        "f_ext": none,
+        "held": none,
+        "qdd": np.zeros(tree.nv),
+    }
+    arrays = {name: np.array(x, np.int32) for name, x in whole.items()}
+    return arrays | {name: np.array(x, float) for name, x in real.items()}
 
 
-def _inertias(robot: Robot) -> np.ndarray:
-    found: np.ndarray = robot.derived.get("inertias", lambda: np.ascontiguousarray(robot.inertial_parameters))
-    return found
+SHAPES: dict[tuple[int | str, ...], str] = {
+    ("bodies",): "parent first last",
+    ("dofs",): "begin end rotors qd qdd tau b x lambda Dinv D",
+    ("dofs", 2): "above carried",
+    ("runs", 2): "below",
+    ("dofs", 6): "S s U",
+    ("bodies", COUNT): "inertias Ic",
+    ("bodies", 12): "pose Bc",
+    ("bodies", 6): "f_ext held v a fc hc passed",
+    ("bodies", 21): "IA",
+    ("bodies", 3): "offset",
+    (3,): "a0",
+    (4, 6, "dofs"): "motions",
+    (5, 6, "dofs"): "forces",
+    (1, 6, "columns"): "units",
+    (3, "dofs"): "place",
+    (3, "columns"): "at",
+    ("dofs", "dofs"): "H dq dv C L",
+    ("dofs", "columns"): "Y",
+}
+WHOLE = ("parent", "first", "last", "begin", "end", "above", "carried", "below", "lambda")
+COMMON = {*WHOLE, "S", "rotors", "a0", "s", "U", "Dinv", "offset"}
+"""Arrays that all states share, or all vectors of a solution."""
 
 
-def _lambda(robot: Robot) -> np.ndarray:
-    found: np.ndarray = robot.derived.get("lambda", lambda: np.array(robot.dof_parent, np.int32))
-    return found
+def _loops(text: Callable[[Any], None], given: str, results: str, work: str = "") -> LoopKernel:
+    """A text of algorithms/world_axes.py on arrays of :data:`SHAPES`; results hold what is added to."""
+    shape_of = {name: shape for shape, names in SHAPES.items() for name in names.split()}
+    arrays = [
+        ArrayOf(
+            name,
+            shape_of[name],
+            role,
+            "integer" if name in WHOLE else "real",
+            role == "in" and name in COMMON,
+        )
+        for role, names in (("in", given), ("inout", results), ("work", work))
+        for name in names.split()
+    ]
+    sizes = list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
+    names = [*sizes, *(a.name for a in arrays)]
+
+    def run(*values: Any) -> None:
+        text(SimpleNamespace(**dict(zip(names, values, strict=True))))
+
+    return LoopKernel(f"long_{text.__name__.strip('_')}", run, sizes, arrays)
 
 
-SIZES = ("bodies", "dofs")
-TREE = [ArrayOf(name, ("bodies",), kind="integer", shared=True) for name in ("parent", "first", "last")]
-COLUMNS = [*TREE, ArrayOf("S", ("dofs", 6), shared=True)]
-INERTIAS = ArrayOf("inertias", ("bodies", COUNT))
-POSE = ArrayOf("pose", ("bodies", 12))
-A0 = ArrayOf("a0", (3,), shared=True)
-
-
-def _of_bodies(role: str, **counts: int) -> list[ArrayOf]:
-    return [ArrayOf(name, ("bodies", count), role) for name, count in counts.items()]
-
-
-def _of_dofs(role: str, *names: str) -> list[ArrayOf]:
-    return [ArrayOf(name, ("dofs",), role) for name in names]
-
-
-def _sets(role: str, **counts: int) -> list[ArrayOf]:
-    return [ArrayOf(name, (count, 6, "dofs"), role) for name, count in counts.items()]
-
-
-PLACE = ArrayOf("place", (3, "dofs"), "out")
-VECTORS = LoopKernel(
-    "long_vectors",
-    world_axes.vectors,
-    SIZES,
-    [
-        *COLUMNS, INERTIAS, POSE, *_of_dofs("in", "rotors", "qd", "qdd"), A0,
-        *_of_bodies("in", f_ext=6, held=6),
-        *_sets("out", motions=4, forces=6), PLACE, *_of_dofs("out", "tau"),
-        *_of_bodies("work", v=6, a=6, Ic=COUNT, Bc=12, fc=6, hc=6),
-    ],
-)  # fmt: skip
-COMPOSITES = LoopKernel(
-    "long_composites",
-    world_axes.composites,
-    SIZES,
-    [*COLUMNS, INERTIAS, POSE, *_sets("out", motions=1, forces=1), PLACE, *_of_bodies("work", Ic=COUNT)],
+TREE = "parent first last S pose inertias rotors"
+MOVES = TREE + " above begin end below qd qdd a0 f_ext held"
+VECTORS = "motions forces place v a Ic Bc fc hc"
+MASS_MATRIX = _loops(world_axes.mass_matrix, TREE + " above", "H", "motions forces place Ic")
+BIAS = _loops(world_axes.bias, MOVES, "tau", VECTORS)
+FORCES = _loops(world_axes.force_derivatives, MOVES, "dq dv", VECTORS + " tau")
+CORIOLIS = _loops(world_axes.coriolis_matrix, MOVES, "C", VECTORS + " tau")
+REGRESSOR = _loops(
+    world_axes.regressor, "parent first last S pose carried qd qdd a0", "Y", "motions place units at v a"
 )
-EQUATIONS = LoopKernel(
-    "long_equations",
-    world_axes.equations,
-    (*SIZES, "columns"),
-    [
-        *COLUMNS, POSE, *_of_dofs("in", "qd", "qdd"), A0, *_sets("out", motions=1), PLACE,
-        ArrayOf("forces", (1, 6, "columns"), "out"), ArrayOf("at", (3, "columns"), "out"),
-        *_of_bodies("work", v=6, a=6),
-    ],
-)  # fmt: skip
-ARTICULATED = LoopKernel(
-    "long_factors",
-    world_axes.factors,
-    SIZES,
-    [
-        *COLUMNS, INERTIAS, POSE, *_of_dofs("in", "rotors"),
-        ArrayOf("motions", ("dofs", 6), "out"), ArrayOf("U", ("dofs", 6), "out"), *_of_dofs("out", "Dinv"),
-        ArrayOf("offset", ("bodies", 3), "out"), *_of_bodies("work", IA=21),
-    ],
-)  # fmt: skip
-ACCELERATIONS = LoopKernel(
-    "long_accelerations",
-    world_axes.accelerations,
-    SIZES,
-    [
-        *TREE,
-        *(ArrayOf(name, ("dofs", 6), shared=True) for name in ("motions", "U")),
-        ArrayOf("Dinv", ("dofs",), shared=True),
-        ArrayOf("offset", ("bodies", 3), shared=True),
-        *_of_dofs("in", "b"),
-        *_of_dofs("out", "x"),
-        *_of_bodies("work", carried=6),
-    ],
-)
-ROWS = [
-    *(ArrayOf(name, ("rows",), kind="integer", shared=True) for name in ("begin", "end")),
-    ArrayOf("spans", ("runs", 2), kind="integer", shared=True),
-]
+FACTORS = _loops(world_axes.factors, TREE, "s U Dinv offset", "IA")
+SOLVE = _loops(world_axes.solve, "parent first last s U Dinv offset b", "x", "passed")
+MIRROR = _loops(world_axes.mirror, "", "H")
 
 
-def _powers(name: str, forces_are_of_rows: bool) -> LoopKernel:
-    return LoopKernel(
-        name,
-        world_axes.powers(forces_are_of_rows),
-        ["rows", "columns", "terms", "runs"],
-        [
-            *ROWS, ArrayOf("R", ("terms", 6, "rows")), ArrayOf("at_row", (3, "rows")),
-            ArrayOf("C", ("terms", 6, "columns")), ArrayOf("at_column", (3, "columns")),
-            ArrayOf("out", ("rows", "columns"), "inout"),
-        ],
-    )  # fmt: skip
+def _ltdl(x: Any) -> None:
+    branches.factorise(x.dofs, getattr(x, "lambda"), x.H, x.L, x.D)
 
 
-ROWS_OF_FORCES, ROWS_OF_MOTIONS = _powers("long_forces", True), _powers("long_motions", False)
-MIRRORED = LoopKernel(
-    "long_mirrored", world_axes.mirrored, ["rows", "runs"], [*ROWS, ArrayOf("H", ("rows", "rows"), "inout")]
-)
-LAMBDA = ArrayOf("parent", ("dofs",), kind="integer", shared=True)
+def _ltdl_solve(x: Any) -> None:
+    branches.solve(x.dofs, getattr(x, "lambda"), x.L, x.D, x.x)
 
 
-def _square(name: str, role: str) -> ArrayOf:
-    return ArrayOf(name, ("dofs", "dofs"), role)
+LTDL, LTDL_SOLVE = _loops(_ltdl, "lambda H", "L D"), _loops(_ltdl_solve, "lambda L D", "x")
 
 
-LTDL = LoopKernel(
-    "long_ltdl",
-    branches.factorise,
-    ["dofs"],
-    [LAMBDA, _square("H", "in"), _square("L", "inout"), *_of_dofs("out", "D")],
-)
+class _Ready:
+    """A kernel with the arrays and the memory for one state of a robot."""
+
+    def __init__(self, run: LoopKernel, known: Arrays, sizes: dict[str, int]) -> None:
+        self.run, self.sizes = run, sizes
+        self.arrays = {a.name: known[a.name] if a.name in known else a.zeros(sizes) for a in run.taken}
+        self.place = {name: k for k, name in enumerate(self.arrays)}
+        self.pointers = np.array([address(x) for x in self.arrays.values()], np.uint64)
+        self.code = run.linked(1, "float64", sizes) if engine() != "python" else None
+        if self.code is not None:
+            of_two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # one state has no mask
+            self.function, self.at = of_two(self.code[0]), (address(self.pointers), self.code[1])
+
+    def __call__(self, given: Arrays) -> None:
+        if self.code is None or engine() == "python":
+            self.run.on_memory(*self.sizes.values(), *({**self.arrays, **given}.values()))
+            return
+        for name, x in given.items():
+            self.pointers[self.place[name]] = address(x)
+        self.function(*self.at)
 
 
-LTDL_SOLVE = LoopKernel(
-    "long_ltdl_solve",
-    branches.solve,
-    ["dofs"],
-    [LAMBDA, _square("L", "in"), *_of_dofs("in", "D"), *_of_dofs("inout", "x")],
-)
-
-
-def _loop(
-    run: LoopKernel, sizes: dict[str, int], arrays: dict[str, np.ndarray], rows: int | None = None
-) -> None:
-    """Run a kernel on one state or some rows, in its arrays."""
-    given = [arrays[a.name] for a in run.arrays]
-    if engine() == "python":
-        for row in range(1 if rows is None else rows):
-            own = [x if rows is None or a.shared else x[row] for a, x in zip(run.arrays, given, strict=True)]
-            run.on_memory(*(sizes[n] for n in run.sizes), *own)
-    elif rows is None:
-        run.single(sizes, given)()
-    else:
-        run.batch(sizes, given, rows)()
+def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:
+    """Run a kernel on one state, in its arrays; zeros stand for inputs that are not given."""
+    spare: list[_Ready] = robot.derived.get((run, *((name, x.shape) for name, x in given.items())), list)
+    try:
+        ready = spare.pop()  # a thread has its own
+    except IndexError:
+        known = _data(robot)
+        sizes = {"bodies": len(known["parent"]), "dofs": len(known["S"]), "runs": len(known["below"])}
+        for a in run.taken:
+            if a.name in given:
+                sizes |= {
+                    n: m for n, m in zip(a.shape, given[a.name].shape, strict=True) if isinstance(n, str)
+                }
+        ready = _Ready(run, known, {name: sizes[name] for name in run.sizes})
+    ready(given)
+    spare.append(ready)
 
 
 # ---- calls -----------------------------------------------------------------------------------------------
 
+Outs = Sequence[np.ndarray]
+"""Results of one state, to write to."""
 
-def _run(robot: Robot, name: str, dtype: str, arguments: Sequence[Any], out: Any) -> Any:
-    """Each state of a call: its poses, inertias and other arguments go to the function of the table."""
-    row, fill = KERNELS[name], WAYS[name][1]
-    inputs = [(each, row.input(each).size(robot)) for each in row.inputs.split()]
-    outputs = list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
-    signature = Signature(name, inputs, outputs, "float64", [], [], row.result.finite)
-    arrays, shown = signature.arrays(arguments), replace(signature, dtype=dtype)
-    inertias, posed = _inertias(robot), inputs[0][0] == "q"
-    samples = [inertias.reshape(len(inertias), -1)] if row.inertial and inertias.ndim == 3 else []
-    names = [*signature.input_names, *["samples"] * len(samples)]
-    many = check.batch_size(names, [*arrays, *samples])
-    poses = kernel(robot, "body_poses")(arrays[0]) if posed else None
-    check.check_values(signature.input_names[posed:], arrays[posed:], ())
-    outs = shown.outs(out, many)
-    results = outs if dtype == "float64" else signature.outs(None, many)
-    for k in range(1 if many is None else many):
-        state = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[posed:]]
-        if poses is not None:
-            pose = (poses if poses.ndim == 3 else poses[k]).reshape(-1, 12)
-            state = [pose, inertias if inertias.ndim == 2 else inertias[k], *state]
-        fill(robot, results if many is None else [x[k] for x in results], *state)
-    if signature.finite and not all(np.isfinite(x).all() for x in results):
-        raise NotFinite(name, signature.answer(results))
-    if results is not outs:
-        for x, result in zip(outs, results, strict=True):
-            x[...] = result
-    return signature.answer(outs, out) if out is None else out
+Fill = Callable[..., None]
+
+
+class _Way:
+    """A function that replaces a kernel: its arguments, and ``out``."""
+
+    def __init__(self, robot: Robot, name: str, dtype: str) -> None:
+        row = KERNELS[name]
+        inputs = [(each, row.input(each).size(robot)) for each in row.inputs.split()]
+        outputs = list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+        self.robot, self.fill = robot, WAYS[name][1]
+        self.signature = Signature(name, inputs, outputs, "float64", [], [], row.result.finite)
+        self.shown = replace(self.signature, dtype=dtype)
+        self.posed = inputs[0][0] == "q"
+        parameters = robot.inertial_parameters
+        self.inertias = np.ascontiguousarray(parameters)
+        self.samples = [self.inertias.reshape(len(parameters), -1)] if parameters.ndim == 3 else []
+        self.samples = self.samples if row.inertial else []
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        if self.fill is _mass_matrix and _cost(self.robot, "entries") <= MOST:
+            return self._filled(kernel(self.robot, "crba_nonzeros")(*arguments), out)
+        signature, posed = self.signature, self.posed
+        arrays = signature.arrays(arguments)
+        names = [*signature.input_names, *["samples"] * len(self.samples)]
+        many = check.batch_size(names, [*arrays, *self.samples])
+        poses = kernel(self.robot, "body_poses")(arrays[0]) if posed else None
+        check.check_values(signature.input_names[posed:], arrays[posed:], ())
+        outs = self.shown.outs(out, many)
+        results = outs if self.shown.dtype == "float64" else signature.outs(None, many)
+        for k in range(1 if many is None else many):
+            state = [np.ascontiguousarray(x if x.ndim == 1 else x[k]) for x in arrays[posed:]]
+            if poses is not None:
+                pose = (poses if poses.ndim == 3 else poses[k]).reshape(-1, 12)
+                state = [pose, self.inertias if self.inertias.ndim == 2 else self.inertias[k], *state]
+            self.fill(self.robot, results if many is None else [x[k] for x in results], *state)
+        if signature.finite and not all(np.isfinite(x).all() for x in results):
+            raise NotFinite(signature.name, signature.answer(results))
+        if results is not outs:
+            for x, result in zip(outs, results, strict=True):
+                x[...] = result
+        return signature.answer(outs, out) if out is None else out
+
+    def _filled(self, entries: np.ndarray, out: Any) -> Any:
+        """H from the entries that the tree leaves; pages of zeros that none is in are never touched."""
+        shape = (*entries.shape[:-1], *self.signature.output_shapes[0])
+        if out is None:
+            H = np.zeros(shape, self.shown.dtype)
+        else:
+            H = check.output("out", out, shape, self.shown.dtype)
+            H.fill(0.0)
+        flat = H.reshape(*entries.shape[:-1], -1)
+        for places in _places(self.robot):
+            flat[..., places] = entries
+        return H if out is None else out
+
+
+def _places(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Where the entries of one half of H are in a flat matrix, and those of the other half."""
+
+    def found() -> tuple[np.ndarray, np.ndarray]:
+        rows, columns = lower_entries(robot).T
+        return rows * robot.nv + columns, columns * robot.nv + rows
+
+    places: tuple[np.ndarray, np.ndarray] = robot.derived.get("places of H", found)
+    return places
+
+
+def _for_all(robot: Robot, run: LoopKernel, outs: Outs, names: str, **given: np.ndarray) -> None:
+    """Matrices of all joints to add to; G^T A G of them, where joints follow others."""
+    coupling, n = robot.coupling, robot.tree.nv
+    found = outs if coupling is None else [np.empty((n, n)) for _ in outs]
+    for A in found:
+        A.fill(0.0)
+    _loop(robot, run, **given, **dict(zip(names.split(), found, strict=True)))
+    if coupling is not None:
+        for out, A in zip(outs, found, strict=True):
+            out[...] = coupling.G.T @ A @ coupling.G
 
 
 def _full(robot: Robot, v: np.ndarray) -> np.ndarray:
@@ -370,122 +347,66 @@ def _full(robot: Robot, v: np.ndarray) -> np.ndarray:
     return v if robot.coupling is None else np.ascontiguousarray(robot.coupling.G @ v)
 
 
-def _new(*shape: int) -> np.ndarray:
-    return result_array(shape, "float64")
-
-
-def _reduce(robot: Robot, outs: Sequence[np.ndarray], *matrices: np.ndarray) -> None:
-    """G^T A G, where joints follow others; else the matrices are the results themselves."""
-    if robot.coupling is not None:
-        G = robot.coupling.G
-        for out, A in zip(outs, matrices, strict=True):
-            out[...] = G.T @ A @ G
-
-
-def _reduced_force(robot: Robot, tau: np.ndarray) -> np.ndarray:
-    return tau if robot.coupling is None else robot.coupling.G.T @ tau
-
-
 # ---- matrices --------------------------------------------------------------------------------------------
 
 
-def _add_powers(
-    run: LoopKernel,
-    out: np.ndarray,
-    spans: dict[str, np.ndarray],
-    rows: np.ndarray | Sequence[np.ndarray],
-    columns: np.ndarray | Sequence[np.ndarray],
-    at_row: np.ndarray,
-    at_column: np.ndarray | None = None,
-) -> None:
-    sizes = {"rows": out.shape[0], "columns": out.shape[1], "terms": len(rows), "runs": len(spans["spans"])}
-    at_column = at_row if at_column is None else at_column
-    given = {
-        "R": np.array(rows),
-        "C": np.array(columns),
-        "at_row": at_row,
-        "at_column": at_column,
-        "out": out,
-    }
-    _loop(run, sizes, {**spans, **given})
-
-
-def _mirror(spans: dict[str, np.ndarray], H: np.ndarray) -> None:
-    _loop(MIRRORED, {"rows": len(H), "runs": len(spans["spans"])}, {**spans, "H": H})
-
-
-Outs = Sequence[np.ndarray]
-"""Results of one state, to write to."""
-
-
 def _mass_matrix(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray) -> None:
-    data = _data(robot)
-    found = data.run(COMPOSITES, inertias=inertias, pose=pose)
-    (H,) = data.square(outs)
-    _add_powers(ROWS_OF_MOTIONS, H, data.upper, found["motions"], found["forces"], found["place"])
-    _mirror(data.lower, H)
-    H.reshape(-1)[:: len(H) + 1] += data.rotors
-    _reduce(robot, outs, H)
+    _for_all(robot, MASS_MATRIX, outs, "H", pose=pose, inertias=inertias)
 
 
 def _new_mass_matrix(robot: Robot, pose: np.ndarray, inertias: np.ndarray) -> np.ndarray:
-    H = _new(robot.nv, robot.nv)
+    H = result_array((robot.nv, robot.nv), "float64")
     _mass_matrix(robot, [H], pose, inertias)
     return H
 
 
 def _entries(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray) -> None:
-    def found() -> np.ndarray:
-        rows, columns = lower_entries(robot).T
-        return rows * robot.nv + columns
-
-    places = robot.derived.get("places of H", found)
-    np.take(_new_mass_matrix(robot, pose, inertias).reshape(-1), places, out=outs[0], mode="clip")
+    H = _new_mass_matrix(robot, pose, inertias)
+    np.take(H.reshape(-1), _places(robot)[0], out=outs[0], mode="clip")
 
 
-def _vectors(
-    robot: Robot,
-    ending: str,
-    pose: np.ndarray,
-    inertias: np.ndarray,
-    v: np.ndarray,
-    a: np.ndarray,
-    f_ext: np.ndarray | None = None,
-) -> dict[str, np.ndarray]:
-    """The vectors of each dof of all joints, and tau."""
-    none = np.zeros((robot.nbodies + 1, 6))
-    f = none if f_ext is None else f_ext.reshape(-1, 6)
-    moving, held = (none, f) if ending == WITH_WORLD_FORCES else (f, none)
-    v, a = _full(robot, v), _full(robot, a)
-    return _data(robot).run(VECTORS, inertias=inertias, pose=pose, qd=v, qdd=a, f_ext=moving, held=held)
-
-
-def _forces_by_state(robot: Robot, outs: Outs, found: dict[str, np.ndarray]) -> None:
-    """dtau/dq and dtau/dv from their vectors."""
-    data, at = _data(robot), found["place"]
-    s, psi, psi2, both = found["motions"]
-    by_q, by_v, U, W, turned, _ = found["forces"]
-    dq, dv = data.square(outs)
-    _add_powers(ROWS_OF_FORCES, dq, data.below, (W, U, -turned), (psi, psi2, s), at)
-    _add_powers(ROWS_OF_MOTIONS, dq, data.above, (s,), (by_q,), at)
-    _add_powers(ROWS_OF_FORCES, dv, data.below, (W, U), (s, both), at)
-    _add_powers(ROWS_OF_MOTIONS, dv, data.above, (s,), (by_v,), at)
-    _reduce(robot, outs, dq, dv)
+def _motion(
+    robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, a: Any = None, *f_ext: Any
+) -> Arrays:
+    """A state as the loops take it."""
+    given = {"pose": pose, "inertias": inertias, "qd": _full(robot, v)}
+    if a is not None:
+        given["qdd"] = _full(robot, a)
+    forces = {"held" if ending == WITH_WORLD_FORCES else "f_ext": f.reshape(-1, 6) for f in f_ext}
+    return given | forces
 
 
 def _rnea_derivatives(ending: str) -> Fill:
-    return lambda robot, outs, *state: _forces_by_state(robot, outs, _vectors(robot, ending, *state))
+    return lambda robot, outs, *state: _for_all(
+        robot, FORCES, outs, "dq dv", **_motion(robot, ending, *state)
+    )
 
 
-def _coriolis_matrix(robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray) -> None:
-    found = _vectors(robot, "", pose, inertias, v, np.zeros(robot.nv))
-    data, at = _data(robot), found["place"]
-    s, psi, _, both = found["motions"]
-    _, by_v, U, W, _, own = found["forces"]
-    (C,) = data.square(outs)
-    _add_powers(ROWS_OF_FORCES, C, data.below, (0.5 * W, U), (s, both - psi), at)
-    _add_powers(ROWS_OF_MOTIONS, C, data.above, (s,), (0.5 * by_v + own,), at)
-    _reduce(robot, outs, C)
+def _coriolis_matrix(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
+    _for_all(robot, CORIOLIS, outs, "C", **_motion(robot, "", *state))
+
+
+def _regressor(robot: Robot, outs: Outs, pose: Any, _: Any, v: np.ndarray, a: np.ndarray) -> None:
+    """Y, with motors' columns if there is a place for them."""
+    (out,), coupling = outs, robot.coupling
+    Y = out if coupling is None else np.empty((robot.tree.nv, out.shape[1]))
+    Y.fill(0.0)
+    _loop(robot, REGRESSOR, pose=pose, qd=_full(robot, v), qdd=_full(robot, a), Y=Y)
+    if coupling is not None:
+        np.matmul(coupling.G.T, Y, out=out)
+    motors = out[:, COUNT * robot.nbodies :]
+    if motors.size:
+        np.fill_diagonal(motors, a)
+
+
+def _regressor_entries(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
+    def found() -> np.ndarray:
+        rows, columns = parameter_entries(robot).T
+        return rows * (COUNT * robot.nbodies) + columns
+
+    Y = result_array((robot.nv, COUNT * robot.nbodies), "float64")
+    _regressor(robot, [Y], *state)
+    np.take(Y.reshape(-1), robot.derived.get("places of Y", found), out=outs[0], mode="clip")
 
 
 # ---- factors and solutions -------------------------------------------------------------------------------
@@ -501,9 +422,8 @@ def _factorised(robot: Robot, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     from scipy.linalg import LinAlgError, cholesky
 
     if _by_branches(robot):
-        L, D = np.zeros_like(H), np.empty(len(H))
-        given = {"parent": _lambda(robot), "H": np.ascontiguousarray(H), "L": L, "D": D}
-        _loop(LTDL, {"dofs": len(H)}, given)
+        L, D = np.zeros(H.shape), np.zeros(len(H))
+        _loop(robot, LTDL, H=np.ascontiguousarray(H), L=L, D=D)
         return L, D
     try:
         C = cholesky(H[::-1, ::-1], lower=True, check_finite=False)
@@ -519,8 +439,7 @@ def _solved(robot: Robot, L: np.ndarray, D: np.ndarray, b: np.ndarray) -> np.nda
 
     if _by_branches(robot):
         x = b.copy()
-        given = {"parent": _lambda(robot), "L": np.ascontiguousarray(L), "D": D.copy(), "x": x}
-        _loop(LTDL_SOLVE, {"dofs": len(x)}, given)
+        _loop(robot, LTDL_SOLVE, L=np.ascontiguousarray(L), D=np.ascontiguousarray(D), x=x)
         return x
     how = {"lower": True, "unit_diagonal": True, "check_finite": False}
     found: np.ndarray = solve_triangular(L, solve_triangular(L, b, trans="T", **how) / D, **how)
@@ -535,12 +454,12 @@ def _solution(robot: Robot, outs: Outs, L: np.ndarray, D: np.ndarray, b: np.ndar
     outs[0][...] = _solved(robot, L.reshape(robot.nv, -1), D, b)
 
 
-def _left(
-    robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, tau: np.ndarray, *f_ext: Any
-) -> np.ndarray:
+def _left(robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, tau: Any, *f_ext: Any) -> np.ndarray:
     """tau - C, the forces that accelerate the joints."""
-    C = _vectors(robot, ending, pose, inertias, v, np.zeros(robot.nv), *f_ext)["tau"]
-    return tau - _reduced_force(robot, C)
+    C = np.empty(robot.tree.nv)
+    _loop(robot, BIAS, **_motion(robot, ending, pose, inertias, v, None, *f_ext), tau=C)
+    left: np.ndarray = tau - (C if robot.coupling is None else robot.coupling.G.T @ C)
+    return left
 
 
 def _forward_dynamics(ending: str) -> Fill:
@@ -555,40 +474,37 @@ class _Solver:
     """Solutions of H x = b for many b."""
 
     def __init__(self, robot: Robot, pose: np.ndarray, inertias: np.ndarray) -> None:
-        self.robot = robot
+        self.robot, n = robot, robot.nv
         if robot.coupling is None:
-            self.factors = _data(robot).run(ARTICULATED, inertias=inertias, pose=pose)
-        else:
-            self.inverse = _dense_inverse(_new_mass_matrix(robot, pose, inertias))
+            new = {"s": (n, 6), "U": (n, 6), "Dinv": (n,), "offset": (robot.nbodies + 1, 3)}
+            self.factors = {name: np.empty(shape) for name, shape in new.items()}
+            _loop(robot, FACTORS, pose=pose, inertias=inertias, **self.factors)
+            return
+        try:
+            self.inverse = np.linalg.inv(_new_mass_matrix(robot, pose, inertias))
+        except np.linalg.LinAlgError:
+            self.inverse = np.full((n, n), np.nan)
 
-    def rows(self, B: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """H^-1 of each row, written to ``out``."""
-        if self.robot.coupling is not None:
-            return np.matmul(B, self.inverse, out=out)
-        data = _data(self.robot)
-        carried = np.empty((data.sizes["bodies"], 6))
-        known = {**self.factors, "b": np.ascontiguousarray(B), "x": out, "carried": carried}
-        _loop(ACCELERATIONS, data.sizes, known, len(B))
-        return out
+    def rows(self, B: np.ndarray) -> np.ndarray:
+        """H^-1 of each row."""
+        robot, x = self.robot, np.empty(B.shape)
+        if robot.coupling is not None:
+            return np.matmul(B, self.inverse, out=x)
+        known = {**_data(robot), **self.factors, "b": B, "x": x}
+        sizes = {"bodies": len(known["parent"]), "dofs": robot.nv}
+        if engine() == "python":
+            for b, one in zip(B, x, strict=True):
+                SOLVE.on_memory(*(known[a.name] for a in SOLVE.taken[:-2]), b, one)
+            return x
+        runner: LoopRunner = robot.derived.get("solutions", lambda: LoopRunner(SOLVE, sizes))
+        given = [known[a.name][None, None] if a.shared else known[a.name][None] for a in SOLVE.taken]
+        runner.once(given, len(B))()
+        return x
 
-    def matrix(self, out: np.ndarray) -> None:
-        """H^-1."""
-        self.rows(np.eye(self.robot.nv), out)
-        _mirror(_before(self.robot), out)  # both halves are equal up to rounding
-
-
-def _before(robot: Robot) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = robot.derived.get(
-        "before the diagonal", lambda: _spans([[(0, k)] for k in range(robot.nv)])
-    )
-    return found
-
-
-def _dense_inverse(H: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(H)
-    except np.linalg.LinAlgError:
-        return np.full(H.shape, np.nan)
+    def matrix(self, out: np.ndarray, found: np.ndarray | None = None) -> None:
+        """H^-1, whose halves are equal up to rounding; made of what was found."""
+        out[...] = self.rows(np.eye(len(out))) if found is None else found
+        _loop(self.robot, MIRROR, H=out)
 
 
 def _inverse(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
@@ -599,48 +515,18 @@ def _aba_derivatives(ending: str) -> Fill:
     def fill(
         robot: Robot, outs: Outs, pose: np.ndarray, inertias: np.ndarray, v: np.ndarray, *others: np.ndarray
     ) -> None:
-        solver = _Solver(robot, pose, inertias)
-        left = _left(robot, ending, pose, inertias, v, *others)[None]
-        a = solver.rows(left, np.empty_like(left))[0]
-        inverse, turned = outs[2], _new(*outs[0].shape)
-        _forces_by_state(robot, outs[:2], _vectors(robot, ending, pose, inertias, v, a, *others[1:]))
-        for x in outs[:2]:
-            np.negative(x.T, out=turned)
-            x[...] = solver.rows(turned, inverse).T
-        solver.matrix(inverse)
+        solver, n = _Solver(robot, pose, inertias), robot.nv
+        a = solver.rows(_left(robot, ending, pose, inertias, v, *others)[None])[0]
+        _rnea_derivatives(ending)(robot, outs[:2], pose, inertias, v, a, *others[1:])
+        B = np.empty((3, n, n))
+        np.negative(outs[0].T, out=B[0])
+        np.negative(outs[1].T, out=B[1])
+        B[2] = np.eye(n)
+        found = solver.rows(B.reshape(-1, n)).reshape(B.shape)
+        outs[0][...], outs[1][...] = found[0].T, found[1].T
+        solver.matrix(outs[2], found[2])
 
     return fill
-
-
-# ---- regressors ------------------------------------------------------------------------------------------
-
-
-def _regressor(
-    robot: Robot, outs: Outs, pose: np.ndarray, _: np.ndarray, v: np.ndarray, a: np.ndarray
-) -> None:
-    """Y, with motors' columns if there is a place for them."""
-    data, (out,) = _data(robot), outs
-    sizes = {"columns": out.shape[1]}
-    found = data.run(EQUATIONS, sizes, pose=pose, qd=_full(robot, v), qdd=_full(robot, a))
-    Y = out if robot.coupling is None else np.empty((data.sizes["dofs"], out.shape[1]))
-    Y.fill(0.0)
-    s, f, place, at = (found[name] for name in ("motions", "forces", "place", "at"))
-    _add_powers(ROWS_OF_MOTIONS, Y, data.carried, s, f, place, at)
-    if robot.coupling is not None:
-        np.matmul(robot.coupling.G.T, Y, out=out)
-    motors = out[:, COUNT * robot.nbodies :]
-    if motors.size:
-        np.fill_diagonal(motors, a)
-
-
-def _regressor_entries(robot: Robot, outs: Outs, *state: np.ndarray) -> None:
-    def found() -> np.ndarray:
-        rows, columns = parameter_entries(robot).T
-        return rows * (COUNT * robot.nbodies) + columns
-
-    Y = _new(robot.nv, COUNT * robot.nbodies)
-    _regressor(robot, [Y], *state)
-    np.take(Y.reshape(-1), robot.derived.get("places of Y", found), out=outs[0], mode="clip")
 
 
 _BY_FORCES = ("", WITH_FORCES, WITH_WORLD_FORCES)

@@ -27,7 +27,7 @@ from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
 from robokit.engine.passes.outlined import outlined
-from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, but_for_signs, stepped
+from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, fewest, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_python import Text
 from robokit.engine.signature import Signature
@@ -175,16 +175,8 @@ class Maker:
             program = self.program()
             if self._signature.reproducible:
                 program = plain_zeros(program)
-            shared = stepped(program, PIECE)
+            program, shared = self._shared(program)
             written = shared.written if shared else len(program.order)
-            long = shared or (program.marks and len(program.order) > LONG)
-            if long and 2 * but_for_signs(program) < written:
-                other = self._record(signed=True)
-                if self._signature.reproducible:
-                    other = plain_zeros(other)
-                again = stepped(other, PIECE)
-                if again and again.written < written:
-                    program, shared, written = other, again, again.written
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
@@ -192,12 +184,32 @@ class Maker:
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])
 
+    def _shared(self, program: Program) -> tuple[Program, Stepped | None]:
+        """The program, or the one whose constants keep their signs, and a plan if iterations share code."""
+        if not program.marks:
+            return program, None
+        least, signless = (fewest(program, signs) for signs in (True, False))
+        long = len(program.order) > LONG or 2 * least < len(program.order)
+        other, again = program, None
+        if long and 2 * signless < least:
+            other = self._record(signed=True)
+            if self._signature.reproducible:
+                other = plain_zeros(other)
+            again = stepped(other, PIECE)
+            if again and again.written < least:  # no plan of the first does as well
+                return other, again
+        shared = stepped(program, PIECE)
+        better = again and again.written < (shared.written if shared else len(program.order))
+        return (other, again) if better else (program, shared)
+
     def _with_calls(self, columns: int) -> Program | None:
         """The kernel with its large shared texts called, where there are any and iterations share nothing."""
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (program.marks and but_for_signs(program) < SHARED * len(program.order)):
+        if not program.blocks or (
+            program.marks and fewest(program, signs=False) < SHARED * len(program.order)
+        ):
             return None
         if len(program.order) > CODE_BUDGET:
             raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")

@@ -100,7 +100,7 @@ def test_code_does_not_grow_with_what_repeats(name, least, most):
 
 
 def test_batches_rows_and_single_precision():
-    robot = robot_of(130)
+    robot = robot_of(200)
     q, v, a = state_of(robot, 3)
     calls = (
         lambda q, v, a, **how: rk.rnea_derivatives(robot, q, v, a, **how),
@@ -185,3 +185,25 @@ def test_pinocchio_says_the_same(joints, kind):
         close(found, expected, 1e-9)
     close(rk.coriolis_matrix(robot, q, v), pin.computeCoriolisMatrix(model, data, q, v), 1e-9)
     close(rk.regressor(robot, q, v, a), pin.computeJointTorqueRegressor(model, data, q, v, a), 1e-9)
+
+
+def test_mass_matrix_with_few_entries_is_filled_with_these(monkeypatch):
+    robot = robot_of(300, "tree")
+    q, _, _ = state_of(robot, 2)
+    H, out = rk.crba(robot, q), np.full((300, 300), 7.0)
+    assert "crba_nonzeros" in robot.kernels, "which takes a third of the time of the loops"
+    assert rk.crba(robot, q[1], out=out) is out and np.array_equal(out, out.T)
+    close(out, H[1], 1e-14)
+    assert np.array_equal(rk.crba(robot, q, dtype="float32"), H.astype(np.float32))
+    monkeypatch.setattr(long_robots, "MOST", 0)
+    close(rk.crba(robot, q), H, 1e-13)
+
+
+def test_forces_from_outside_do_not_stay_for_the_next_call():
+    robot = robot_of(130)
+    q, v, a = state_of(robot)
+    forces = np.random.default_rng(3).standard_normal((131, 6))
+    free, held = rk.rnea_derivatives(robot, q, v, a), rk.rnea_derivatives(robot, q, v, a, f_ext=forces)
+    assert not np.allclose(free[0], held[0])
+    for x, y in zip(free, rk.rnea_derivatives(robot, q, v, a), strict=True):
+        assert np.array_equal(x, y)

@@ -84,12 +84,12 @@ class LoopRunner(RolloutRunner):
 
         Its argument is how many threads it takes; as many as pay if there is none.
         """
-        memory, words = self.workspace(), self.words(arrays, 0)
+        words = self.words(arrays, 0)
         args, gaps, jumps = map(ctypes.addressof, words)
-        at = address(memory) if self._compiled else 0
 
-        def call(threads: int | None = None, _alive: Any = (memory, words)) -> None:
-            done = 0
+        def call(threads: int | None = None, _alive: Any = words) -> None:
+            memory, done = self.workspace(), 0
+            at = address(memory) if self._compiled else 0
             if not self.timed and rows:
                 done, started = min(rows, self.lanes), time.perf_counter()
                 self._run(args, gaps, at, 0, done, 1, jumps)
@@ -100,7 +100,9 @@ class LoopRunner(RolloutRunner):
                 if left:
                     self._run(args, gaps, at, done, rows, 1, jumps)
                     self.kernel.looked_at(memory)
+                self.release(memory)
             else:
+                self.release(memory)
                 rest = [a[:, done:] if a.shape[1] > 1 else a for a in arrays]
                 if self.roll(rest, left, (0, 1), lambda *_: None, threads)[1]:
                     raise KeyboardInterrupt

@@ -224,9 +224,9 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
     return alike, rest + sum(once.values())
 
 
-def but_for_signs(program: Program) -> int:
-    """The fewest nodes that can be left to write if constants keep their signs (``Graph.signed``)."""
-    return _alike(program, _pieces(program, program.order), signs=False)[1]
+def fewest(program: Program, signs: bool = True) -> int:
+    """The fewest nodes that can be left to write; without signs: if constants keep theirs."""
+    return _alike(program, _pieces(program, program.order), signs)[1]
 
 
 def _plan(program: Program, places: Places, lines: list[list[int]]) -> Stepped:
