@@ -201,7 +201,7 @@ def _in_reverse(what: str, derived: Callable[..., Any], *given: Sequence[Any]) -
     except RunTimeLoop:
         raise FunctionError(
             f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
-            "derivative, which is forward mode"
+            "derivative, which is forward mode, and in JAX jax.jacfwd of to_jax(robot, mode='forward')"
         ) from None
 
 

@@ -7,6 +7,7 @@ go the same way: layout, kernels, checks.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -312,4 +313,4 @@ def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     lead = array.ndim - len(shape)
     if lead not in (0, 1) or array.shape[lead:] != shape:
         raise ShapeError(f"{name}: expected shape {shape} or a batch of them, got {array.shape}")
-    return np.ascontiguousarray(array).reshape(*array.shape[:lead], -1)
+    return np.ascontiguousarray(array).reshape(*array.shape[:lead], math.prod(shape))

@@ -39,6 +39,12 @@ OF_NUMBERS = (
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
 """What is said of a list where a number is expected, and of one that has no such entry."""
 
+OF_ARRAYS = (
+    " (NumPy's arrays take no index that is known only when the function runs: copy them to "
+    "zeros(n) of robokit.spatial.control_flow, entry by entry, before the loop)"
+)
+"""What is said where NumPy refuses an index."""
+
 OF_LAPACK = (
     " (np.linalg solves no systems of scalars that are known only later: robokit.spatial.linear has "
     "ldl_solve(ldl(A), b) for symmetric positive A)"
@@ -335,6 +341,8 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     hint = BY_JOINT if _of_lists(error) else ""
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
+    if str(error).startswith("only integers, slices"):
+        hint = OF_ARRAYS
     if "Cannot cast ufunc" in str(error):  # the functions of np.linalg that LAPACK computes
         hint = OF_LAPACK
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)

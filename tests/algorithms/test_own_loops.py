@@ -10,6 +10,8 @@ import robokit as rk
 from robokit.algorithms.energy import kinetic_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import maker
+from robokit.engine.backend import llvm
+from robokit.engine.loops import kernel as loop_kernel
 from robokit.engine.trace.words import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
@@ -319,6 +321,62 @@ def test_without_a_compiler_it_runs_in_python(monkeypatch):
     np.testing.assert_allclose(
         total(robot, points, count).total, total(ROBOT, points, count).total, rtol=1e-13, atol=1e-15
     )
+
+
+def _missing(*_):
+    raise llvm.CompilerMissing("no llvmlite")
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_where_the_compiler_is_missing_it_runs_in_python(monkeypatch, batch):
+    """As all functions do, whichever is called first: values, and derivatives."""
+    monkeypatch.setattr(loop_kernel, "_loaded", _missing)
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    points, count = CASES["total"][2]
+    given = (points, count) if batch else (points[0], count[0])
+    for function in (total, total.derivative("points")):
+        np.testing.assert_array_equal(function(robot, *given)[0], function(ROBOT, *given, engine="python")[0])
+
+
+def test_a_value_that_leaves_its_loop_in_what_is_returned():
+    def leaving(tree, x, n):
+        kept = []
+        for_range(n, lambda k: kept.append(x[k]))
+        return kept[0]
+
+    wrong = rk.function(leaving, inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    with pytest.raises(FunctionError, match=r"outside of it: carry it(.|\n)*made at test_own_loops.py:\d+"):
+        wrong(ROBOT, [1.0, 2.0, 3.0], 2.0)
+
+
+def test_derivatives_name_the_line_of_a_wrong_index():
+    """They are played back from the recording, whose lines they keep."""
+    read = rk.function(
+        lambda tree, x, n: x[whole(n)] * for_range(n, lambda k, s: s + 1.0, 0.0),
+        inputs={"x": (3,), "n": ()},
+        outputs={"y": ()},
+        name="read",
+    )
+    for function in (read, read.derivative("x")):
+        with pytest.raises(FunctionError, match=r"has 3 entries(.|\n)*here at test_own_loops.py:\d+: lambda"):
+            function(ROBOT, [1.0, 2.0, 3.0], 3.0)
+
+
+def test_no_rows():
+    assert total(ROBOT, np.zeros((0, POINTS, 3)), np.zeros(0)).total.shape == (0,)
+    assert total.derivative("points")(ROBOT, np.zeros((0, POINTS, 3)), np.zeros(0))[0].shape[0] == 0
+
+
+def test_arrays_of_numpy_say_what_to_use_instead():
+    table = np.arange(3.0)
+    wrong = rk.function(
+        lambda tree, n: for_range(n, lambda k, s: s + table[k], 0.0),
+        inputs={"n": ()},
+        outputs={"y": ()},
+        name="f",
+    )
+    with pytest.raises(FunctionError, match=r"copy them to zeros\(n\)"):
+        wrong(ROBOT, 2.0)
 
 
 def test_tables_of_known_numbers():
