@@ -323,6 +323,29 @@ def test_without_a_compiler_it_runs_in_python(monkeypatch):
     )
 
 
+@rk.function(inputs={"x": (6,), "q": "q", "n": ()}, outputs={"y": ()})
+def doubled(tree, x, q, n):
+    """An entry of memory whose size is known only when it runs; below 0 there is none."""
+    count = whole(n)
+    a = zeros(count + 1)
+
+    def write(k):
+        a[k] = 2.0 * x[k]
+
+    for_range(count, write)
+    return a[count] + x[whole(n - 1.0)] + q[1][0]
+
+
+def test_c_of_a_function_with_memory_runs_its_check(tmp_path):
+    """The program gives it a workspace, and a state at which it does not end early."""
+    header, source, check = doubled.codegen(ROBOT, tmp_path)
+    done = run_check(tmp_path, [source, check])
+    assert done.returncode == 0 and done.stdout.count("right") == 1, done.stdout
+    said = header.read_text()
+    assert "double *work, int work_size" in said and "Returns 0, or why it ended" in said
+    assert f"0  {ROBOT.joint_names[0]}" in said
+
+
 def _missing(*_):
     raise llvm.CompilerMissing("no llvmlite")
 
