@@ -331,7 +331,7 @@ class Kernel:
 
     @property
     def guarded(self) -> dict[str, int]:
-        """Those of :attr:`counts` that are inside guards (``scalars.guard``)."""
+        """Those of :attr:`counts` that are inside guards (``control_flow.cond``)."""
         return self._maker.guarded()
 
     @property
