@@ -19,7 +19,7 @@ from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.scalar import Truth
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
-from robokit.spatial.control_flow import recorder
+from robokit.spatial.control_flow import recorder, zeros
 
 Shape = tuple[int | str, ...]
 
@@ -172,6 +172,21 @@ class Numbers(list[Any]):
         if look is not None:
             look(place)
         return super().__getitem__(place)
+
+
+def given_by_text(values: Any, what: str) -> Any:
+    """Numbers that the source of one function gives to another, which may index them as its own inputs.
+
+    Where the index is known only later they are in memory.
+    """
+    if isinstance(values, Numbers) or not isinstance(values, list | tuple):
+        return values
+    made, now = Numbers(list(values), what), getattr(recorder, "now", None)
+    if now is not None and not hasattr(now, "look") and not any(hasattr(x, "__len__") for x in made):
+        made._array = zeros(len(made))
+        for k, x in enumerate(made):
+            made._array[k] = 1.0 * x
+    return made
 
 
 def input_of(name: str, shape: Shape | str) -> Input:

@@ -346,6 +346,24 @@ def test_c_of_a_function_with_memory_runs_its_check(tmp_path):
     assert f"0  {ROBOT.joint_names[0]}" in said
 
 
+def test_a_list_that_is_given_to_another_function_is_its_input():
+    """Which it may index by what is known only later, as what callers give."""
+
+    @rk.function(inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    def inner(tree, x, n):
+        return for_range(n, lambda k, s: s + x[k], 0.0)
+
+    @rk.function(inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    def outer(tree, x, n):
+        doubled = inner(tree, [2.0 * each for each in x], n)
+        return doubled + for_range(n, lambda k, s: s + inner(tree, [x[k], 1.0, k], n=1.0 * k), 0.0)
+
+    x, n = [0.5, 2.0, 4.0], np.array([0.0, 1.0, 3.0])
+    for engine in (None, "python"):
+        assert outer(ROBOT, x, n, engine=engine).tolist() == [0.0, 1.0, 13.0 + 2.0 + 4.0 + 1.0]
+    assert outer.derivative("x")(ROBOT, x, 2.0).tolist() == [2.0, 3.0, 0.0]
+
+
 def _missing(*_):
     raise llvm.CompilerMissing("no llvmlite")
 
