@@ -9,6 +9,7 @@ from c_compiler import run_check
 import robokit as rk
 from robokit.algorithms.energy import kinetic_energy
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.dynamics import differentiate
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops import kernel as loop_kernel
@@ -344,6 +345,19 @@ def test_c_of_a_function_with_memory_runs_its_check(tmp_path):
     said = header.read_text()
     assert "double *work, int work_size" in said and "Returns 0, or why it ended" in said
     assert f"0  {ROBOT.joint_names[0]}" in said
+
+
+def test_derivatives_of_long_functions_go_through_the_directions_in_a_loop(monkeypatch):
+    """Their code is that of one direction; numbers and second derivatives are as of those side by side."""
+    q, v, n = np.array([0.3, -0.2]), np.array([1.0, 0.5]), np.array([0.0, 2.0, 3.0])
+    expected = energies.derivative("q", "v")(ROBOT, q, v, n)
+    second = root.derivative("a").derivative("a")(ROBOT, 2.0, 1e-12)
+    monkeypatch.setattr(differentiate, "UNROLLED", 0)
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    found = energies.derivative("q", "v")(robot, q, v, n)
+    for each, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(root.derivative("a").derivative("a")(robot, 2.0, 1e-12), second, rtol=1e-12)
 
 
 def test_a_list_that_is_given_to_another_function_is_its_input():
