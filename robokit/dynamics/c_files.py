@@ -80,8 +80,10 @@ class CFunction:
 def c_files(function: CFunction) -> dict[str, str]:
     """The text of each file by its name: header, source, checking program."""
     if function.loops is not None:
-        written = function.loops.c_source(function.real.dtype, "\n".join(function.about))
-        return {**written, f"{function.name}_test.c": _test(function)}
+        arrays = (*function.inputs, *function.outputs)
+        about = [*function.about, *(line for a in arrays for line in _entries(a))]
+        written = function.loops.c_source(function.real.dtype, "\n".join(about))
+        return {**written, f"{function.name}_test.c": _test(function, written[f"{function.name}.h"])}
     assert function.program is not None
     source, workspace = c_source(
         function.program,
@@ -95,6 +97,13 @@ def c_files(function: CFunction) -> dict[str, str]:
         f"{name}.c": f'{_head(function)}\n#include "{name}.h"\n\n#include <math.h>\n\n{source}',
         f"{name}_test.c": _test(function),
     }
+
+
+def _entries(argument: Argument) -> list[str]:
+    """What stands where in an array, if more than its name says it."""
+    if not argument.details:
+        return []
+    return ["", f"{argument.name}: {argument.meaning}".rstrip(": "), *(f"    {x}" for x in argument.details)]
 
 
 def _head(function: CFunction) -> str:
@@ -166,14 +175,27 @@ int main(void)
 """
 
 
-def _test(function: CFunction) -> str:
+def _test(function: CFunction, declared: str = "") -> str:
+    """The checking program.
+
+    Args:
+        function: that it checks.
+        declared: the header of one with loops, which may take a workspace and return a status.
+    """
     t, name = function.kind, function.name
     stored = [_stored(function, f"{a.name}_given", a) for a in function.inputs]
     stored += [_stored(function, f"{a.name}_stored", a) for a in function.outputs]
     names = [f"{a.name}_given" for a in function.inputs] + [f"{a.name}_found" for a in function.outputs]
     body = ["int good = 1;"]
     body += [f"static {t} {a.name}_found[{max(a.size, 1)}];" for a in function.outputs]
-    body.append(f"{name}({', '.join(names)});")
+    if function.loops is not None:
+        room = function.loops.workspace(**{a.name: a.values for a in function.inputs})
+        for kind, word, numbers in (("real", "work", t), ("integer", "whole_work", "int")):
+            if f"{numbers} *{word}, int {word}_size" in declared:
+                body.append(f"static {numbers} {word}[{max(room[kind], 1)}];")
+                names += [word, str(max(room[kind], 1))]
+    status = f"int {name}(" in declared
+    body.append(f"{'good = 0 == ' if status else ''}{name}({', '.join(names)});")
     body += [
         f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {a.size});' for a in function.outputs
     ]

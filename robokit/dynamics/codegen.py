@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.c_source import identifier
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import TraceTooLarge
-from robokit.errors import RobokitError, WriteError
+from robokit.errors import FunctionError, RobokitError, WriteError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 from robokit.written_files import obstacle, output_path, write_texts
@@ -62,8 +64,9 @@ def codegen(
     """Write a function of a robot as C99: a header, the source, and a program that checks them on one state.
 
     The source needs math.h and nothing else, keeps no state and allocates nothing. It is the straight line
-    of the operations that the machine code has too. A robot made by :meth:`Robot.with_inertias` gives code
-    that takes the inertial parameters as its last input.
+    of the operations that the machine code has too; a function of one's own with loops has loops, takes a
+    workspace if it needs one, and returns a status where it may end early, as its header says. A robot made
+    by :meth:`Robot.with_inertias` gives code that takes the inertial parameters as its last input.
 
     Args:
         robot: the robot.
@@ -220,14 +223,39 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     if program is not None:
         results = program.evaluate(*numbers)
     else:
-        found = made.python(*(np.array(x, shape.dtype) for x in numbers))
-        results = [np.ravel(x).tolist() for x in (found if len(shape.outputs) > 1 else (found,))]
+        numbers, results = _run_somewhere(made, numbers)
+        inputs = [replace(each, values=x) for each, x in zip(inputs, numbers, strict=True)]
     for (symbol, size), values in zip(shape.outputs, results, strict=True):
         own = identifier(symbol, [x.name for x in (*inputs, *outputs)])
         links = [f"{k}  {link}" for k, link in enumerate(robot.link_names if row.result is POSES else ())]
         outputs.append(Argument(own, size, meaning, links, values))
         meaning = ""
     return CFunction(name, list(_about(robot, row, said)), inputs, outputs, program, real, loops)
+
+
+def _run_somewhere(
+    made: Kernel | Bound, numbers: list[list[float]]
+) -> tuple[list[list[float]], list[list[float]]]:
+    """A state at which a function with loops runs to its end, and its outputs there.
+
+    At a random one a number may be no index of the function's; 1 and 0 are those of most.
+
+    Raises:
+        FunctionError: there is none among these.
+    """
+    single = [k for k, x in enumerate(numbers) if len(x) == 1]
+    for value in (None, 1.0, 0.0):
+        if value is not None:
+            numbers = [[value] if k in single else x for k, x in enumerate(numbers)]
+        try:
+            found = made(*(np.array(x, made.signature.dtype) for x in numbers))
+        except FunctionError:
+            if value == 0.0:
+                raise
+        else:
+            outputs = found if len(made.signature.outputs) > 1 else (found,)
+            return numbers, [np.ravel(x).tolist() for x in outputs]
+    raise AssertionError
 
 
 def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[np.ndarray]:

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.dynamics.own_text import one_by_one
-from robokit.engine.loops.forward import along_with_loops, jacobian_with_loops
+from robokit.engine.loops.forward import along_with_loops, jacobian_by_loop, jacobian_with_loops
+from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian
 from robokit.engine.passes.linear_maps import pullback, pushforward
-from robokit.engine.trace.words import RunTimeLoop
+from robokit.engine.trace.words import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
+from robokit.spatial.control_flow import recorder
 from robokit.spatial.rotation import quat_normalized
 
 Text = Callable[..., Any]
@@ -157,6 +159,13 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
             return _in_reverse("gradient", derived, *given, *still)
         if not flat.has_loops:
             return derived(*given, *still)
+        now = getattr(recorder, "now", None)
+        if now is not None and not hasattr(now, "look"):  # it is recorded with loops
+            directions = sum(inputs[k][1] for k in changes)
+            length = len(recorded_with_loops(moved, inputs, flat.outputs).nodes)
+            if length * directions > UNROLLED:
+                sizes = [math.prod(shape) for _, shape in flat.outputs]
+                return jacobian_by_loop(moved, (*given, *still), changes, sizes)
         one = one_by_one(lambda *each: jacobian_with_loops(moved, each, changes))
         return one(*given, *still)
 
@@ -201,7 +210,7 @@ def _in_reverse(what: str, derived: Callable[..., Any], *given: Sequence[Any]) -
     except RunTimeLoop:
         raise FunctionError(
             f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
-            "derivative, which is forward mode"
+            "derivative, which is forward mode, and in JAX jax.jacfwd of to_jax(robot, mode='forward')"
         ) from None
 
 

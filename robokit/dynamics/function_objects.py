@@ -7,6 +7,7 @@ go the same way: layout, kernels, checks.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.named_results import result_class
-from robokit.dynamics.own_text import Shape, sized
+from robokit.dynamics.own_text import Shape, given_by_text, sized
 from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.several_links import count, points
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -147,7 +148,11 @@ class Function(Exports):
                 f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
                 "write the text of the whole, and take that one's derivative"
             )
-        return self.row.text(tree, *arguments, **named)
+        flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
+        pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few
+        given = [given_by_text(x, name) if name in flat else x for name, x in pairs]
+        named = {name: given_by_text(x, name) if name in flat else x for name, x in named.items()}
+        return self.row.text(tree, *given, *arguments[len(given) :], **named)
 
     def _bound(
         self,
@@ -312,4 +317,4 @@ def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     lead = array.ndim - len(shape)
     if lead not in (0, 1) or array.shape[lead:] != shape:
         raise ShapeError(f"{name}: expected shape {shape} or a batch of them, got {array.shape}")
-    return np.ascontiguousarray(array).reshape(*array.shape[:lead], -1)
+    return np.ascontiguousarray(array).reshape(*array.shape[:lead], math.prod(shape))

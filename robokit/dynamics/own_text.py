@@ -19,7 +19,7 @@ from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.scalar import Truth
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
-from robokit.spatial.control_flow import recorder
+from robokit.spatial.control_flow import recorder, zeros
 
 Shape = tuple[int | str, ...]
 
@@ -38,6 +38,12 @@ OF_NUMBERS = (
 
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
 """What is said of a list where a number is expected, and of one that has no such entry."""
+
+OF_ARRAYS = (
+    " (NumPy's arrays take no index that is known only when the function runs: copy them to "
+    "zeros(n) of robokit.spatial.control_flow, entry by entry, before the loop)"
+)
+"""What is said where NumPy refuses an index."""
 
 OF_LAPACK = (
     " (np.linalg solves no systems of scalars that are known only later: robokit.spatial.linear has "
@@ -166,6 +172,21 @@ class Numbers(list[Any]):
         if look is not None:
             look(place)
         return super().__getitem__(place)
+
+
+def given_by_text(values: Any, what: str) -> Any:
+    """Numbers that the source of one function gives to another, which may index them as its own inputs.
+
+    Where the index is known only later they are in memory.
+    """
+    if isinstance(values, Numbers) or not isinstance(values, list | tuple):
+        return values
+    made, now = Numbers(list(values), what), getattr(recorder, "now", None)
+    if now is not None and not hasattr(now, "look") and not any(hasattr(x, "__len__") for x in made):
+        made._array = zeros(len(made))
+        for k, x in enumerate(made):
+            made._array[k] = 1.0 * x
+    return made
 
 
 def input_of(name: str, shape: Shape | str) -> Input:
@@ -335,6 +356,8 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     hint = BY_JOINT if _of_lists(error) else ""
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
+    if str(error).startswith("only integers, slices"):
+        hint = OF_ARRAYS
     if "Cannot cast ufunc" in str(error):  # the functions of np.linalg that LAPACK computes
         hint = OF_LAPACK
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)

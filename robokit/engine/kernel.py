@@ -21,6 +21,7 @@ from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
+from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.flat_kernel import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
@@ -330,7 +331,7 @@ class Kernel:
 
     @property
     def guarded(self) -> dict[str, int]:
-        """Those of :attr:`counts` that are inside guards (``scalars.guard``)."""
+        """Those of :attr:`counts` that are inside guards (``control_flow.cond``)."""
         return self._maker.guarded()
 
     @property
@@ -478,7 +479,7 @@ class Kernel:
             self._loops.run(arrays, outs, rows)
             if rows is None and self._is_double and not self.signature.finite:
                 self.fast = self._loops.fast
-        except (CompilerMissing, TraceTooLarge) as error:
+        except (CompilerMissing, NoMachineCode, TraceTooLarge) as error:
             self._maker.refused = str(error)
             return 0
         good = not self.signature.finite or all(np.isfinite(o).all() for o in outs)

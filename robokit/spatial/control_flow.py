@@ -142,6 +142,9 @@ def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     """
 
     def mapped(*sequences: Sequence[Any]) -> list[Any]:
+        if len({len(each) for each in sequences}) > 1:
+            counts = ", ".join(str(len(each)) for each in sequences)
+            raise ValueError(f"vmap: sequences of {counts} entries: they must be equally long")
         columns = list(zip(*sequences, strict=True))
         recording = getattr(recorder, "now", None)
         if recording is None:
@@ -176,7 +179,10 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     recording = getattr(recorder, "now", None)
     if recording is not None:
         return recording.zeros(shape, kind)
-    return Memory.of(shape, kind)
+    sizes = [int(np.max(n)) if isinstance(n, np.ndarray) else n for n in shape]  # of the rows, the largest
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"zeros: a size is below 0: {', '.join(map(str, sizes))}")
+    return Memory.of(sizes, kind)
 
 
 def solution(
@@ -219,13 +225,13 @@ def whole(x: Any) -> Any:
         return recording.whole(x)
     if isinstance(x, np.ndarray):
         if not ((x >= -(2.0**31)) & (x < 2.0**31)).all():
-            raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+            raise ValueError(f"whole: NaN, or beyond 32 bits, is no count and no index: {x}")
         return np.floor(x).astype(np.int64)
     if _of_jax(x):
         return scalars.floor(x).astype("int32")
     x = x.real if isinstance(x, complex) else x
     if not -(2.0**31) <= x < 2.0**31:
-        raise ValueError(f"whole: NaN, or beyond 32 bits: {x}")
+        raise ValueError(f"whole: NaN, or beyond 32 bits, is no count and no index: {x}")
     return math.floor(x)
 
 

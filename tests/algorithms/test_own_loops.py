@@ -9,7 +9,10 @@ from c_compiler import run_check
 import robokit as rk
 from robokit.algorithms.energy import kinetic_energy
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.dynamics import differentiate
 from robokit.engine import maker
+from robokit.engine.backend import llvm
+from robokit.engine.loops import kernel as loop_kernel
 from robokit.engine.trace.words import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
@@ -319,6 +322,117 @@ def test_without_a_compiler_it_runs_in_python(monkeypatch):
     np.testing.assert_allclose(
         total(robot, points, count).total, total(ROBOT, points, count).total, rtol=1e-13, atol=1e-15
     )
+
+
+@rk.function(inputs={"x": (6,), "q": "q", "n": ()}, outputs={"y": ()})
+def doubled(tree, x, q, n):
+    """An entry of memory whose size is known only when it runs; below 0 there is none."""
+    count = whole(n)
+    a = zeros(count + 1)
+
+    def write(k):
+        a[k] = 2.0 * x[k]
+
+    for_range(count, write)
+    return a[count] + x[whole(n - 1.0)] + q[1][0]
+
+
+def test_c_of_a_function_with_memory_runs_its_check(tmp_path):
+    """The program gives it a workspace, and a state at which it does not end early."""
+    header, source, check = doubled.codegen(ROBOT, tmp_path)
+    done = run_check(tmp_path, [source, check])
+    assert done.returncode == 0 and done.stdout.count("right") == 1, done.stdout
+    said = header.read_text()
+    assert "double *work, int work_size" in said and "Returns 0, or why it ended" in said
+    assert f"0  {ROBOT.joint_names[0]}" in said
+
+
+def test_derivatives_of_long_functions_go_through_the_directions_in_a_loop(monkeypatch):
+    """Their code is that of one direction; numbers and second derivatives are as of those side by side."""
+    q, v, n = np.array([0.3, -0.2]), np.array([1.0, 0.5]), np.array([0.0, 2.0, 3.0])
+    expected = energies.derivative("q", "v")(ROBOT, q, v, n)
+    second = root.derivative("a").derivative("a")(ROBOT, 2.0, 1e-12)
+    monkeypatch.setattr(differentiate, "UNROLLED", 0)
+    monkeypatch.setattr(differentiate, "jacobian_with_loops", None)  # side by side
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    found = energies.derivative("q", "v")(robot, q, v, n)
+    for each, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(root.derivative("a").derivative("a")(robot, 2.0, 1e-12), second, rtol=1e-12)
+
+
+def test_a_list_that_is_given_to_another_function_is_its_input():
+    """Which it may index by what is known only later, as what callers give."""
+
+    @rk.function(inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    def inner(tree, x, n):
+        return for_range(n, lambda k, s: s + x[k], 0.0)
+
+    @rk.function(inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    def outer(tree, x, n):
+        doubled = inner(tree, [2.0 * each for each in x], n)
+        return doubled + for_range(n, lambda k, s: s + inner(tree, [x[k], 1.0, k], n=1.0 * k), 0.0)
+
+    x, n = [0.5, 2.0, 4.0], np.array([0.0, 1.0, 3.0])
+    for engine in (None, "python"):
+        assert outer(ROBOT, x, n, engine=engine).tolist() == [0.0, 1.0, 13.0 + 2.0 + 4.0 + 1.0]
+    assert outer.derivative("x")(ROBOT, x, 2.0).tolist() == [2.0, 3.0, 0.0]
+
+
+def _missing(*_):
+    raise llvm.CompilerMissing("no llvmlite")
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_where_the_compiler_is_missing_it_runs_in_python(monkeypatch, batch):
+    """As all functions do, whichever is called first: values, and derivatives."""
+    monkeypatch.setattr(loop_kernel, "_loaded", _missing)
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    points, count = CASES["total"][2]
+    given = (points, count) if batch else (points[0], count[0])
+    for function in (total, total.derivative("points")):
+        np.testing.assert_array_equal(function(robot, *given)[0], function(ROBOT, *given, engine="python")[0])
+
+
+def test_a_value_that_leaves_its_loop_in_what_is_returned():
+    def leaving(tree, x, n):
+        kept = []
+        for_range(n, lambda k: kept.append(x[k]))
+        return kept[0]
+
+    wrong = rk.function(leaving, inputs={"x": (3,), "n": ()}, outputs={"y": ()})
+    with pytest.raises(FunctionError, match=r"outside of it: carry it(.|\n)*made at test_own_loops.py:\d+"):
+        wrong(ROBOT, [1.0, 2.0, 3.0], 2.0)
+
+
+def test_derivatives_name_the_line_of_a_wrong_index():
+    """They are played back from the recording, whose lines they keep."""
+    read = rk.function(
+        lambda tree, x, n: x[whole(n)] * for_range(n, lambda k, s: s + 1.0, 0.0),
+        inputs={"x": (3,), "n": ()},
+        outputs={"y": ()},
+        name="read",
+    )
+    for function in (read, read.derivative("x")):
+        with pytest.raises(FunctionError, match=r"has 3 entries(.|\n)*here at test_own_loops.py:\d+: lambda"):
+            function(ROBOT, [1.0, 2.0, 3.0], 3.0)
+
+
+def test_no_rows():
+    assert total(ROBOT, np.zeros((0, POINTS, 3)), np.zeros(0)).total.shape == (0,)
+    assert total.derivative("points")(ROBOT, np.zeros((0, POINTS, 3)), np.zeros(0))[0].shape[0] == 0
+
+
+def test_arrays_of_numpy_say_what_to_use_instead():
+    table = np.arange(3.0)
+    wrong = rk.function(
+        lambda tree, n: for_range(n, lambda k, s: s + table[k], 0.0),
+        inputs={"n": ()},
+        outputs={"y": ()},
+        name="f",
+    )
+    with pytest.raises(FunctionError, match=r"copy them to zeros\(n\)"):
+        wrong(ROBOT, 2.0)
 
 
 def test_tables_of_known_numbers():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import linecache
 import pkgutil
 import re
 import sys
+import textwrap
 from html.parser import HTMLParser
 from pathlib import Path
 
 import house
+import numpy as np
 import pytest
 
 import robokit as rk
@@ -33,6 +36,26 @@ def page(name: str) -> str:
 def reference() -> str:
     """All chapters of the API."""
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "api").glob("*.rst")))
+
+
+@pytest.mark.parametrize("name", ["functions", "loops"])
+def test_the_code_of_pages_on_functions_runs(name, monkeypatch):
+    """All of it, in one program, as a reader types it."""
+    robot = rk.load_urdf(rk.find_robot("arm"))
+    states = [robot.random_configuration(np.random.default_rng(k)) for k in range(3)]
+    names = {"rk": rk, "np": np, "robot": robot, "Q": np.array(states), "q": states[0]}
+    names |= {"v": np.zeros(robot.nv), "tau": np.linspace(0.1, 0.5, robot.nv), "columns": 3}
+    found = re.findall(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", page(name), re.MULTILINE)
+    source = "\n".join(textwrap.dedent(block) for block in found)
+    lines = source.splitlines(keepends=True)
+    monkeypatch.setitem(linecache.cache, f"{name}.rst", (len(source), None, lines, f"{name}.rst"))
+    exec(compile(source, f"{name}.rst", "exec"), names)
+    if name == "functions":
+        angle = names["touch"](robot, names["Q"], 0.5).angle
+        assert ((angle >= 0.0) & (angle <= 1.5)).all()
+    else:
+        again = names["both"](q=names["q"], v=names["v"], tau=names["tau"])["again"]
+        np.testing.assert_allclose(again, names["tau"], atol=1e-9)
 
 
 def test_every_algorithm_is_in_the_book():

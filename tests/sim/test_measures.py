@@ -7,6 +7,7 @@ from measured_runs import differences
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.spatial.control_flow import while_loop
 from robokit.spatial.scalars import sqrt
 
 ALL = tuple(rk.measures)
@@ -168,3 +169,12 @@ def test_rows_with_masses_of_their_own_and_the_same_bits():
     for name, column in run.measures.items():
         same = column[2:3] == part.measures[name]
         assert same.all() or np.isnan(column[2]), name
+
+
+def test_a_measure_with_loops_of_unknown_length_is_refused_by_name():
+    @rk.function(inputs=("q",), outputs={"c": ()})
+    def counted(tree, q):
+        return while_loop(lambda t: t < 3.0, lambda t: t + abs(q[1][0]) + 0.5, 0.0)
+
+    with pytest.raises(rk.ShapeError, match="measure 'counted': its function has a loop"):
+        rk.rollout(m.box(), steps=2, measures=[rk.Measure(counted)])

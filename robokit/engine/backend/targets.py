@@ -64,7 +64,7 @@ class Target(ABC):
         real: the numbers of the code.
         shares: whether functions that are taken several times are written once (``scalars.shared``).
         columns: most columns of a function that go side by side through code of one state
-            (``scalars.side_by_side``).
+            (``control_flow.vmap``).
     """
 
     name: str
@@ -160,7 +160,7 @@ class OneState(Host):
 
     @property
     def columns(self) -> int:
-        """As many as a vector register holds (``scalars.side_by_side``)."""
+        """As many as a vector register holds (``control_flow.vmap``)."""
         return self.width
 
     def write(self, kernel: Planned) -> tuple[str, int]:

@@ -406,8 +406,8 @@ def _documented(
         whole = ", of int" if a.kind == INTEGER else ""
         yield f"{named[a.name]}{shape}{whole}{rows}: {_ROLES[a.role]}{unit}"
     yield ""
-    yield "Arrays share no memory. Nothing is checked: all numbers must be finite, and whole numbers that are"
-    yield "indices within their arrays. The function keeps no state and allocates nothing."
+    yield "Arrays share no memory. All numbers must be finite: nothing is checked but what is listed below,"
+    yield "if anything is. The function keeps no state and allocates nothing."
     yield ""
     yield "GCC rounds each operation by itself with -std=c99, other compilers with -ffp-contract=off."
 

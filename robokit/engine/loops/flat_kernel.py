@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.loops.record import LoopGraph
 from robokit.engine.loops.recorded_once import RecordedOnce, recorded_with_loops, sizes_of
@@ -56,10 +57,14 @@ class FlatKernel(LoopKernel):
 
         Raises:
             FunctionError: an index is out of range, or there is no such whole number.
+            NoMachineCode: there is none.
         """
         if rows is not None:
             arrays = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1]))) for a in arrays]
-            self._done(self.batch({}, [*arrays, *outs], rows, self.signature.dtype))
+            batch = self.batch({}, [*arrays, *outs], rows, self.signature.dtype)
+            if self.refused is not None:
+                raise NoMachineCode(self.refused)
+            self._done(batch)
             return
         with self._lock:
             own, call = self._one_state()

@@ -7,6 +7,8 @@ from typing import Any
 
 from robokit.engine.loops.dual import jvp
 from robokit.engine.passes.derivative import Text
+from robokit.spatial.control_flow import for_range, zeros
+from robokit.spatial.scalars import where
 
 
 def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int]) -> list[list[Any]]:
@@ -28,6 +30,35 @@ def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequ
         for k in of:
             own = [column[output] for column, unit in zip(columns, units, strict=True) if unit[0] == k]
             found.append([column[i] for i in range(len(value)) for column in own])
+    return found
+
+
+def jacobian_by_loop(
+    text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int], sizes: Sequence[int]
+) -> list[list[Any]]:
+    """The same in a loop over the directions, whose code is that of one.
+
+    Args:
+        text, arguments, of: as of :func:`jacobian_with_loops`.
+        sizes: numbers of scalars of the outputs.
+    """
+    units = [(k, j) for k in of for j in range(len(arguments[k]))]
+    count = len(units)
+    columns = zeros(sum(sizes) * count)
+
+    def turn(direction: Any) -> None:
+        seed = {unit: where(direction == i, 1.0, 0.0) for i, unit in enumerate(units)}
+        found = [x for row in _along(text, arguments, [seed])[1] for x in row]
+        for i, x in enumerate(found):
+            columns[i * count + direction] = 1.0 * x
+
+    for_range(count, turn)
+    found, begin = [], 0
+    for size in sizes:
+        for k in of:
+            own = [i for i, unit in enumerate(units) if unit[0] == k]
+            found.append([columns[(begin + i) * count + j] for i in range(size) for j in own])
+        begin += size
     return found
 
 

@@ -36,6 +36,7 @@ from robokit.engine.loops.record import (
     LoopGraph,
     Region,
     operands,
+    playing,
 )
 from robokit.engine.passes.replay import PLAY
 from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
@@ -65,7 +66,11 @@ def play(graph: LoopGraph, arrays: Sequence[Any]) -> None:
         graph: the recording; it has no sizes.
         arrays: in place of the kernel's own; those that it reads at places that are known may be lists.
     """
-    _Player(graph, arrays).region(graph.functions[0].region)
+    before = getattr(playing, "line", None)
+    try:
+        _Player(graph, arrays).region(graph.functions[0].region)
+    finally:
+        playing.line = before
 
 
 class _Player:
@@ -80,7 +85,7 @@ class _Player:
     def region(self, region: Region, part: slice = slice(None)) -> None:
         """Do what a region does, or a part of it."""
         for n in region.nodes[part]:
-            node = self.graph.nodes[n]
+            node, playing.line = self.graph.nodes[n], self.graph.lines[n]
             opcode = node[0]
             if n in self.solved:
                 continue

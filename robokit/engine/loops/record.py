@@ -33,9 +33,11 @@ A scalar of a region that is over cannot be used any more. Recording it says so 
 from __future__ import annotations
 
 import contextlib
+import functools
 import linecache
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, SimpleNamespace
@@ -43,6 +45,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit import derived
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
@@ -466,17 +469,24 @@ def _open(stack: list[Region], region: Region) -> bool:
 
 _ENGINE = os.path.dirname(os.path.dirname(__file__))
 _INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("engine", "spatial", "dynamics"))
+_BETWEEN = (contextlib.__file__, functools.__file__, derived.__file__)
 _is_inside: dict[str, bool] = {}
+
+playing = threading.local()
+"""Its attribute ``line``, if set, is the line of what a recording that is played back does now."""
 
 
 def users_line() -> tuple[CodeType, int] | None:
     """Where the function that is recorded is now: the innermost line that is not the engine's own."""
+    line = getattr(playing, "line", None)
+    if line is not None:
+        return line  # type: ignore[no-any-return]
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         inside = _is_inside.get(code.co_filename)
         if inside is None:
-            own = code.co_filename.startswith(_INSIDE) or code.co_filename == contextlib.__file__
+            own = code.co_filename.startswith(_INSIDE) or code.co_filename in _BETWEEN
             inside = _is_inside[code.co_filename] = own
         if not inside:
             return code, frame.f_lineno
@@ -751,9 +761,11 @@ class Array:
 
 def _said(index: Any, size: Any) -> str:
     """An index and a size in words, as far as they are known."""
-    if isinstance(index, int) and isinstance(size, int):
+    if not isinstance(size, int):
+        return ""
+    if isinstance(index, int):
         return f": {index} of {size}"
-    return f": of {size}" if isinstance(size, int) else ""
+    return f": the array has {size} entries, which such an index counts from 0"
 
 
 def wrong(what: str, given: Any, instead: str) -> TypeError:

@@ -18,7 +18,7 @@ import numpy as np
 
 from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
-from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Solved
+from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, Escaped, LoopGraph, Solved
 from robokit.engine.loops.recorder import Recorder
 from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
 from robokit.engine.passes.replay import played_again
@@ -28,6 +28,7 @@ from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.engine.trace.words import RunTimeLoop
+from robokit.errors import FunctionError
 from robokit.spatial import control_flow
 
 
@@ -161,6 +162,7 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
     Raises:
         TraceTooLarge: the text records more than the budget.
         ValueError: the text returns other sizes than declared.
+        FunctionError: it returns a value that has left its loop, branch or function.
     """
     graph = LoopGraph(checked=True, exact=True, budget=BUDGET)
     region = graph.regions[0]
@@ -170,7 +172,10 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
         graph.functions[0].arrays.append(number)
         arrays.append(Array(graph, number, "real", (size,), k >= len(inputs)))
     with control_flow.recorded_by(_Recorder(graph, _no_kernels)):
-        write(text(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
+        try:
+            write(text(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
+        except Escaped as error:
+            raise FunctionError(str(error)) from None
     return graph
 
 

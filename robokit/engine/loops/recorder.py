@@ -218,7 +218,7 @@ class Recorder:
                 "whole: a real number is expected", x, "where(condition, 1, 0) makes one of a comparison"
             )
         graph = self.graph
-        message = "whole: NaN, or beyond 32 bits"
+        message = "whole: NaN, or beyond 32 bits, is no count and no index"
         graph.check((x >= -(2.0**31)) & (x < 2.0**31), "ValueError", message)
         return graph.wrapped(graph.add((FLOOR, graph.node(x))))
 

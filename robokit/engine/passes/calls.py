@@ -10,7 +10,7 @@ Where arguments and results are:
 
 - All calls of a function share the places of its parameters and results.
 - Where most of what is returned lasts, each call has a *frame*: its arguments, then its results.
-- A body whose lanes are columns (``scalars.side_by_side``) and that is called once has its memory to itself.
+- A body whose lanes are columns (``control_flow.vmap``) and that is called once has its memory to itself.
 
 The plan for WebAssembly, which calls from anywhere, is in regions.py.
 """
@@ -334,7 +334,7 @@ def call_frames(program: Program, line: list[int], blocks: set[int], first: int)
 
 # -- Columns in lanes ------------------------------------------------------------------------------------
 #
-# Where values of blocks with lanes are in memory, so that few are copied (``scalars.side_by_side``). Of G1 on
+# Where values of blocks with lanes are in memory, so that few are copied (``control_flow.vmap``). Of G1 on
 # an Intel Xeon with AVX-512, the inverse of the mass matrix takes 0.67 of the time with columns in lanes, and
 # the derivatives of forward dynamics 0.73.
 #

@@ -1,10 +1,11 @@
 """Guarded blocks: what is only needed where a condition holds runs only if it holds in some lane.
 
-A guard is recorded as choices between a value and what stands for it (``scalars.guard``), so that every lane
-gets the same number whether the block ran for it or for its neighbour. All that nothing but the values of
-such choices depends on is *inside* the guard: this is found here, from the graph. What is also used elsewhere
-is outside. A value that goes from one block to a later one with the same condition is inside too. So a choice
-decides what is right, and a branch only what is skipped: any node may be computed where it need not be.
+A guard is recorded as choices between a value and what stands for it (``control_flow.cond``), so that every
+lane gets the same number whether the block ran for it or for its neighbour. All that nothing but the values
+of such choices depends on is *inside* the guard: this is found here, from the graph. What is also used
+elsewhere is outside. A value that goes from one block to a later one with the same condition is inside too.
+So a choice decides what is right, and a branch only what is skipped: any node may be computed where it need
+not be.
 
 emit/straight_line.py writes the branches.
 """

@@ -46,7 +46,7 @@ from robokit.spatial.scalars import holds, register
 
 NO_BRANCH = (
     "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
-    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, and in a kernel with loops "
+    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, and for branches and loops "
     "cond and while_loop of robokit.spatial.control_flow"
 )
 """What is said where Python asks whether a scalar or a comparison is true."""

@@ -135,6 +135,12 @@ class OwnTracker:
                     f"{what}: its output {name!r} has shape {shape}, expected a number, (); give the text "
                     "an output for each number that matters"
                 )
+        if text.has_loops:
+            raise ShapeError(
+                f"{what}: its function has a loop whose length is known only when it runs, and measures are "
+                "part of the step's straight line; make the length known (for_range(3, ...)), or call the "
+                "function on the states afterwards"
+            )
         points = None
         if measure.link is not None:
             known = () if program.points is None else program.points.link
