@@ -16,8 +16,7 @@ from typing import Any
 
 from robokit.dynamics.own_text import one_by_one
 from robokit.engine.loops.forward import along_with_loops, jacobian_with_loops
-from robokit.engine.passes.derivative import along, gradient, jacobian
-from robokit.engine.passes.linear_maps import pullback, pushforward
+from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
 from robokit.engine.trace.words import RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot

@@ -183,7 +183,7 @@ class OneState(Host):
 class ManyStates(Host):
     """A value is a vector: one number of each of so many states.
 
-    Functions: SYMBOL_batch (emit/batch_module.py) and SYMBOL_passes (emit/rollout_driver.py).
+    Functions: SYMBOL_batch and SYMBOL_passes (emit/batch_module.py).
     """
 
     name = "batch"

@@ -5,7 +5,6 @@ straight_line  straight lines of operations: chunks, calls, columns and pairs in
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
 batch_module   the module of many states, and of many steps of them
-linked_tile    the function that other machine code calls in lanes
 sincos         sine and cosine
 repeat_code    repeated iterations and their table
 tape_module    the interpreter of listed programs

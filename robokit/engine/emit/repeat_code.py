@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from robokit.engine.emit.ir import Real, number, vector
 from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.repeats import Kind, Stepped
 from robokit.engine.trace.program import Program
 
@@ -73,6 +75,35 @@ class StepWriter(ChunkWriter):
             zeros = vector(lanes, "i32")
             add(f"%v{number} = shufflevector {self.t} %i{number}, {self.t} poison, {zeros} zeroinitializer")
         return f"%v{number}"
+
+
+def repeat_code(
+    program: Program, shared: Stepped, lanes: int, parameters: str, real: Real
+) -> tuple[Schedule, list[str], list[str]]:
+    """Write the chunks of a program, as ``straight_line.chunk_code`` does, and its shared functions.
+
+    Args:
+        program: what to compute.
+        shared: its plan.
+        lanes: states in a value.
+        parameters: of each function that runs in its turn.
+        real: its numbers.
+
+    Returns:
+        the plan, the functions, and the names of those that run one after the other.
+    """
+    plan = replace(shared, lanes=lanes)
+    texts = ChunkWriter(program, plan, direct=False, real=real).functions()
+    texts += StepWriter(program, plan, real).functions()
+    stages = []
+    for item in plan.sequence:
+        if isinstance(item, int):
+            stages.append(f"chunk{item}")
+            continue
+        stages.append(f"run{item.start}")
+        call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
+        texts.append(f"define internal void @run{item.start}({parameters}) #0 {{\n  {call}\n  ret void\n}}\n")
+    return plan, texts, stages
 
 
 def _table(name: str, kind: str, words: Iterable[str]) -> str:

@@ -16,6 +16,5 @@ forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output
 equations     derivatives of numbers that solve equations
 listed        instructions for an interpreter, which leave a tape of derivatives
-derivative    derivatives as functions
-linear_maps   derivatives along a direction as functions, and their transposes
+derivative    derivatives as functions, and as linear maps forward and back
 """

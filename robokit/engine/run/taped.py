@@ -11,7 +11,6 @@ import ctypes
 import functools
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.emit.tape_module import ENTRY, WIDTH, tape_module
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.listed import Listed
-from robokit.engine.run.batch_calls import PAYS_SECONDS, thread_pool
+from robokit.engine.run.batch_calls import PAYS_SECONDS, in_threads
 
 SECONDS = 5e-9
 """Time of an entry of a tape along WIDTH directions, about."""
@@ -96,24 +95,11 @@ class Taped:
         entries = self._values(address(listed.code), address(numbers), where, sizes, tape)
         found = np.zeros((len(listed.slopes), len(listed.seeds)))
         starts = range(0, len(listed.seeds), WIDTH)
-        futures: list[Future[None]] = []
         seconds = SECONDS * entries * len(starts)
         shares = max(1, min(int(seconds / PAYS_SECONDS), processors()))
         share = max(1, -(-len(starts) // shares))
-        own = starts[:share]
-        try:
-            for first in range(share, len(starts), share):
-                some = starts[first : first + share]
-                try:
-                    futures.append(thread_pool().submit(self._part, entries, some, found))
-                except RuntimeError:  # no thread can be had
-                    self._part(entries, some, found)
-            self._part(entries, own, found)
-            for future in futures:
-                future.result()
-        finally:  # the tape of an interrupted caller must not change under threads that still read it
-            for future in futures:
-                future.cancel() or future.exception()
+        parts = [starts[first : first + share] for first in range(0, len(starts), share)]
+        in_threads(lambda part: self._part(entries, part, found), parts, threading.Event())
         return numbers[listed.results], found
 
     def _part(self, entries: int, starts: range, found: np.ndarray) -> None:
