@@ -242,7 +242,7 @@ class Kernel:
         )
 
     def taped(self, directions: Sequence[tuple[int, int]], least: int) -> Taped | None:
-        """One state's outputs and their derivatives, by an interpreter: for texts that take long to compile.
+        """One state's outputs and their derivatives, by an interpreter: for texts slow to compile.
 
         Args:
             directions: (input, offset) of the scalar that each direction moves.

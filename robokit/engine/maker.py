@@ -75,7 +75,7 @@ def engine() -> str:
 
 
 Identity = bytes | Callable[[], bytes] | None
-"""What a text depends on besides robokit's own source; or a function that tells when code is asked for."""
+"""What a text depends on besides robokit's own source, or a callable that tells when code is asked for."""
 
 
 class Code:
@@ -193,7 +193,7 @@ class Maker:
         return self._described(*self._plans[columns])
 
     def _with_calls(self, columns: int) -> Program | None:
-        """The kernel with its large shared texts called, where there are any and iterations share nothing."""
+        """The kernel with calls of its large shared texts, if it has any and iterations share nothing."""
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program

@@ -96,7 +96,7 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
 
 
 def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
-    """As :func:`jacobian`, by reverse mode: some five times the text's operations for each output scalar."""
+    """As :func:`jacobian`, by reverse mode: some five times the text's operations an output scalar."""
     recorded = Recorded(text, inputs, outputs)
 
     def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:

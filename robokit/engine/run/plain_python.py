@@ -1,4 +1,4 @@
-"""Runs a text as it stands, on Python's floats or NumPy's columns: slow, the same numbers, not compiled."""
+"""Runs a text as it stands, on Python's floats or NumPy's columns: slow, and the same numbers."""
 
 from __future__ import annotations
 
