@@ -75,7 +75,7 @@ def engine() -> str:
 
 
 Identity = bytes | Callable[[], bytes] | None
-"""What a text depends on besides robokit's own source, or a callable that tells when code is asked for."""
+"""What a text depends on besides robokit's own source, or a callable that tells when code is wanted."""
 
 
 class Code:

@@ -3,8 +3,9 @@
     step()      reads the inputs and writes the outputs (passes/regions.py gives the places)
 
 Nothing is checked. A value that is read once is computed where it is read, and needs no variable. So is one
-that is read several times, all in one stretch: no branch leaves or enters it, and the first reader leaves the
-value in a variable. Which variables share one of the machine's, and which places are in memory, wasm_code.py decides.
+that is read several times, all in one stretch: no branch leaves or enters it, and the first reader leaves
+the value in a variable. Which variables share one of the machine's, and which places are in memory,
+wasm_code.py decides.
 
 A guarded choice between a value of its block and 0 is a variable that is 0 where the block is skipped.
 
