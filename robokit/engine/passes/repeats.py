@@ -1,6 +1,6 @@
 """Iterations of a loop over the tree that do the same share one function, which runs from a table.
 
-A robot of hundreds of joints would make megabytes of straight line. Its text says where iterations begin
+A robot of hundreds of joints would make megabytes of straight line. The text says where iterations begin
 (``scalars.iterations``), and the recorded line is cut there. Pieces that are equal, apart from constants and
 the places of operands, are of one *kind*. A kind is written once, as a function, and called with a row of a
 table: the row holds the places and the constants of a piece. Pieces that are like no others, at roots,

@@ -1,8 +1,8 @@
-"""A text and its derivatives along many directions, interpreted: what is too long to compile runs at once.
+"""A text and its derivatives along many directions, interpreted: long ones run without a compilation.
 
 For each state the listed program (passes/listed.py) runs once on plain numbers and leaves a tape. Tangents
 along tape_module.WIDTH directions at a time go through the tape, on several threads where there are more
-directions. Machine code would be of the whole text; here it is of the interpreter, for all robots the same.
+directions. The machine code is that of the interpreter, the same for all robots.
 """
 
 from __future__ import annotations
