@@ -26,8 +26,8 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
-from robokit.engine.passes.outlined import outlined
-from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, but_for_signs, stepped
+from robokit.engine.passes.outlining import outline
+from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, but_for_signs, rerolled
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_python import Text
 from robokit.engine.signature import Signature
@@ -38,12 +38,12 @@ from robokit.forks import at_fork
 from robokit.stages import stage
 
 if TYPE_CHECKING:
-    from robokit.engine.passes.listed import Listed
+    from robokit.engine.passes.bytecode import Bytecode
 
 _log = logging.getLogger(__name__)
 
 NODE_BUDGET = 1_400_000
-"""Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
+"""Operations that are recorded at most (some seconds); longer functions run on plain numbers."""
 
 CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
@@ -75,7 +75,7 @@ def engine() -> str:
 
 
 Identity = bytes | Callable[[], bytes] | None
-"""What a text depends on besides robokit's own source, or a callable that tells when code is wanted."""
+"""What a function depends on besides robokit's own source, or a callable that tells when code is wanted."""
 
 
 class Code:
@@ -108,8 +108,8 @@ class Maker:
     Attributes:
         symbol: in the names of its code.
         text: what it computes.
-        refused: why there is no machine code (no compiler, text too long, not wanted, not allowed); None as
-            long as there may be.
+        refused: why there is no machine code (no compiler, function too long, not wanted, not allowed); None
+            as long as there may be.
     """
 
     def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
@@ -118,16 +118,16 @@ class Maker:
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
-        self._plans: dict[int, tuple[Program, Stepped | None]] = {}
+        self._plans: dict[int, tuple[Program, Rerolled | None]] = {}
         self._counts: dict[str, int] | None = None
         self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
 
     @property
     def _key(self) -> bytes | None:
-        """What the text depends on besides robokit's own source.
+        """What the function depends on besides robokit's own source.
 
         Raises:
-            TraceTooLarge: it takes a recording to tell, and the text is longer than the budget.
+            TraceTooLarge: it takes a recording to tell, and the function is longer than the budget.
         """
         if callable(self._identity):
             self._identity = self._identity()
@@ -137,7 +137,7 @@ class Maker:
         """The recorded graph.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         with self._lock:
             if self._program is None:
@@ -160,10 +160,10 @@ class Maker:
             target: for which; None for those of this process.
 
         Raises:
-            TraceTooLarge: the text or its code is longer than the budgets.
+            TraceTooLarge: the function or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(outlined(self._record(signed=True, shares=True))), None)
+            return self._described(self._ready(outline(self._record(signed=True, shares=True))), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:
@@ -175,14 +175,14 @@ class Maker:
             program = self.program()
             if self._signature.reproducible:
                 program = plain_zeros(program)
-            shared = stepped(program, PIECE)
+            shared = rerolled(program, PIECE)
             written = shared.written if shared else len(program.order)
             long = shared or (program.marks and len(program.order) > LONG)
             if long and 2 * but_for_signs(program) < written:
                 other = self._record(signed=True)
                 if self._signature.reproducible:
                     other = plain_zeros(other)
-                again = stepped(other, PIECE)
+                again = rerolled(other, PIECE)
                 if again and again.written < written:
                     program, shared, written = other, again, again.written
             if written > CODE_BUDGET:
@@ -193,7 +193,7 @@ class Maker:
         return self._described(*self._plans[columns])
 
     def _with_calls(self, columns: int) -> Program | None:
-        """The kernel with calls of its large shared texts, if it has any and iterations share nothing."""
+        """The kernel with calls of its large shared functions, if it has any and iterations share nothing."""
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
@@ -207,9 +207,9 @@ class Maker:
         """A program in the order in which it is written."""
         return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
-    def _described(self, program: Program, shared: Stepped | None) -> Planned:
+    def _described(self, program: Program, shared: Rerolled | None) -> Planned:
         shape = self._signature
-        twins = () if shape.reproducible else shape.twins
+        twins = () if shape.reproducible else shape.superword_seeds
         return Planned(
             self.symbol,
             program,
@@ -251,7 +251,7 @@ class Maker:
         """Metadata and code for any target, from the cache or made now.
 
         Raises:
-            TraceTooLarge: the text or its code is longer than the budgets.
+            TraceTooLarge: the function or its code is longer than the budgets.
             CompilerMissing: there is no compiler for this target.
         """
         name = self._file_name(target)
@@ -301,17 +301,17 @@ class Maker:
 
         return _made_once(path, assembled) if by_text else assembled()
 
-    def listed(self, directions: Sequence[tuple[int, int]], least: int) -> Listed | None:
-        """The text as a list of instructions, from the cache or made now; None if it is short.
+    def bytecode(self, directions: Sequence[tuple[int, int]], least: int) -> Bytecode | None:
+        """The function as a list of instructions, from the cache or made now; None if it is short.
 
         Args:
             directions: (input, offset) of the scalar that each direction moves.
-            least: operations from which on a text is long.
+            least: operations from which on a function is long.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
-        from robokit.engine.passes.listed import Listed, listed
+        from robokit.engine.passes.bytecode import Bytecode, bytecode
         from robokit.engine.trace.record import trace
 
         shape, foreign = self._signature, _foreign_source(self.text)
@@ -321,7 +321,7 @@ class Maker:
                 made = trace(
                     self.text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
                 )
-                return listed(made, directions).arrays() if len(made.order) >= least else []
+                return bytecode(made, directions).arrays() if len(made.order) >= least else []
 
         with self._lock:
             if self._key is None or foreign is None:
@@ -329,7 +329,7 @@ class Maker:
             else:
                 key = (foreign, self._key, shape, list(directions), least, NODE_BUDGET)
                 found = disk_cache.arrays(shape.name, key, make, "list")
-        return Listed(*found) if found else None
+        return Bytecode(*found) if found else None
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
@@ -375,9 +375,9 @@ def _logged(kernel: str, part: str) -> Iterator[None]:
 
 
 def _foreign_source(text: Text) -> bytes | None:
-    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see.
+    """Source file of a function from outside robokit, whose changes the digest of robokit's own cannot see.
 
-    None where the file is not the source of the text that runs.
+    None where the file is not the source of the function that runs.
     """
     path = getattr(getattr(text, "__code__", None), "co_filename", "")
     inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

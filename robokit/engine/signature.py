@@ -64,7 +64,8 @@ class Signature:
         bounds: (input, offset, largest magnitude) of each scalar that has one.
         tables: (name, number of entries) of each table: they come after the inputs.
         reproducible: whether the outputs are the same bits on every target (engine/reproducible.py).
-        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
+        superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are computed
+            from.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Signature:
     bounds: Bounds = ()
     tables: Sequence[tuple[str, int]] = ()
     reproducible: bool = False
-    twins: Sequence[tuple[int, int, int]] = ()
+    superword_seeds: Sequence[tuple[int, int, int]] = ()
 
     def __post_init__(self) -> None:
         for o, i in self.feedback:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.passes.repeats import Stepped
+from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
@@ -35,17 +35,18 @@ class Planned:
         feedback: (output, input) where a repeated run copies.
         finite: whether outputs are checked too.
         bounds: (input, offset, largest magnitude) of each scalar to check.
-        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
+        superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are computed
+            from.
     """
 
     symbol: str
     program: Program
-    shared: Stepped | None
+    shared: Rerolled | None
     quaternions: Pairs
     feedback: Pairs
     finite: bool
     bounds: Bounds = ()
-    twins: Sequence[tuple[int, int, int]] = ()
+    superword_seeds: Sequence[tuple[int, int, int]] = ()
 
 
 class Loaded(Protocol):
@@ -166,10 +167,10 @@ class OneState(Host):
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
         from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
-        from robokit.engine.passes.superword import paired
+        from robokit.engine.passes.superword import packed
 
         return single_module(
-            paired(kernel.program, kernel.twins) if kernel.shared is None else kernel.program,
+            packed(kernel.program, kernel.superword_seeds) if kernel.shared is None else kernel.program,
             self.width,
             kernel.symbol,
             kernel.quaternions,

@@ -22,11 +22,11 @@ from collections.abc import Sequence
 
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.emit.repeat_code import repeat_code
+from robokit.engine.emit.rerolled_code import rerolled_code
 from robokit.engine.emit.rows import PAD, STAGE, LinkedWriter, PassWriter, RowReader, RowWriter
 from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.passes.repeats import Stepped
+from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
@@ -38,7 +38,7 @@ def batch_module(
     quaternions: Pairs = (),
     finite: bool = False,
     real: Real = FLOAT64,
-    shared: Stepped | None = None,
+    shared: Rerolled | None = None,
     width: int = 0,
     bounds: Bounds = (),
     feedback: Pairs = (),
@@ -62,7 +62,7 @@ def batch_module(
     """
     plan: Schedule
     if shared:
-        plan, chunks, stages = repeat_code(program, shared, lanes, STAGE, real)
+        plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real)
     else:
         plan, chunks, stages = chunk_code(program, lanes, True, int(ir.LONGER * ir.CHUNK), 1, STAGE, real)
     reader = RowReader(program, plan, quaternions, real, bounds)

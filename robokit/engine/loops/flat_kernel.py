@@ -1,4 +1,4 @@
-"""The machine code of a text on flat arrays that has loops: a kernel without sizes."""
+"""The machine code of a function on flat arrays that has loops: a kernel without sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from robokit.errors import FunctionError
 
 
 class FlatKernel(LoopKernel):
-    """A text with loops for one robot.
+    """A function with loops for one robot.
 
     Args:
         symbol: in the names of its code.

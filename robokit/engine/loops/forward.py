@@ -1,4 +1,4 @@
-"""Derivatives of texts on flat arrays that have loops, in forward mode: dual numbers (loops/dual.py)."""
+"""Derivatives of functions on flat arrays that have loops, in forward mode: dual numbers (loops/dual.py)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""A text that runs once: all kernels are made of what was recorded of it then, and so is their key.
+"""A function that runs once: all kernels are made of what was recorded of it then, and so is their key.
 
-Texts of users read what they like: other functions, globals, arrays, files, the time. No look at a text tells
-what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single states, of batches,
-of derivatives and of measures play the recording back, so that they agree whatever has changed meanwhile.
+Functions of users read what they like: other functions, globals, arrays, files, the time. No look at a
+function tells what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single
+states, of batches, of derivatives and of measures play the recording back, so that they agree whatever has
+changed meanwhile.
 
-A text is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or one
-that is too long, it is recorded with loops instead: nobody but the text decides.
+A function is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or
+one that is too long, it is recorded with loops instead: nobody but the function decides.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from robokit.spatial import control_flow
 
 
 class RecordedOnce:
-    """A text that is recorded at the first recording; on plain numbers it runs as it stands."""
+    """A function that is recorded at the first recording; on plain numbers it runs as it stands."""
 
     def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
         self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
@@ -65,13 +66,13 @@ class RecordedOnce:
         """What was recorded, if it has loops.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         made = self._recorded
         return made if isinstance(made, LoopGraph) else None
 
     def looped(self) -> bool:
-        """Whether the text has loops whose length is known only when it runs."""
+        """Whether the function has loops whose length is known only when it runs."""
         try:
             return self.loops is not None
         except TraceTooLarge:
@@ -82,7 +83,7 @@ class RecordedOnce:
         """What was recorded, as a straight line.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
             RunTimeLoop: it has loops.
         """
         made = self._recorded
@@ -95,7 +96,7 @@ class RecordedOnce:
         """Hash of what was recorded.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         made = self._recorded
         content: Any
@@ -109,7 +110,7 @@ class RecordedOnce:
 
 
 class _Recorder(Recorder):
-    """The words while a text of a user is recorded, whose derivatives are made of the recording."""
+    """The words while a function of a user is recorded, whose derivatives are made of the recording."""
 
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
@@ -153,13 +154,13 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
 
 
 def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGraph:
-    """The recording of a text on flat arrays; its arrays are the inputs and the outputs.
+    """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
 
     Quotients stay quotients, as on plain numbers, and indices are checked.
 
     Raises:
-        TraceTooLarge: the text records more than the budget.
-        ValueError: the text returns other sizes than declared.
+        TraceTooLarge: the function records more than the budget.
+        ValueError: the function returns other sizes than declared.
     """
     graph = LoopGraph(checked=True, exact=True, budget=BUDGET)
     region = graph.regions[0]
@@ -174,7 +175,7 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
 
 
 def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
-    """Write the outputs of a text to arrays; -0 becomes 0, as in all reproducible kernels."""
+    """Write the outputs of a function to arrays; -0 becomes 0, as in all reproducible kernels."""
     for row, array in zip(rows, arrays, strict=True):
         if len(row) != len(array):
             raise ValueError(f"the text returned {len(row)} scalars, declared are {len(array)}")

@@ -105,7 +105,7 @@ class LoopRunner(RolloutRunner):
         return call
 
     def _rows(self, arrays: list[np.ndarray], rows: int) -> list[np.ndarray]:
-        """One step by the plain text: what is written."""
+        """One step by the plain function: what is written."""
         own = []
         for k, (a, x) in enumerate(zip(self.kernel.taken, arrays, strict=True)):
             each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))

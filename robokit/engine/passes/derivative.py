@@ -1,8 +1,8 @@
 """Derivatives of a text, as texts again.
 
-A text is recorded once, on a graph of its own, and its program is played back over the scalars that the new
-text is given, together with its derivatives. Where these are the tracer's, equal operations are found again
-on their graph. So derivatives of derivatives are made by the same functions.
+A function is recorded once, on a graph of its own, and its program is played back over the scalars that the
+new function is given, together with its derivatives. Where these are the tracer's, equal operations are found
+again on their graph. So derivatives of derivatives are made by the same functions.
 
 A choice is differentiated branch by branch: what was computed for the other branch may be NaN, and so may its
 derivative. ``floor`` and entries of tables change in jumps: their derivative is 0.
@@ -29,13 +29,13 @@ Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
 
 BUDGET = 1_400_000
-"""Operations of a text that are recorded at most."""
+"""Operations of a function that are recorded at most."""
 
 
 class Recorded:
-    """A text on its own graph, recorded at the first use.
+    """A function on its own graph, recorded at the first use.
 
-    The program of a text is kept only where it is played on plain numbers, state by state.
+    The program of a function is kept only where it is played on plain numbers, state by state.
     """
 
     def __init__(self, text: Text, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
@@ -47,8 +47,8 @@ class Recorded:
 
         Args:
             arguments: that it is to be played on.
-            calls: whether texts that it takes several times may be recorded once, where the arguments' graph
-                does so.
+            calls: whether functions that it takes several times may be recorded once, where the arguments'
+                graph does so.
         """
         if self._program is not None:
             return self._program
@@ -65,7 +65,7 @@ class Recorded:
 
 
 def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
-    """The text of the derivatives of all outputs with respect to some inputs, by forward mode.
+    """The function of the derivatives of all outputs with respect to some inputs, by forward mode.
 
     Args:
         text: to differentiate.
@@ -74,8 +74,8 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
         of: numbers of the inputs.
 
     Returns:
-        a text of the same inputs. Its outputs are, for each output and for each of these inputs, the matrix
-        (scalars of the output) x (scalars of the input), row by row.
+        a function of the same inputs. Its outputs are, for each output and for each of these inputs, the
+        matrix (scalars of the output) x (scalars of the input), row by row.
     """
     recorded = Recorded(text, inputs, outputs)
     begins = [sum(inputs[k][1] for k in of[:i]) for i in range(len(of))]
@@ -96,7 +96,7 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
 
 
 def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
-    """As :func:`jacobian`, by reverse mode: some five times the text's operations an output scalar."""
+    """As :func:`jacobian`, by reverse mode: some five times the function's operations an output scalar."""
     recorded = Recorded(text, inputs, outputs)
 
     def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
@@ -115,7 +115,7 @@ def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
 def along(
     text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
-    """The text of the derivatives of all outputs along a direction of some inputs.
+    """The function of the derivatives of all outputs along a direction of some inputs.
 
     Args:
         text, inputs, outputs, of: as of :func:`jacobian`.
@@ -123,7 +123,7 @@ def along(
 
     Returns:
         a function of the same inputs, a direction for each of these inputs, of as many scalars, and the
-        tables. It gives the outputs of the text and their derivatives.
+        tables. It gives the outputs of the function and their derivatives.
     """
     recorded = Recorded(text, inputs, outputs, tables)
     count = len(inputs)
@@ -142,17 +142,17 @@ def along(
 
 # -- Linear maps -----------------------------------------------------------------------------------------
 #
-# The derivative of a text as a linear map, forward and back: what libraries that differentiate ask for.
+# The derivative of a function as a linear map, forward and back: what libraries that differentiate ask for.
 #
 #     pushforward   inputs x, dx -> dy = J(x) dx
 #     pullback      inputs x, wy -> wx = J(x)^T wy
 #
-# Each costs a few times the text, however many inputs and outputs there are (A. Griewank, A. Walther,
+# Each costs a few times the function, however many inputs and outputs there are (A. Griewank, A. Walther,
 # Evaluating Derivatives, SIAM 2008, chapter 3).
 
 
 def pushforward(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
-    """The text of the derivative of all outputs along a direction of the first inputs.
+    """The function of the derivative of all outputs along a direction of the first inputs.
 
     Args:
         text: to differentiate.
@@ -161,8 +161,8 @@ def pushforward(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
         of: how many inputs, from the first, change.
 
     Returns:
-        a text of the inputs, with a direction for each of the first ones between these and the rest; its
-        outputs have the shapes of the text's.
+        a function of the inputs, with a direction for each of the first ones between these and the rest; its
+        outputs have the shapes of the function's.
     """
     recorded = Recorded(text, inputs, outputs)
 
@@ -177,13 +177,13 @@ def pushforward(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
 
 
 def pullback(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
-    """The text of the gradient of a weighted sum of all outputs with respect to the first inputs.
+    """The function of the gradient of a weighted sum of all outputs with respect to the first inputs.
 
     Args:
         text, inputs, outputs, of: as in :func:`pushforward`.
 
     Returns:
-        a text of the inputs, with the weights of each output between the first ones and the rest; its
+        a function of the inputs, with the weights of each output between the first ones and the rest; its
         outputs have the sizes of the first inputs.
     """
     recorded = Recorded(text, inputs, outputs)

@@ -2,7 +2,7 @@
 
 Limbs come in pairs. What is recorded for the left one is recorded for the right one, too: the same operations
 with other constants and, since signs are kept outside, with sums for differences. :class:`_Search` finds
-them, :func:`units` orders them, :func:`paired` writes the program anew. It is for code of one state.
+them, :func:`units` orders them, :func:`packed` writes the program anew. It is for code of one state.
 
 On an AMD EPYC with AVX-512 a step of a fall takes 0.64 of the time for our humanoid, 0.66 for G1, 0.73 for
 our quadruped and 0.83 for Talos, without self-collision; single calls of RNEA and ABA take 0.74 to 0.86. The
@@ -50,7 +50,7 @@ from robokit.engine.trace.program import Program
 # search begins with inputs that correspond to each other, as the angles of two hips, and goes from values to
 # what reads them. Two readers are *twins* if they do the same with twins, or with one and the same value.
 # Where the other operands have no twins yet, readers of the same kind are tried in the order of recording,
-# and their operands become twins in turn. A wrong guess costs a little time and is no error: :func:`paired`
+# and their operands become twins in turn. A wrong guess costs a little time and is no error: :func:`packed`
 # writes any two operations of one kind side by side.
 
 
@@ -69,7 +69,9 @@ _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 _CHOICES = (SELECT, GUARD)
 
 
-def twins(program: Program, seeds: Iterable[tuple[int, int]], inside: dict[int, Path]) -> list[int]:
+def isomorphic_pairs(
+    program: Program, seeds: Iterable[tuple[int, int]], inside: dict[int, Path]
+) -> list[int]:
     """For each node the one that does the same with other numbers; 0 where there is none.
 
     Args:
@@ -344,7 +346,7 @@ WORTH = 0.85
 """Share of the operations that may be left: above it, moving numbers between lanes takes the gain."""
 
 
-def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
+def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     """The same program with its twins in two lanes; nodes are renumbered.
 
     Args:
@@ -355,7 +357,7 @@ def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
     if not given or any(block.lanes > 1 for block in program.blocks):
         return program
-    twin = twins(program, given, paths(program))
+    twin = isomorphic_pairs(program, given, paths(program))
     own = set(program.order)
     pairs: dict[int, int] = {}
     for n in program.order:

@@ -1,4 +1,4 @@
-"""Runs a text as it stands, on Python's floats or NumPy's columns: slow, and the same numbers."""
+"""Runs a function as it stands, on Python's floats or NumPy's columns: slow, and the same numbers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ SECONDS = 1e-5
 def run_text(
     text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, tables: int = 0
 ) -> None:
-    """Run a text once.
+    """Run a function once.
 
     Args:
         text: what to run.
         arrays: (n,) or (rows, n) each.
         outs: what it returns is written to these.
         rows: states of the batch; None for one state.
-        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the text as they are.
+        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the function as they
+            are.
     """
     inputs, shared = arrays[: len(arrays) - tables], arrays[len(arrays) - tables :]
     if rows is None:
@@ -54,7 +55,7 @@ def iterate_text(
     steps: int,
     tables: int = 0,
 ) -> int:
-    """Run a text again and again, each time with its fed-back outputs as inputs.
+    """Run a function again and again, each time with its fed-back outputs as inputs.
 
     Args:
         text: what to run.

@@ -43,14 +43,14 @@ class RolloutRunner:
         lanes: int = 1,
         keep: Any = None,
     ) -> None:
-        """Wrap a driver, or the plain text.
+        """Wrap a driver, or the plain function.
 
         Args:
             feedback: (output, input) of each output.
             count: of inputs, tables included.
-            plain: one step by the text: inputs (rows, n) or (n,), number of rows -> outputs.
+            plain: one step by the function: inputs (rows, n) or (n,), number of rows -> outputs.
             seconds: time per row and step, roughly.
-            driver: address of the driver; 0 where there is no machine code, and the text runs.
+            driver: address of the driver; 0 where there is no machine code, and the function runs.
             workspace: size of its workspace [doubles].
             lanes: states in a tile.
             keep: object that owns the code.
@@ -112,7 +112,7 @@ class RolloutRunner:
         return [(ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves)]
 
     def _text(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
-        """One step of the plain text."""
+        """One step of the plain function."""
         part = slice(rows.start, rows.stop)
         now = [a[step if len(a) > 1 else 0] for a in arrays]
         now = [a[part] if len(a) > 1 else a[0] for a in now]
