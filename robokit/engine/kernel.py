@@ -27,10 +27,10 @@ from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.interpreter import Interpreter
-from robokit.engine.run.plain_python import SECONDS, Text, iterate_text, run_text
+from robokit.engine.run.plain_python import SECONDS, iterate_plain, run_plain
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
-from robokit.engine.signature import ArrayOf, Signature
+from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
@@ -64,7 +64,11 @@ class Kernel:
     """
 
     def __init__(
-        self, signature: Signature, text: Text, key: Identity, looped: Callable[[], bool] | None = None
+        self,
+        signature: Signature,
+        text: FlatFunction,
+        key: Identity,
+        looped: Callable[[], bool] | None = None,
     ) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature = signature
@@ -77,7 +81,7 @@ class Kernel:
         self._tape: Interpreter | None = None
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
+        self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
 
     @classmethod
     def build(
@@ -85,7 +89,7 @@ class Kernel:
         name: str,
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
-        text: Text,
+        text: FlatFunction,
         key: Identity = None,
         quaternions: Sequence[tuple[int, int]] = (),
         feedback: Mapping[str, str] | None = None,
@@ -186,8 +190,6 @@ class Kernel:
             result = self.few(*arguments)
         return self._checked(arguments[: self._arity], out, None) if result is None else result
 
-    single = __call__
-
     def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run on a batch, as :meth:`__call__` does.
 
@@ -226,7 +228,7 @@ class Kernel:
         outs = signature.outs(None, None)
         code = self._maker.code(ONE_STATE)
         if code is None:
-            done = iterate_text(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
+            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
         elif steps <= 0:
             done = 0
         else:
@@ -316,9 +318,9 @@ class Kernel:
         count, tables = len(self.signature.outputs), len(self.signature.tables)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:
-            run_text(self.text, ins, outs, None, tables)
+            run_plain(self.text, ins, outs, None, tables)
         else:  # Python's floats would be double
-            run_text(self.text, ins, [x[None] for x in outs], 1, tables)
+            run_plain(self.text, ins, [x[None] for x in outs], 1, tables)
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.
@@ -460,7 +462,7 @@ class Kernel:
         if plain:
             one = rows is None and signature.reproducible and not self._is_double
             places = [o[None] for o in outs] if one else outs  # Python's floats would be double
-            run_text(self.text, arrays, places, 1 if one else rows, len(signature.tables))
+            run_plain(self.text, arrays, places, 1 if one else rows, len(signature.tables))
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -503,7 +505,7 @@ class Kernel:
             rows: of the batch.
         """
         outs = self.signature.outs(None, rows)
-        run_text(self.text, arrays, outs, rows, len(self.signature.tables))
+        run_plain(self.text, arrays, outs, rows, len(self.signature.tables))
         return outs
 
 

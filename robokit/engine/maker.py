@@ -29,9 +29,8 @@ from robokit.engine.passes.order import fused, signs_early
 from robokit.engine.passes.outlining import outline
 from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, but_for_signs, rerolled
 from robokit.engine.reproducible import in_one_order, plain_zeros
-from robokit.engine.run.plain_python import Text
-from robokit.engine.signature import Signature
-from robokit.engine.trace.graph import Shares, TraceTooLarge
+from robokit.engine.signature import FlatFunction, Signature
+from robokit.engine.trace.graph import NODE_BUDGET, Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from robokit.engine.passes.bytecode import Bytecode
 
 _log = logging.getLogger(__name__)
-
-NODE_BUDGET = 1_400_000
-"""Operations that are recorded at most (some seconds); longer functions run on plain numbers."""
 
 CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
@@ -112,7 +108,7 @@ class Maker:
             as long as there may be.
     """
 
-    def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
+    def __init__(self, signature: Signature, text: FlatFunction, key: Identity) -> None:
         self._signature, self.text, self._identity = signature, text, key
         self.symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
@@ -374,7 +370,7 @@ def _logged(kernel: str, part: str) -> Iterator[None]:
         _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
-def _foreign_source(text: Text) -> bytes | None:
+def _foreign_source(text: FlatFunction) -> bytes | None:
     """Source file of a function from outside robokit, whose changes the digest of robokit's own cannot see.
 
     None where the file is not the source of the function that runs.

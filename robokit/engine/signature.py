@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,6 +16,9 @@ from robokit.engine.memory import result_array
 
 LARGEST_TABLE = 2**24
 """Entries of a table at most: single precision counts to there."""
+
+FlatFunction = Callable[..., Sequence[Sequence[Any]]]
+"""Called with a sequence of scalars per input; returns a flat, row-major sequence of scalars per output."""
 
 Pairs = Sequence[tuple[int, int]]
 Bounds = Sequence[tuple[int, int, float]]

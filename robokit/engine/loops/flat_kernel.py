@@ -12,8 +12,7 @@ import numpy as np
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.loops.record import LoopGraph
 from robokit.engine.loops.recorded_once import RecordedOnce, recorded_with_loops, sizes_of
-from robokit.engine.passes.derivative import Text
-from robokit.engine.signature import ArrayOf, Signature
+from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.errors import FunctionError
 
 
@@ -28,7 +27,7 @@ class FlatKernel(LoopKernel):
     """
 
     def __init__(
-        self, symbol: str, text: Text, signature: Signature, names: Sequence[str] | None = None
+        self, symbol: str, text: FlatFunction, signature: Signature, names: Sequence[str] | None = None
     ) -> None:
         rows = [*signature.inputs, *sizes_of(signature.outputs)]
         count = len(signature.inputs)

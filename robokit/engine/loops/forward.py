@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.engine.loops.dual import jvp
-from robokit.engine.passes.derivative import Text
+from robokit.engine.signature import FlatFunction
 
 
-def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int]) -> list[list[Any]]:
+def jacobian_with_loops(
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int]
+) -> list[list[Any]]:
     """The derivatives of all outputs with respect to some inputs.
 
     Args:
@@ -32,7 +34,7 @@ def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequ
 
 
 def along_with_loops(
-    text: Text, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """The derivative of all outputs along a direction of the first inputs."""
     seed = {(k, j): d for k, row in enumerate(direction) for j, d in enumerate(row)}
@@ -40,7 +42,7 @@ def along_with_loops(
 
 
 def _along(
-    text: Text, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
 ) -> list[list[list[Any]]]:
     """The outputs, and for each direction their derivatives."""
     moving = sorted({place for seed in seeds for place in seed})

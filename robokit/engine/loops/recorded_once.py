@@ -20,9 +20,10 @@ import numpy as np
 from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
 from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, LoopGraph, Recorder, Solved
-from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
+from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import played_again
-from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.signature import FlatFunction
+from robokit.engine.trace.graph import NODE_BUDGET, TraceTooLarge
 from robokit.engine.trace.ops import ADD, SELECT
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
@@ -34,7 +35,7 @@ from robokit.spatial import control_flow
 class RecordedOnce:
     """A function that is recorded at the first recording; on plain numbers it runs as it stands."""
 
-    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
+    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
         self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
 
     def __call__(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
@@ -56,7 +57,7 @@ class RecordedOnce:
     def _recorded(self) -> Program | LoopGraph:
         try:
             return trace(
-                self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked", equations=True
+                self.text, self.inputs, self.outputs, NODE_BUDGET, signed=True, shares="asked", equations=True
             )
         except RunTimeLoop:
             return recorded_with_loops(self.text, self.inputs, self.outputs)
@@ -153,7 +154,7 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
     return [(name, int(np.prod(shape, dtype=int))) for name, shape in outputs]
 
 
-def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGraph:
+def recorded_with_loops(text: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
     """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
 
     Quotients stay quotients, as on plain numbers, and indices are checked.
@@ -162,7 +163,7 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
         TraceTooLarge: the function records more than the budget.
         ValueError: the function returns other sizes than declared.
     """
-    graph = LoopGraph(checked=True, exact=True, budget=BUDGET)
+    graph = LoopGraph(checked=True, exact=True, budget=NODE_BUDGET)
     region = graph.regions[0]
     arrays = []
     for k, (_, size) in enumerate([*inputs, *sizes_of(outputs)]):

@@ -17,19 +17,14 @@ from robokit.engine.passes.forward_along import along_with
 from robokit.engine.passes.forward_mode import tangents
 from robokit.engine.passes.replay import replayed
 from robokit.engine.passes.reverse_mode import adjoints
-from robokit.engine.trace.graph import Shares
+from robokit.engine.signature import FlatFunction
+from robokit.engine.trace.graph import NODE_BUDGET, Shares
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
 
-Text = Callable[..., Sequence[Sequence[Any]]]
-"""One sequence of scalars for each input -> one flat sequence of scalars for each output."""
-
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
-
-BUDGET = 1_400_000
-"""Operations of a function that are recorded at most."""
 
 
 class Recorded:
@@ -38,7 +33,7 @@ class Recorded:
     The program of a function is kept only where it is played on plain numbers, state by state.
     """
 
-    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
+    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
         self.text, self.inputs, self.outputs, self.tables = text, list(inputs), list(outputs), list(tables)
         self._program: Program | None = None
 
@@ -57,14 +52,20 @@ class Recorded:
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
         program = trace(
-            self.text, self.inputs, self.outputs, BUDGET, tables=self.tables, shares=shares, equations=True
+            self.text,
+            self.inputs,
+            self.outputs,
+            NODE_BUDGET,
+            tables=self.tables,
+            shares=shares,
+            equations=True,
         )
         if graph is None:
             self._program = program
         return program
 
 
-def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
+def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
     """The function of the derivatives of all outputs with respect to some inputs, by forward mode.
 
     Args:
@@ -95,7 +96,7 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
     return derivatives
 
 
-def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
+def gradient(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
     """As :func:`jacobian`, by reverse mode: some five times the function's operations an output scalar."""
     recorded = Recorded(text, inputs, outputs)
 
@@ -113,7 +114,7 @@ def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
 
 
 def along(
-    text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
+    text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
     """The function of the derivatives of all outputs along a direction of some inputs.
 
@@ -151,7 +152,7 @@ def along(
 # Evaluating Derivatives, SIAM 2008, chapter 3).
 
 
-def pushforward(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
+def pushforward(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
     """The function of the derivative of all outputs along a direction of the first inputs.
 
     Args:
@@ -176,7 +177,7 @@ def pushforward(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
     return derivatives
 
 
-def pullback(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
+def pullback(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
     """The function of the gradient of a weighted sum of all outputs with respect to the first inputs.
 
     Args:

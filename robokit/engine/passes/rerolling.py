@@ -232,7 +232,7 @@ def but_for_signs(program: Program) -> int:
 def _plan(program: Program, places: Places, lines: list[list[int]]) -> Rerolled:
     pieces = Pieces.of(program, lines)
     memory = _memory(program, places, pieces)
-    start, slots = _allocate(memory, pieces.count, places.slots)
+    start, slots = _allocate(memory, places.slots)
     slot = dict(places.slot)
     stored = pieces.line[memory.stored[pieces.line]]
     slot |= zip(stored.tolist(), (start[memory.owner[stored]] + memory.within[stored]).tolist(), strict=True)
@@ -294,7 +294,7 @@ def _kind(
     return LoopBody(piece, len(column), place, constants)
 
 
-def _allocate(memory: _Memory, pieces: int, slots: int) -> tuple[np.ndarray, int]:
+def _allocate(memory: _Memory, slots: int) -> tuple[np.ndarray, int]:
     """First slot of each bundle, and slots in all; those whose readers are done are used again."""
     start: list[int] = []
     sizes, last, made = memory.size.tolist(), memory.last.tolist(), memory.made.tolist()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from robokit.engine.signature import Pairs
-
-Text = Callable[..., Sequence[Sequence[Any]]]
-"""Called with one list of scalars per input; returns one flat, row-major sequence of scalars per output."""
+from robokit.engine.signature import FlatFunction, Pairs
 
 SECONDS = 1e-5
 """A guess of the time per state of a batch."""
 
 
-def run_text(
-    text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, tables: int = 0
+def run_plain(
+    text: FlatFunction,
+    arrays: Sequence[np.ndarray],
+    outs: Sequence[np.ndarray],
+    rows: int | None,
+    tables: int = 0,
 ) -> None:
     """Run a function once.
 
@@ -35,7 +35,7 @@ def run_text(
         try:
             results = text(*(a.tolist() for a in inputs), *shared)
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_text(text, arrays, [o[None] for o in outs], 1, tables)
+            run_plain(text, arrays, [o[None] for o in outs], 1, tables)
             return
     else:
         columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in inputs]
@@ -47,8 +47,8 @@ def run_text(
             flat[..., k] = x
 
 
-def iterate_text(
-    text: Text,
+def iterate_plain(
+    text: FlatFunction,
     arrays: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
     feedback: Pairs,
@@ -63,7 +63,7 @@ def iterate_text(
         outs: the last outputs are written to these.
         feedback: (output, input) pairs.
         steps: how many runs.
-        tables: as in :func:`run_text`.
+        tables: as in :func:`run_plain`.
 
     Returns:
         the runs done: fewer where an input was not finite.
@@ -71,7 +71,7 @@ def iterate_text(
     for done in range(steps):
         if not all(np.isfinite(a).all() for a in arrays[: len(arrays) - tables]):
             return done
-        run_text(text, arrays, outs, None, tables)
+        run_plain(text, arrays, outs, None, tables)
         for o, i in feedback:
             arrays[i][:] = outs[o].reshape(-1)
     return max(steps, 0)

@@ -29,6 +29,10 @@ Shares = bool | Literal["large", "asked"]
 """
 
 
+NODE_BUDGET = 1_400_000
+"""Operations that are recorded at most (some seconds); longer functions run on plain numbers."""
+
+
 class TraceTooLarge(Exception):
     """The graph passed its node budget: run the function on plain floats instead."""
 
