@@ -13,7 +13,7 @@ time.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.guards import Path, paths
@@ -260,20 +260,14 @@ class _Search:
 # The order of evaluation of a program in which some operations are done two at once.
 
 
-def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
-    """What is computed at once, in an order of evaluation: about the order of the later of two twins.
-
-    Args:
-        program: the graph.
-        pairs: node -> its twin, in both directions. Twins that wait for each other are taken out.
-    """
+def _waiting(
+    program: Program, body: Mapping[int, int]
+) -> tuple[list[list[int]], list[int], list[int], list[list[int]]]:
+    """Of each node its readers, and how much is to come before it; of each body its nodes, and its calls."""
     nodes, order = program.nodes, program.order
-    body, computed = program.bodies(), bytearray(len(nodes))
+    computed = bytearray(len(nodes))
     for n in order:
         computed[n] = 1
-    mate = [0] * len(nodes)
-    for n, m in pairs.items():
-        mate[n] = m
     readers: list[list[int]] = [[] for _ in nodes]
     wanting = [0] * len(nodes)  # what is still to come before each node
     left = [0] * len(program.blocks)  # and of each body, before its calls
@@ -294,6 +288,21 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
                 if type(r) is int and computed[r] and r not in body:
                     readers[r].append(n)
                     wanting[n] += 1
+    return readers, wanting, left, calls
+
+
+def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
+    """What is computed at once, in an order of evaluation: about the order of the later of two twins.
+
+    Args:
+        program: the graph.
+        pairs: node -> its twin, in both directions. Twins that wait for each other are taken out.
+    """
+    nodes, order, body = program.nodes, program.order, program.bodies()
+    mate = [0] * len(nodes)
+    for n, m in pairs.items():
+        mate[n] = m
+    readers, wanting, left, calls = _waiting(program, body)
     heap = [n for n in order if not wanting[n] and n > mate[n] and not (mate[n] and wanting[mate[n]])]
     heapq.heapify(heap)
     done, count, rest = bytearray(len(nodes)), 0, iter(order)
