@@ -204,18 +204,7 @@ class Maker:
         return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
     def _described(self, program: Program, shared: Rerolled | None) -> Planned:
-        shape = self._signature
-        twins = () if shape.reproducible else shape.superword_seeds
-        return Planned(
-            self.symbol,
-            program,
-            shared,
-            shape.quaternions,
-            shape.feedback,
-            shape.finite,
-            shape.bounds,
-            twins,
-        )
+        return Planned(self.symbol, program, shared, self._signature)
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.rerolling import Rerolled
-from robokit.engine.signature import Bounds, Pairs
+from robokit.engine.signature import Signature
 from robokit.engine.trace.program import Program
 
 
@@ -31,22 +31,18 @@ class Planned:
         symbol: what the names of its functions begin with.
         program: what to compute.
         shared: the plan of its repeated iterations, if it has any that share code.
-        quaternions: (input, offset) of each quaternion that must be of unit length.
-        feedback: (output, input) where a repeated run copies.
-        finite: whether outputs are checked too.
-        bounds: (input, offset, largest magnitude) of each scalar to check.
-        superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are computed
-            from.
+        signature: what it takes and returns.
     """
 
     symbol: str
     program: Program
     shared: Rerolled | None
-    quaternions: Pairs
-    feedback: Pairs
-    finite: bool
-    bounds: Bounds = ()
-    superword_seeds: Sequence[tuple[int, int, int]] = ()
+    signature: Signature
+
+    @property
+    def superword_seeds(self) -> Sequence[tuple[int, int, int]]:
+        """Of the signature; none where the bits are the same on every target."""
+        return () if self.signature.reproducible else self.signature.superword_seeds
 
 
 class Loaded(Protocol):
@@ -173,11 +169,11 @@ class OneState(Host):
             packed(kernel.program, kernel.superword_seeds) if kernel.shared is None else kernel.program,
             self.width,
             kernel.symbol,
-            kernel.quaternions,
-            kernel.feedback,
-            kernel.finite,
+            kernel.signature.quaternions,
+            kernel.signature.feedback,
+            kernel.signature.finite,
             kernel.shared,
-            bounds=kernel.bounds,
+            bounds=kernel.signature.bounds,
         )
 
 
@@ -205,10 +201,10 @@ class ManyStates(Host):
             kernel.program,
             self.lanes,
             kernel.symbol,
-            kernel.quaternions,
-            kernel.finite,
+            kernel.signature.quaternions,
+            kernel.signature.finite,
             self.real,
             kernel.shared,
-            bounds=kernel.bounds,
-            feedback=kernel.feedback,
+            bounds=kernel.signature.bounds,
+            feedback=kernel.signature.feedback,
         )

@@ -9,7 +9,7 @@ wasm_code.py decides.
 
 A guarded choice between a value of its block and 0 is a variable that is 0 where the block is skipped.
 
-A short text that is taken several times has its arguments and results on the stack, a long one in places.
+A short function that is taken several times has its arguments and results on the stack, a long one in places.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class LineWriter(StackWriter):
         return [*found, Function(self.name, [], [], [*calls, *rest])]
 
     def _returned(self, block: int) -> list[int]:
-        """What a short text leaves on the stack."""
+        """What a short function leaves on the stack."""
         results = self.program.blocks[block].results
         return [int(results[at]) for at in sorted(self.plan.results[block])]
 

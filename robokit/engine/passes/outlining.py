@@ -193,7 +193,7 @@ class _Writer:
 
     def _call(self, group: Group, piece: Piece) -> None:
         if group.block not in self.blocks:
-            self._text(group, piece)
+            self._function(group, piece)
         given = [self._number(piece.leaves[k]) for k in group.leaves]
         given += [self._constant(piece.values[k]) for k in group.values]
         call = self._put((CALL, self._constant(float(group.block)), *given))
@@ -206,7 +206,7 @@ class _Writer:
         for n in piece.nodes:
             self.at.setdefault(n, 0)  # nobody else reads it
 
-    def _text(self, group: Group, piece: Piece) -> None:
+    def _function(self, group: Group, piece: Piece) -> None:
         """The function of a group, written as the first of its pieces with parameters."""
         nodes = self.program.nodes
         parameters: list[int] = []
