@@ -201,7 +201,9 @@ class Arm(Target):
         self.assembled = []
 
     def write(self, kernel):
-        return batch_module(kernel.program, self.lanes, kernel.symbol, kernel.quaternions, kernel.finite)
+        return batch_module(
+            kernel.program, self.lanes, kernel.symbol, kernel.signature.quaternions, kernel.signature.finite
+        )
 
     def assemble(self, text):
         self.assembled.append(text)
