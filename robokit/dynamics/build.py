@@ -295,6 +295,6 @@ def _build(
         dtype=dtype,
         bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
         reproducible=reproducible,
-        twins=twin_inputs(robot, kinds),
+        superword_seeds=twin_inputs(robot, kinds),
         looped=made.looped,
     )

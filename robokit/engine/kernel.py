@@ -1,12 +1,12 @@
-"""Kernel: one text in every way to run it.
+"""Kernel: one function in every way to run it.
 
     build       nothing happens yet
     first call  found in the cache, or traced, written as IR, compiled and kept
     then        single states through run/single_calls.py, batches through run/batch_calls.py
 
 The code of single states and that of batches are separate modules, each made when it is first needed.
-Without a compiler, or when the text is too long to record, the same text runs on plain floats and NumPy
-arrays.
+Without a compiler, or when the function is too long to record, the same function runs on plain floats and
+NumPy arrays.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
-from robokit.engine.run.plain_python import SECONDS, Text, iterate_text, run_text
+from robokit.engine.run.interpreter import Interpreter
+from robokit.engine.run.plain_python import SECONDS, iterate_plain, run_plain
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
-from robokit.engine.run.taped import Taped
-from robokit.engine.signature import ArrayOf, Signature
+from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
@@ -54,7 +54,7 @@ class NotFinite(ArithmeticError):
 
 
 class Kernel:
-    """Machine code of a text, made on demand.
+    """Machine code of a function, made on demand.
 
     Attributes:
         signature: what it takes and returns.
@@ -65,7 +65,11 @@ class Kernel:
     """
 
     def __init__(
-        self, signature: Signature, text: Text, key: Identity, looped: Callable[[], bool] | None = None
+        self,
+        signature: Signature,
+        text: FlatFunction,
+        key: Identity,
+        looped: Callable[[], bool] | None = None,
     ) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature = signature
@@ -75,10 +79,10 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
-        self._tape: Taped | None = None
+        self._tape: Interpreter | None = None
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
+        self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
 
     @classmethod
     def build(
@@ -86,7 +90,7 @@ class Kernel:
         name: str,
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
-        text: Text,
+        text: FlatFunction,
         key: Identity = None,
         quaternions: Sequence[tuple[int, int]] = (),
         feedback: Mapping[str, str] | None = None,
@@ -95,7 +99,7 @@ class Kernel:
         bounds: Sequence[tuple[int, int, float]] = (),
         tables: Sequence[tuple[str, int]] = (),
         reproducible: bool | None = None,
-        twins: Sequence[tuple[int, int, int]] = (),
+        superword_seeds: Sequence[tuple[int, int, int]] = (),
         looped: Callable[[], bool] | None = None,
     ) -> Kernel:
         """Describe a kernel.
@@ -106,9 +110,9 @@ class Kernel:
             outputs: (name, shape) of each output.
             text: called with one list of scalars per input; returns one flat, row-major sequence of
                 scalars per output.
-            key: identifies what the text depends on besides robokit's own source: with it, a warm start
+            key: identifies what the function depends on besides robokit's own source: with it, a warm start
                 needs no tracing. A function tells it when code is asked for. None: the cache is looked up by
-                the code the text gives.
+                the code the function gives.
             quaternions: (input, offset) of each quaternion that must be of unit length.
             feedback: output name -> input name, for :meth:`iterate` and :meth:`rollout_runner`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
@@ -118,12 +122,13 @@ class Kernel:
             bounds: (input, offset, largest magnitude) of each angle [rad].
             tables: (name, number of entries) of each table. A table is an array (n,) that all states share
                 and that the code reads where it is, one entry at a time (``scalars.lookup``): it is not
-                copied, nor searched for NaN. Tables come after the inputs, in the text and in calls.
+                copied, nor searched for NaN. Tables come after the inputs, in the function and in calls.
             reproducible: whether the outputs are the same bits on every target and in every way to run it;
                 None asks the environment (engine/reproducible.py).
-            twins: (input, offset, other offset) of scalars that a left and a right limb are computed from:
+            superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are
+                computed from:
                 code of one state does what is alike in both at once (passes/superword.py).
-            looped: tells whether the text has loops whose length is known only when it runs; None for no.
+            looped: tells whether the function has loops whose length is known only when it runs; None for no.
 
         Raises:
             ValueError: an output does not fit into the input it is fed back to, or a table is too large.
@@ -135,7 +140,17 @@ class Kernel:
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
         same = wanted(reproducible)
         signature = Signature(
-            name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide, same, list(twins)
+            name,
+            ins,
+            outs,
+            dtype,
+            list(quaternions),
+            back,
+            finite,
+            list(bounds),
+            wide,
+            same,
+            list(superword_seeds),
         )
         return cls(signature, text, key, looped)
 
@@ -176,8 +191,6 @@ class Kernel:
             result = self.few(*arguments)
         return self._checked(arguments[: self._arity], out, None) if result is None else result
 
-    single = __call__
-
     def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run on a batch, as :meth:`__call__` does.
 
@@ -189,7 +202,7 @@ class Kernel:
         return self._checked(arguments, out, threads)
 
     def python(self, *arguments: Any, out: Any = None) -> Any:
-        """Run the text on plain floats, or for a batch on NumPy arrays: slow, and the same numbers.
+        """Run the function on plain floats, or for a batch on NumPy arrays: slow, and the same numbers.
 
         Takes, returns and raises what :meth:`__call__` does.
         """
@@ -216,7 +229,7 @@ class Kernel:
         outs = signature.outs(None, None)
         code = self._maker.code(ONE_STATE)
         if code is None:
-            done = iterate_text(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
+            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
         elif steps <= 0:
             done = 0
         else:
@@ -242,24 +255,24 @@ class Kernel:
             signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
         )
 
-    def taped(self, directions: Sequence[tuple[int, int]], least: int) -> Taped | None:
-        """One state's outputs and their derivatives, by an interpreter: for texts that take long to compile.
+    def interpreter(self, directions: Sequence[tuple[int, int]], least: int) -> Interpreter | None:
+        """One state's outputs and their derivatives, by an interpreter: for functions slow to compile.
 
         Args:
             directions: (input, offset) of the scalar that each direction moves.
-            least: operations from which on a text is long.
+            least: operations from which on a function is long.
 
         Returns:
-            None for a shorter text, where bits must be the same in every way to run it, and without machine
-            code.
+            None for a shorter function, where bits must be the same in every way to run it, and without
+            machine code.
         """
         if not self._is_double or self.signature.reproducible or self._maker.refused is not None:
             return None
         with self._lock:
             if self._tape is None:
                 with contextlib.suppress(CompilerMissing, TraceTooLarge):
-                    found = self._maker.listed(directions, least)
-                    self._tape = Taped(found) if found is not None else None
+                    found = self._maker.bytecode(directions, least)
+                    self._tape = Interpreter(found) if found is not None else None
             return self._tape
 
     # -- called by other machine code (loops/) -----------------------------------------------------
@@ -296,7 +309,7 @@ class Kernel:
         return code.address("linked"), address(workspace), (code, workspace)
 
     def on_memory(self, *arguments: Any) -> None:
-        """Run the text on arrays of one state: inputs, tables, then outputs, which are written.
+        """Run the function on arrays of one state: inputs, tables, then outputs, which are written.
 
         Raises:
             ShapeError: an array of another size.
@@ -306,15 +319,15 @@ class Kernel:
         count, tables = len(self.signature.outputs), len(self.signature.tables)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:
-            run_text(self.text, ins, outs, None, tables)
+            run_plain(self.text, ins, outs, None, tables)
         else:  # Python's floats would be double
-            run_text(self.text, ins, [x[None] for x in outs], 1, tables)
+            run_plain(self.text, ins, [x[None] for x in outs], 1, tables)
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.
 
         Raises:
-            TraceTooLarge: the text or its code is too long.
+            TraceTooLarge: the function or its code is too long.
             CompilerMissing: there is no compiler for this target.
         """
         return self._maker.compiled(target)[1]
@@ -336,7 +349,7 @@ class Kernel:
 
     @property
     def refused(self) -> str | None:
-        """Why the text runs on plain numbers; None as long as there is machine code, or may be."""
+        """Why the function runs on plain numbers; None as long as there is machine code, or may be."""
         return self._maker.refused
 
     @property
@@ -378,7 +391,7 @@ class Kernel:
         return self.fast(*arguments)
 
     def _has_loops(self) -> bool:
-        """Whether the text is recorded with loops."""
+        """Whether the function is recorded with loops."""
         if self._looped is not None:
             if self._looped():
                 self._loops = FlatKernel(self._maker.symbol, self._maker.text, self.signature)
@@ -386,7 +399,7 @@ class Kernel:
         return self._loops is not None
 
     def with_loops(self, name: str, arguments: Sequence[str]) -> FlatKernel | None:
-        """The text as a kernel of loops, to be written for others; None for a straight line.
+        """The function as a kernel of loops, to be written for others; None for a straight line.
 
         Args:
             name: of the function.
@@ -450,7 +463,7 @@ class Kernel:
         if plain:
             one = rows is None and signature.reproducible and not self._is_double
             places = [o[None] for o in outs] if one else outs  # Python's floats would be double
-            run_text(self.text, arrays, places, 1 if one else rows, len(signature.tables))
+            run_plain(self.text, arrays, places, 1 if one else rows, len(signature.tables))
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -472,7 +485,7 @@ class Kernel:
         return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
 
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
-        """The same for a text with loops, whose arguments are checked before."""
+        """The same for a function with loops, whose arguments are checked before."""
         assert self._loops is not None
         self._loops.check_values(arrays)
         try:
@@ -486,14 +499,14 @@ class Kernel:
         return 0 if good else NOT_FINITE_OUTPUT
 
     def unchecked(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
-        """The outputs for a batch by the text on NumPy arrays, nothing checked.
+        """The outputs for a batch by the function on NumPy arrays, nothing checked.
 
         Args:
             arrays: one per input, (rows or 1, n), then one per table, (n,).
             rows: of the batch.
         """
         outs = self.signature.outs(None, rows)
-        run_text(self.text, arrays, outs, rows, len(self.signature.tables))
+        run_plain(self.text, arrays, outs, rows, len(self.signature.tables))
         return outs
 
 

@@ -26,24 +26,20 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
-from robokit.engine.passes.outlined import outlined
-from robokit.engine.passes.repeats import PIECE, SHARED, WORTH, Stepped, fewest, stepped
+from robokit.engine.passes.outlining import outline
+from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
 from robokit.engine.reproducible import in_one_order, plain_zeros
-from robokit.engine.run.plain_python import Text
-from robokit.engine.signature import Signature
-from robokit.engine.trace.graph import Shares, TraceTooLarge
+from robokit.engine.signature import FlatFunction, Signature
+from robokit.engine.trace.graph import NODE_BUDGET, Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
 from robokit.stages import stage
 
 if TYPE_CHECKING:
-    from robokit.engine.passes.listed import Listed
+    from robokit.engine.passes.bytecode import Bytecode
 
 _log = logging.getLogger(__name__)
-
-NODE_BUDGET = 1_400_000
-"""Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
 CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
@@ -75,7 +71,7 @@ def engine() -> str:
 
 
 Identity = bytes | Callable[[], bytes] | None
-"""What a text depends on besides robokit's own source; or a function that tells when code is asked for."""
+"""What a function depends on besides robokit's own source, or a callable that tells when code is wanted."""
 
 
 class Code:
@@ -108,26 +104,26 @@ class Maker:
     Attributes:
         symbol: in the names of its code.
         text: what it computes.
-        refused: why there is no machine code (no compiler, text too long, not wanted, not allowed); None as
-            long as there may be.
+        refused: why there is no machine code (no compiler, function too long, not wanted, not allowed); None
+            as long as there may be.
     """
 
-    def __init__(self, signature: Signature, text: Text, key: Identity) -> None:
+    def __init__(self, signature: Signature, text: FlatFunction, key: Identity) -> None:
         self._signature, self.text, self._identity = signature, text, key
         self.symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
-        self._plans: dict[int, tuple[Program, Stepped | None]] = {}
+        self._plans: dict[int, tuple[Program, Rerolled | None]] = {}
         self._counts: dict[str, int] | None = None
         self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
 
     @property
     def _key(self) -> bytes | None:
-        """What the text depends on besides robokit's own source.
+        """What the function depends on besides robokit's own source.
 
         Raises:
-            TraceTooLarge: it takes a recording to tell, and the text is longer than the budget.
+            TraceTooLarge: it takes a recording to tell, and the function is longer than the budget.
         """
         if callable(self._identity):
             self._identity = self._identity()
@@ -137,7 +133,7 @@ class Maker:
         """The recorded graph.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         with self._lock:
             if self._program is None:
@@ -160,10 +156,10 @@ class Maker:
             target: for which; None for those of this process.
 
         Raises:
-            TraceTooLarge: the text or its code is longer than the budgets.
+            TraceTooLarge: the function or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(outlined(self._record(signed=True, shares=True))), None)
+            return self._described(self._ready(outline(self._record(signed=True, shares=True))), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:
@@ -184,7 +180,7 @@ class Maker:
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])
 
-    def _shared(self, program: Program) -> tuple[Program, Stepped | None]:
+    def _shared(self, program: Program) -> tuple[Program, Rerolled | None]:
         """The program, or the one whose constants keep their signs, and a plan if iterations share code."""
         if not program.marks:
             return program, None
@@ -195,15 +191,15 @@ class Maker:
             other = self._record(signed=True)
             if self._signature.reproducible:
                 other = plain_zeros(other)
-            again = stepped(other, PIECE)
+            again = rerolled(other, PIECE)
             if again and again.written < least:  # no plan of the first does as well
                 return other, again
-        shared = stepped(program, PIECE)
+        shared = rerolled(program, PIECE)
         better = again and again.written < (shared.written if shared else len(program.order))
         return (other, again) if better else (program, shared)
 
     def _with_calls(self, columns: int) -> Program | None:
-        """The kernel with its large shared texts called, where there are any and iterations share nothing."""
+        """The kernel with calls of its large shared functions, if it has any and iterations share nothing."""
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
@@ -219,19 +215,8 @@ class Maker:
         """A program in the order in which it is written."""
         return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
-    def _described(self, program: Program, shared: Stepped | None) -> Planned:
-        shape = self._signature
-        twins = () if shape.reproducible else shape.twins
-        return Planned(
-            self.symbol,
-            program,
-            shared,
-            shape.quaternions,
-            shape.feedback,
-            shape.finite,
-            shape.bounds,
-            twins,
-        )
+    def _described(self, program: Program, shared: Rerolled | None) -> Planned:
+        return Planned(self.symbol, program, shared, self._signature)
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""
@@ -263,7 +248,7 @@ class Maker:
         """Metadata and code for any target, from the cache or made now.
 
         Raises:
-            TraceTooLarge: the text or its code is longer than the budgets.
+            TraceTooLarge: the function or its code is longer than the budgets.
             CompilerMissing: there is no compiler for this target.
         """
         name = self._file_name(target)
@@ -313,17 +298,17 @@ class Maker:
 
         return _made_once(path, assembled) if by_text else assembled()
 
-    def listed(self, directions: Sequence[tuple[int, int]], least: int) -> Listed | None:
-        """The text as a list of instructions, from the cache or made now; None if it is short.
+    def bytecode(self, directions: Sequence[tuple[int, int]], least: int) -> Bytecode | None:
+        """The function as a list of instructions, from the cache or made now; None if it is short.
 
         Args:
             directions: (input, offset) of the scalar that each direction moves.
-            least: operations from which on a text is long.
+            least: operations from which on a function is long.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
-        from robokit.engine.passes.listed import Listed, listed
+        from robokit.engine.passes.bytecode import Bytecode, bytecode
         from robokit.engine.trace.record import trace
 
         shape, foreign = self._signature, _foreign_source(self.text)
@@ -333,7 +318,7 @@ class Maker:
                 made = trace(
                     self.text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
                 )
-                return listed(made, directions).arrays() if len(made.order) >= least else []
+                return bytecode(made, directions).arrays() if len(made.order) >= least else []
 
         with self._lock:
             if self._key is None or foreign is None:
@@ -341,7 +326,7 @@ class Maker:
             else:
                 key = (foreign, self._key, shape, list(directions), least, NODE_BUDGET)
                 found = disk_cache.arrays(shape.name, key, make, "list")
-        return Listed(*found) if found else None
+        return Bytecode(*found) if found else None
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
@@ -386,10 +371,10 @@ def _logged(kernel: str, part: str) -> Iterator[None]:
         _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
-def _foreign_source(text: Text) -> bytes | None:
-    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see.
+def _foreign_source(text: FlatFunction) -> bytes | None:
+    """Source file of a function from outside robokit, whose changes the digest of robokit's own cannot see.
 
-    None where the file is not the source of the text that runs.
+    None where the file is not the source of the function that runs.
     """
     path = getattr(getattr(text, "__code__", None), "co_filename", "")
     inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

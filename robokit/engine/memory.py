@@ -95,7 +95,7 @@ class Loan:
         }
 
 
-class Kept:
+class BufferPool:
     """Blocks of memory: those lent, and those that are free."""
 
     def __init__(self, limit: int) -> None:
@@ -192,7 +192,7 @@ def _references_of_one() -> int:
 
 _ALONE = _references_of_one()
 
-_kept = Kept(limit_of_the_environment())
+_kept = BufferPool(limit_of_the_environment())
 
 
 def result_array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -226,7 +226,7 @@ def set_limit(size: int) -> None:
 def _start_anew() -> None:
     """In a forked child: pages are the parent's until they are written, and a lock may be held for ever."""
     global _kept
-    _kept = Kept(_kept.limit)
+    _kept = BufferPool(_kept.limit)
 
 
 at_fork(after_in_child=_start_anew)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -19,6 +19,9 @@ LARGEST_TABLE = 2**24
 """Entries of a table at most: single precision counts to there."""
 
 ROLES = ("in", "out", "inout", "work")
+
+FlatFunction = Callable[..., Sequence[Sequence[Any]]]
+"""Called with a sequence of scalars per input; returns a flat, row-major sequence of scalars per output."""
 
 Pairs = Sequence[tuple[int, int]]
 Bounds = Sequence[tuple[int, int, float]]
@@ -81,7 +84,8 @@ class Signature:
         bounds: (input, offset, largest magnitude) of each scalar that has one.
         tables: (name, number of entries) of each table: they come after the inputs.
         reproducible: whether the outputs are the same bits on every target (engine/reproducible.py).
-        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
+        superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are computed
+            from.
     """
 
     name: str
@@ -94,7 +98,7 @@ class Signature:
     bounds: Bounds = ()
     tables: Sequence[tuple[str, int]] = ()
     reproducible: bool = False
-    twins: Sequence[tuple[int, int, int]] = ()
+    superword_seeds: Sequence[tuple[int, int, int]] = ()
 
     def __post_init__(self) -> None:
         for o, i in self.feedback:

@@ -119,7 +119,7 @@ _listener = threading.local()
 
 
 def recording() -> bool:
-    """Whether this thread records a text."""
+    """Whether this thread records a function."""
     return getattr(_listener, "tell", None) is not None
 
 
@@ -282,7 +282,7 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
 
 
 def sharing(x: Scalar, large: bool = False) -> bool:
-    """Whether texts that are :func:`shared` are recorded once; if `large`, whether large ones are."""
+    """Whether functions that are :func:`shared` are recorded once; if `large`, whether large ones are."""
     tell = getattr(_choose(x), "sharing", None)
     return tell is not None and tell(x, large)
 
@@ -295,7 +295,7 @@ def shared(
     large: bool = False,
     numbers: bool = False,
 ) -> list[Scalar]:
-    """The values of a text that is taken several times: a target that counts bytes writes its code once.
+    """The values of a function that is taken several times: a target that counts bytes writes its code once.
 
     For all others it is ``text(*arguments)``.
 
@@ -305,7 +305,7 @@ def shared(
         text: called with the arguments.
         arguments: what changes from time to time.
         matter: a condition for each argument: where it does not hold, its value makes no difference.
-        large: whether the text is so long, or taken so often, that every target writes it once.
+        large: whether the function is so long, or taken so often, that every target writes it once.
         numbers: whether plain numbers among the arguments change, too; those that do not make texts that know
             them.
     """

@@ -13,8 +13,7 @@ from robokit.dynamics.build import kernel as kernel_of
 from robokit.engine import Kernel
 from robokit.engine.loops.dual import jvp
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.passes.derivative import along, gradient, jacobian
-from robokit.engine.passes.linear_maps import pullback, pushforward
+from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
 from robokit.engine.trace.record import trace
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, solution, while_loop, zeros

@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.loops.dual import jvp
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.passes.linear_maps import pushforward
+from robokit.engine.passes.derivative import pushforward
 from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import atan2, cos, floor, maximum, minimum, sin, sqrt, where
 

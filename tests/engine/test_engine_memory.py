@@ -16,7 +16,7 @@ from ladder import ROBOTS
 
 import robokit as rk
 from robokit.engine import memory
-from robokit.engine.memory import DEFAULT_LIMIT, LARGE, TURNS, VARIABLE, Kept
+from robokit.engine.memory import DEFAULT_LIMIT, LARGE, TURNS, VARIABLE, BufferPool
 
 N = 1000
 
@@ -26,7 +26,7 @@ def place(array: np.ndarray) -> int:
 
 
 def test_a_result_takes_the_memory_of_one_that_died():
-    kept = Kept(1 << 20)
+    kept = BufferPool(1 << 20)
     first = kept.array((N,), "float64")
     where = place(first)
     del first
@@ -53,7 +53,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_can_still_be_seen_is_not_lent_again(view):
-    kept = Kept(1 << 20)
+    kept = BufferPool(1 << 20)
     result = kept.array((N,), "float64")
     where, seen = place(result), VIEWS[view](result)
     del result
@@ -68,7 +68,7 @@ def test_what_can_still_be_seen_is_not_lent_again(view):
 @given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from([300, 350, 1000, 1001])), max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_living_results_never_overlap(events):
-    kept, alive = Kept(20_000), {}
+    kept, alive = BufferPool(20_000), {}
     for k, (slot, size) in enumerate(events):
         alive.pop(slot, None)
         if k % 3 != 2:
@@ -80,7 +80,7 @@ def test_living_results_never_overlap(events):
 
 
 def test_threads_never_share():
-    kept, wrong = Kept(1 << 20), []
+    kept, wrong = BufferPool(1 << 20), []
 
     def work(number: int) -> None:
         for k in range(300):
@@ -101,7 +101,7 @@ def test_threads_never_share():
 
 
 def test_no_more_than_the_limit_is_kept_and_nothing_for_ever():
-    kept = Kept(3 * 8 * N + 1000)
+    kept = BufferPool(3 * 8 * N + 1000)
     many = [kept.array((N,), "float64") for _ in range(6)]
     del many
     assert kept.free() <= kept.limit
@@ -120,7 +120,7 @@ def test_no_more_than_the_limit_is_kept_and_nothing_for_ever():
 
 
 def test_a_result_in_a_circle_comes_back_through_the_collector():
-    kept = Kept(1 << 20)
+    kept = BufferPool(1 << 20)
     circle: list = [kept.array((N,), "float64")]
     circle.append(circle)
     where = place(circle[0])
@@ -130,7 +130,7 @@ def test_a_result_in_a_circle_comes_back_through_the_collector():
 
 
 def test_results_outlive_what_lent_them():
-    kept = Kept(1 << 20)
+    kept = BufferPool(1 << 20)
     a = kept.array((N,), "float64")
     a[:] = 7.0
     del kept
@@ -139,7 +139,7 @@ def test_results_outlive_what_lent_them():
 
 
 def test_results_are_ordinary_arrays():
-    a = Kept(1 << 20).array((4, N), "float32")
+    a = BufferPool(1 << 20).array((4, N), "float32")
     assert type(a) is np.ndarray and a.flags.writeable and a.flags.c_contiguous and a.dtype == np.float32
     assert place(a) % 64 == 0
     a[:] = 3.0

@@ -18,7 +18,7 @@ from robokit.engine.emit import ir
 from robokit.engine.passes import superword as passes
 from robokit.engine.passes.guards import paths
 from robokit.engine.passes.order import fused
-from robokit.engine.passes.superword import paired, twins
+from robokit.engine.passes.superword import isomorphic_pairs, packed
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, shared, sin, sqrt, where
@@ -108,9 +108,9 @@ def always(monkeypatch, tmp_path):
 
 def made(text, seeds=SEEDS, shape=SHAPE, **more):
     """A kernel, and its graph as it is written."""
-    kernel = Kernel.build("pairs", *shape, text, twins=seeds, **more)
+    kernel = Kernel.build("pairs", *shape, text, superword_seeds=seeds, **more)
     planned = kernel._maker.planned(OneState())
-    return kernel, paired(planned.program, planned.twins)
+    return kernel, packed(planned.program, planned.superword_seeds)
 
 
 @pytest.mark.parametrize("chunk", [450, 12])
@@ -193,8 +193,8 @@ def test_wrong_guesses_are_no_errors(recipe, seed):
     x = rng.uniform(0.2, 1.0, 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "WORTH", 10.0)
-        patch.setattr(passes, "twins", guessed)
-        kernel = Kernel.build("guessed", *shape, text, twins=[(0, 0, 1)])
+        patch.setattr(passes, "isomorphic_pairs", guessed)
+        kernel = Kernel.build("guessed", *shape, text, superword_seeds=[(0, 0, 1)])
         np.testing.assert_allclose(kernel(x), np.asarray(text(x.tolist())[0], float), rtol=1e-9, atol=1e-12)
 
 
@@ -212,21 +212,21 @@ def test_leaves_stay_what_they_are(always):
 def test_limbs_of_a_robot_are_found(name):
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
     program = kernel_of(robot, "rnea")._maker.planned(OneState())
-    graph = paired(program.program, program.twins)
+    graph = packed(program.program, program.superword_seeds)
     assert len(graph.order) < 0.72 * len(program.program.order)
 
 
 def test_without_gain_all_stays_as_it_is():
     program = fused(trace(robot, *SHAPE))
-    assert paired(program, []) is program
+    assert packed(program, []) is program
     few = fused(trace(lambda x: [[sin(x[0]) + x[k] * x[k + 1] for k in range(9)]], *SHAPE))
-    assert paired(few, SEEDS) is few
+    assert packed(few, SEEDS) is few
 
 
 def test_twins_are_mutual_and_do_the_same():
     program = fused(trace(robot, *SHAPE))
     at = {node[1:]: n for n, node in enumerate(program.nodes) if node[0] == INPUT}
-    twin = twins(program, [(at[k, a], at[k, b]) for k, a, b in SEEDS], paths(program))
+    twin = isomorphic_pairs(program, [(at[k, a], at[k, b]) for k, a, b in SEEDS], paths(program))
     found = [n for n in program.order if twin[n]]
     assert len(found) > 0.6 * len(program.order)
     assert all(twin[twin[n]] == n != twin[n] for n in found)
@@ -234,5 +234,5 @@ def test_twins_are_mutual_and_do_the_same():
 
 
 def test_reproducible_code_takes_one_limb_after_the_other():
-    kernel = Kernel.build("pairs", *SHAPE, robot, twins=SEEDS, reproducible=True)
-    assert not kernel._maker.planned(OneState()).twins
+    kernel = Kernel.build("pairs", *SHAPE, robot, superword_seeds=SEEDS, reproducible=True)
+    assert not kernel._maker.planned(OneState()).superword_seeds

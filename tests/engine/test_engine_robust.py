@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import signal
 import subprocess
@@ -205,11 +206,12 @@ def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
     monkeypatch.setattr(batch_calls, "thread_pool", Pool)
     with pytest.raises(KeyboardInterrupt):
         kernel(*xs)
-    kept = given[0][-1]
+    work = given[0][0]
+    kept = work.__defaults__[0]
     assert any(a is xs[0] for a in kept) and len(kept) == len(
         kernel.signature.inputs + kernel.signature.outputs
     )
-    assert kernel._runner._keep is not None and given[0][-2].is_set()
+    assert kernel._runner._keep is not None and inspect.getclosurevars(work).nonlocals["stop"].is_set()
 
 
 def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):

@@ -17,7 +17,7 @@ from robokit.engine.passes import regions
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.order import fused
-from robokit.engine.passes.outlined import outlined
+from robokit.engine.passes.outlining import outline
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
@@ -273,7 +273,7 @@ def much_alike(x, large=False):
 
 def test_passes_that_are_alike_are_written_once():
     before = opened(trace(much_alike, [("x", 4)], [("y", (3,))], shares=True))
-    after = outlined(before)
+    after = outline(before)
     assert len(after.blocks) > len(before.blocks) == 1
     assert len(after.order) < 0.7 * len(before.order)
     bodies = after.bodies()

@@ -20,7 +20,7 @@ def test_a_fall_takes_the_recorded_steps(name, collide):
     q, v = rk.standing_configuration(robot), 2.0 * rng.normal(size=robot.nv)
     setup = set_up(robot, 1.0, 2e-3, rk.Ground(), None, None, None, self_collision=collide)
     run = Run(setup.program, q, v, 2e-3, 1, None, RunInputs(robot, [], [], 2e-3, 300, q[None], 1, False))
-    assert run.kernel._maker.planned(OneState()).twins
+    assert run.kernel._maker.planned(OneState()).superword_seeds
     graph = run.kernel.program()
     state = run._arguments()
     for k in range(300):

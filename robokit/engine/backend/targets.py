@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.passes.repeats import Stepped
-from robokit.engine.signature import Bounds, Pairs
+from robokit.engine.passes.rerolling import Rerolled
+from robokit.engine.signature import Signature
 from robokit.engine.trace.program import Program
 
 
@@ -31,21 +31,18 @@ class Planned:
         symbol: what the names of its functions begin with.
         program: what to compute.
         shared: the plan of its repeated iterations, if it has any that share code.
-        quaternions: (input, offset) of each quaternion that must be of unit length.
-        feedback: (output, input) where a repeated run copies.
-        finite: whether outputs are checked too.
-        bounds: (input, offset, largest magnitude) of each scalar to check.
-        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
+        signature: what it takes and returns.
     """
 
     symbol: str
     program: Program
-    shared: Stepped | None
-    quaternions: Pairs
-    feedback: Pairs
-    finite: bool
-    bounds: Bounds = ()
-    twins: Sequence[tuple[int, int, int]] = ()
+    shared: Rerolled | None
+    signature: Signature
+
+    @property
+    def superword_seeds(self) -> Sequence[tuple[int, int, int]]:
+        """Of the signature; none where the bits are the same on every target."""
+        return () if self.signature.reproducible else self.signature.superword_seeds
 
 
 class Loaded(Protocol):
@@ -166,24 +163,24 @@ class OneState(Host):
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
         from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
-        from robokit.engine.passes.superword import paired
+        from robokit.engine.passes.superword import packed
 
         return single_module(
-            paired(kernel.program, kernel.twins) if kernel.shared is None else kernel.program,
+            packed(kernel.program, kernel.superword_seeds) if kernel.shared is None else kernel.program,
             self.width,
             kernel.symbol,
-            kernel.quaternions,
-            kernel.feedback,
-            kernel.finite,
+            kernel.signature.quaternions,
+            kernel.signature.feedback,
+            kernel.signature.finite,
             kernel.shared,
-            bounds=kernel.bounds,
+            bounds=kernel.signature.bounds,
         )
 
 
 class ManyStates(Host):
     """A value is a vector: one number of each of so many states.
 
-    Functions: SYMBOL_batch (emit/batch_module.py) and SYMBOL_passes (emit/rollout_driver.py).
+    Functions: SYMBOL_batch and SYMBOL_passes (emit/batch_module.py).
     """
 
     name = "batch"
@@ -204,10 +201,10 @@ class ManyStates(Host):
             kernel.program,
             self.lanes,
             kernel.symbol,
-            kernel.quaternions,
-            kernel.finite,
+            kernel.signature.quaternions,
+            kernel.signature.finite,
             self.real,
             kernel.shared,
-            bounds=kernel.bounds,
-            feedback=kernel.feedback,
+            bounds=kernel.signature.bounds,
+            feedback=kernel.signature.feedback,
         )

@@ -24,7 +24,7 @@ from robokit.engine.emit.wasm_code import module
 from robokit.engine.trace.graph import TraceTooLarge
 
 BUDGET = 400_000
-"""Operations that are written at most, shared texts counted once: two megabytes."""
+"""Operations that are written at most, shared functions counted once: two megabytes."""
 
 
 @dataclass(frozen=True)

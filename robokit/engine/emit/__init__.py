@@ -5,10 +5,9 @@ straight_line  straight lines of operations: chunks, calls, columns and pairs in
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
 batch_module   the module of many states, and of many steps of them
-linked_tile    the function that other machine code calls in lanes
 sincos         sine and cosine
-repeat_code    repeated iterations and their table
-tape_module    the interpreter of listed programs
+rerolled_code  loops over a table, of iterations that do the same
+interpreter    the interpreter of bytecode, and of its tape
 c_source       functions in C
 c_sines        sine and cosine in them
 wasm_code      WebAssembly in bytes: instructions, functions, modules

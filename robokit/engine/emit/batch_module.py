@@ -1,7 +1,7 @@
 """Writes the module of batches: rows become vectors of lanes, and back.
 
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
-    i64 linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (linked_tile.py)
+    i64 linked(ptr args, ptr ws, i64 mask)       one tile of vectors, nothing checked (rows.py)
     i64 passes(ptr args, ptr strides, ptr ws, i64 start, i64 stop, i64 passes, ptr moves)
 
 `batch` runs rows start..stop and returns the status of all of them together (see single_module.py). args
@@ -19,16 +19,14 @@ past the end repeat the last row: they compute and store the same numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.emit.linked_tile import LinkedWriter
-from robokit.engine.emit.repeat_code import StepWriter
-from robokit.engine.emit.rows import PAD, STAGE, PassWriter, RowReader, RowWriter
-from robokit.engine.emit.straight_line import ChunkWriter, chunk_code
+from robokit.engine.emit.rerolled_code import rerolled_code
+from robokit.engine.emit.rows import PAD, STAGE, LinkedWriter, PassWriter, RowReader, RowWriter
+from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.passes.repeats import Stepped
+from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
@@ -40,7 +38,7 @@ def batch_module(
     quaternions: Pairs = (),
     finite: bool = False,
     real: Real = FLOAT64,
-    shared: Stepped | None = None,
+    shared: Rerolled | None = None,
     width: int = 0,
     bounds: Bounds = (),
     feedback: Pairs = (),
@@ -64,28 +62,18 @@ def batch_module(
     """
     plan: Schedule
     if shared:
-        plan = shared = replace(shared, lanes=lanes)
-        chunks, stages = ChunkWriter(program, plan, direct=False, real=real).functions(), list[str]()
+        plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real)
     else:
         plan, chunks, stages = chunk_code(program, lanes, True, int(ir.LONGER * ir.CHUNK), 1, STAGE, real)
     reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
-    group = 1 if len(program.order) <= ir.FITS else ir.GROUP
+    # Shared code is short, and its values are many.
+    group = 1 if shared or len(program.order) <= ir.FITS else ir.GROUP
     while group > 1 and group * writer.stride * writer.align > ir.HELD:
         group //= 2
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
-    if shared:
-        group = 1  # their code is short, and their values are many
-        parts += StepWriter(program, shared, real).functions()
-        for item in shared.sequence:
-            stages.append(f"run{item.start}" if isinstance(item, range) else f"chunk{item}")
-            if isinstance(item, range):
-                call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
-                parts.append(
-                    f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
-                )
     parts += [reader.function(), writer.function(), *reader.tables, *writer.tables]
     between = ["write", "read"]
     if len(feedback) == len(program.results):

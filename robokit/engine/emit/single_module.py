@@ -27,7 +27,7 @@ from robokit.engine.emit.ir import (
     vector,
 )
 from robokit.engine.emit.straight_line import chunk_code
-from robokit.engine.passes.repeats import Stepped
+from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import LANES, Program
 
@@ -39,7 +39,7 @@ def single_module(
     quaternions: Pairs = (),
     feedback: Pairs = (),
     finite: bool = False,
-    shared: Stepped | None = None,
+    shared: Rerolled | None = None,
     bounds: Bounds = (),
 ) -> tuple[str, int]:
     """Module with the single and iterate drivers.

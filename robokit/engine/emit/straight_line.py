@@ -450,7 +450,7 @@ def _given(parameters: str) -> str:
 
 
 class CallWriter(ChunkWriter):
-    """Writes the chunks of a program with shared texts."""
+    """Writes the chunks of a program with shared functions."""
 
     plan: CallPlan
 

@@ -3,12 +3,13 @@
     step()      reads the inputs and writes the outputs (passes/regions.py gives the places)
 
 Nothing is checked. A value that is read once is computed where it is read, and needs no variable. So is one
-that is read several times, all in one stretch that no branch leaves or enters: the first reader leaves it in
-a variable. Which variables share one of the machine's, and which places are in memory, wasm_code.py decides.
+that is read several times, all in one basic block: no branch leaves or enters it, and the first reader leaves
+the value in a variable. Which variables share one of the machine's, and which places are in memory,
+wasm_code.py decides.
 
 A guarded choice between a value of its block and 0 is a variable that is 0 where the block is skipped.
 
-A short text that is taken several times has its arguments and results on the stack, a long one in places.
+A short function that is taken several times has its arguments and results on the stack, a long one in places.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ CHUNK = 3000
 """Nodes per chunk: of longer ones browsers make slower code, and shorter ones are more bytes."""
 
 OFTEN = 3
-"""Times that a place is read in one stretch from which on a variable holds what was read."""
+"""Times that a place is read in one basic block from which on a variable holds what was read."""
 
 
 def wasm_functions(program: Program, plan: Regions) -> list[Function]:
@@ -116,7 +117,7 @@ class LineWriter(StackWriter):
         return [*found, Function(self.name, [], [], [*calls, *rest])]
 
     def _returned(self, block: int) -> list[int]:
-        """What a short text leaves on the stack."""
+        """What a short function leaves on the stack."""
         results = self.program.blocks[block].results
         return [int(results[at]) for at in sorted(self.plan.results[block])]
 
@@ -149,18 +150,18 @@ class LineWriter(StackWriter):
         fixed = {n for n in chunk if self._fixed(n)}
         self.found = BasicBlocks(self.program, chunk, self.schedule.inside, fixed, returned)
         self.held: dict[tuple[int, int], Variable] = {}
-        for kind, n, stretch in self.found.events:
-            self.stretch = stretch
+        for kind, n, basic_block in self.found.events:
+            self.basic_block = basic_block
             if kind == "node":
                 if n in self.found.skipped:
                     self.variables[n] = self.variables[self.program.nodes[n][2]]
-                if self.found.stretch.get(n) == APART:
+                if self.found.basic_block.get(n) == APART:
                     self._root(n)
                 continue
             if kind == "if":
                 self.value(n)
             self.code.append(PLAIN[kind])
-        self.stretch = self.found.end
+        self.basic_block = self.found.end
         for n in returned:
             self.value(n)
 
@@ -249,10 +250,10 @@ class LineWriter(StackWriter):
                 self.code.append((KEEP, places[0]) if places else PLAIN["drop"])
 
     def _sines(self, n: int) -> None:
-        """A sine or a cosine, and the other one if the same stretch has it."""
+        """A sine or a cosine, and the other one if the same basic block has it."""
         op, angle = self.program.nodes[n]
         self.write([angle, (TO, NAME)])
-        other = self.found.pairs.get(((COS if op == SIN else SIN), angle, self.stretch))
+        other = self.found.pairs.get(((COS if op == SIN else SIN), angle, self.basic_block))
         aside = PLAIN["drop"] if other is None else (SET, self.variable(other))
         if op == SIN:  # the cosine is on top
             self.code.append(aside)
@@ -299,13 +300,13 @@ class LineWriter(StackWriter):
 
     def _elsewhere(self, n: int) -> list[Code]:
         """A value that another chunk computes, or none."""
-        held = self.held.get((n, self.stretch))
+        held = self.held.get((n, self.basic_block))
         if held is not None:
             return [(GET, held)]
         found = self._leaf(n)
         op = self.program.nodes[n][0]
-        if op != CONST and self.found.reads[n, self.stretch] >= (2 if op == INPUT else OFTEN):
-            held = self.held[n, self.stretch] = Variable(self.kind(n))
+        if op != CONST and self.found.reads[n, self.basic_block] >= (2 if op == INPUT else OFTEN):
+            held = self.held[n, self.basic_block] = Variable(self.kind(n))
             found.append((TEE, held))
         return found
 

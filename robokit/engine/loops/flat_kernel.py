@@ -1,4 +1,4 @@
-"""The machine code of a text on flat arrays that has loops: a kernel without sizes."""
+"""The machine code of a function on flat arrays that has loops: a kernel without sizes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.loops.record import LoopGraph
 from robokit.engine.loops.recorded_once import RecordedOnce, recorded_with_loops, sizes_of
-from robokit.engine.passes.derivative import Text
-from robokit.engine.signature import ArrayOf, Signature
+from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.errors import FunctionError
 
 
 class FlatKernel(LoopKernel):
-    """A text with loops for one robot.
+    """A function with loops for one robot.
 
     Args:
         symbol: in the names of its code.
@@ -29,7 +28,7 @@ class FlatKernel(LoopKernel):
     """
 
     def __init__(
-        self, symbol: str, text: Text, signature: Signature, names: Sequence[str] | None = None
+        self, symbol: str, text: FlatFunction, signature: Signature, names: Sequence[str] | None = None
     ) -> None:
         rows = [*signature.inputs, *sizes_of(signature.outputs)]
         count = len(signature.inputs)

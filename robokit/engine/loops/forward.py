@@ -1,4 +1,4 @@
-"""Derivatives of texts on flat arrays that have loops, in forward mode: dual numbers (loops/dual.py)."""
+"""Derivatives of functions on flat arrays that have loops, in forward mode: dual numbers (loops/dual.py)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.engine.loops.dual import jvp
-from robokit.engine.passes.derivative import Text
+from robokit.engine.signature import FlatFunction
 from robokit.spatial.control_flow import for_range, zeros
 from robokit.spatial.scalars import where
 
 
-def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int]) -> list[list[Any]]:
+def jacobian_with_loops(
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int]
+) -> list[list[Any]]:
     """The derivatives of all outputs with respect to some inputs.
 
     Args:
@@ -34,7 +36,7 @@ def jacobian_with_loops(text: Text, arguments: Sequence[Sequence[Any]], of: Sequ
 
 
 def jacobian_by_loop(
-    text: Text, arguments: Sequence[Sequence[Any]], of: Sequence[int], sizes: Sequence[int]
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int], sizes: Sequence[int]
 ) -> list[list[Any]]:
     """The same in a loop over the directions, whose code is that of one.
 
@@ -63,7 +65,7 @@ def jacobian_by_loop(
 
 
 def along_with_loops(
-    text: Text, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """The derivative of all outputs along a direction of the first inputs."""
     seed = {(k, j): d for k, row in enumerate(direction) for j, d in enumerate(row)}
@@ -71,7 +73,7 @@ def along_with_loops(
 
 
 def _along(
-    text: Text, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
+    text: FlatFunction, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
 ) -> list[list[list[Any]]]:
     """The outputs, and for each direction their derivatives."""
     moving = sorted({place for seed in seeds for place in seed})

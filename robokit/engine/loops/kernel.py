@@ -64,7 +64,7 @@ class LoopKernel:
     Args:
         name: in the names of its code.
         function: called with the sizes, then the arrays; writes to those that are no inputs. It may use
-            robokit.spatial.control_flow, and all that other texts may.
+            robokit.spatial.control_flow, and all that other functions may.
         sizes: names of whole numbers that all states share.
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.

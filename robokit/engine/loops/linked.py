@@ -48,7 +48,7 @@ class Callee(Protocol):
     reproducible: bool
 
     def on_memory(self, *arguments: Any) -> None:
-        """Its text on arrays of one state."""
+        """Its function on arrays of one state."""
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
         """Addresses of the function and of what it works with, and what must live as long as these."""

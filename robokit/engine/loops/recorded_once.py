@@ -1,11 +1,12 @@
-"""A text that runs once: all kernels are made of what was recorded of it then, and so is their key.
+"""A function that runs once: all kernels are made of what was recorded of it then, and so is their key.
 
-Texts of users read what they like: other functions, globals, arrays, files, the time. No look at a text tells
-what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single states, of batches,
-of derivatives and of measures play the recording back, so that they agree whatever has changed meanwhile.
+Functions of users read what they like: other functions, globals, arrays, files, the time. No look at a
+function tells what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single
+states, of batches, of derivatives and of measures play the recording back, so that they agree whatever has
+changed meanwhile.
 
-A text is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or one
-that is too long, it is recorded with loops instead: nobody but the text decides.
+A function is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or
+one that is too long, it is recorded with loops instead: nobody but the function decides.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from robokit.derived import cached_attribute
 from robokit.engine.loops.played import play
 from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, Escaped, LoopGraph, Solved
 from robokit.engine.loops.recorder import Recorder
-from robokit.engine.passes.derivative import BUDGET, Inputs, Outputs, Text
+from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import played_again
-from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.signature import FlatFunction
+from robokit.engine.trace.graph import NODE_BUDGET, TraceTooLarge
 from robokit.engine.trace.ops import ADD, SELECT
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
@@ -33,9 +35,9 @@ from robokit.spatial import control_flow
 
 
 class RecordedOnce:
-    """A text that is recorded at the first recording; on plain numbers it runs as it stands."""
+    """A function that is recorded at the first recording; on plain numbers it runs as it stands."""
 
-    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
+    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
         self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
 
     def __call__(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
@@ -57,7 +59,7 @@ class RecordedOnce:
     def _recorded(self) -> Program | LoopGraph:
         try:
             return trace(
-                self.text, self.inputs, self.outputs, BUDGET, signed=True, shares="asked", equations=True
+                self.text, self.inputs, self.outputs, NODE_BUDGET, signed=True, shares="asked", equations=True
             )
         except RunTimeLoop:
             return recorded_with_loops(self.text, self.inputs, self.outputs)
@@ -67,13 +69,13 @@ class RecordedOnce:
         """What was recorded, if it has loops.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         made = self._recorded
         return made if isinstance(made, LoopGraph) else None
 
     def looped(self) -> bool:
-        """Whether the text has loops whose length is known only when it runs."""
+        """Whether the function has loops whose length is known only when it runs."""
         try:
             return self.loops is not None
         except TraceTooLarge:
@@ -84,7 +86,7 @@ class RecordedOnce:
         """What was recorded, as a straight line.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
             RunTimeLoop: it has loops.
         """
         made = self._recorded
@@ -97,7 +99,7 @@ class RecordedOnce:
         """Hash of what was recorded.
 
         Raises:
-            TraceTooLarge: the text is longer than the budget.
+            TraceTooLarge: the function is longer than the budget.
         """
         made = self._recorded
         content: Any
@@ -111,7 +113,7 @@ class RecordedOnce:
 
 
 class _Recorder(Recorder):
-    """The words while a text of a user is recorded, whose derivatives are made of the recording."""
+    """The words while a function of a user is recorded, whose derivatives are made of the recording."""
 
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
@@ -154,17 +156,17 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
     return [(name, int(np.prod(shape, dtype=int))) for name, shape in outputs]
 
 
-def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGraph:
-    """The recording of a text on flat arrays; its arrays are the inputs and the outputs.
+def recorded_with_loops(text: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
+    """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
 
     Quotients stay quotients, as on plain numbers, and indices are checked.
 
     Raises:
-        TraceTooLarge: the text records more than the budget.
-        ValueError: the text returns other sizes than declared.
+        TraceTooLarge: the function records more than the budget.
+        ValueError: the function returns other sizes than declared.
         FunctionError: it returns a value that has left its loop, branch or function.
     """
-    graph = LoopGraph(checked=True, exact=True, budget=BUDGET)
+    graph = LoopGraph(checked=True, exact=True, budget=NODE_BUDGET)
     region = graph.regions[0]
     arrays = []
     for k, (_, size) in enumerate([*inputs, *sizes_of(outputs)]):
@@ -180,7 +182,7 @@ def recorded_with_loops(text: Text, inputs: Inputs, outputs: Outputs) -> LoopGra
 
 
 def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
-    """Write the outputs of a text to arrays; -0 becomes 0, as in all reproducible kernels."""
+    """Write the outputs of a function to arrays; -0 becomes 0, as in all reproducible kernels."""
     for row, array in zip(rows, arrays, strict=True):
         if len(row) != len(array):
             raise ValueError(f"the text returned {len(row)} scalars, declared are {len(array)}")

@@ -113,7 +113,7 @@ class LoopRunner(RolloutRunner):
 def _rows(
     kernel: Any, sizes: Mapping[str, int], written: Sequence[int], arrays: list[np.ndarray], rows: int
 ) -> list[np.ndarray]:
-    """One step by the plain text: what is written."""
+    """One step by the plain function: what is written."""
     own = []
     for k, (a, x) in enumerate(zip(kernel.taken, arrays, strict=True)):
         each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))

@@ -6,16 +6,15 @@ chunks        the line of operations cut into functions, and places in memory
 calls         the same with shared functions: one plan of calls, one of memory
 superword     what is done for a left and for a right limb in two lanes, in code of one state
 regions       places in memory for a program with shared functions, as WebAssembly
-alike         pieces of a line that do the same with other numbers
+similarity    pieces of a line that do the same with other numbers
 basic_blocks  where the values of a chunk are computed, for code with a stack
-outlined      pieces that are alike become shared functions
-repeats       iterations that do the same, found and planned
+outlining     pieces that are alike become shared functions
+rerolling     iterations that do the same become one loop over a table
 replay        a program over other scalars
 forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output
 equations     derivatives of numbers that solve equations
-listed        instructions for an interpreter, which leave a tape of derivatives
-derivative    derivatives as functions
-linear_maps   derivatives along a direction as functions, and their transposes
+bytecode      a program for an interpreter, which leaves a tape of derivatives
+derivative    derivatives as functions, and as linear maps forward and back
 """

@@ -1,7 +1,7 @@
 """Where the values of a chunk are computed, for code whose operands go to a stack.
 
-A *stretch* is a run of nodes that no branch leaves or enters. A value whose readers are all in one stretch is
-computed there, by the first of them; the others are computed at their own place in the line.
+A *basic block* is a run of nodes that no branch leaves or enters. A value whose readers are all in one basic
+block is computed there, by the first of them; the others are computed at their own place in the line.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from robokit.engine.trace.ops import CALL, CONST, COS, GUARD, LOOKUP, RESULT, SI
 from robokit.engine.trace.program import Program
 
 APART = -1
-"""Stands for the stretch of a value that is computed at its own place."""
+"""Stands for the basic block of a value that is computed at its own place."""
 
 Event = tuple[str, int, int]
-"""What happens in a chunk: ("node", number, stretch), ("if", condition, stretch), ("end", 0, 0)."""
+"""What happens in a chunk: ("node", number, basic_block), ("if", condition, basic_block), ("end", 0, 0)."""
 
 
 class BasicBlocks:
@@ -25,11 +25,11 @@ class BasicBlocks:
 
     Attributes:
         events: the nodes, and the branches around those in guarded blocks.
-        end: the stretch after the last event.
-        stretch: where each node of the chunk is computed.
+        end: the basic block after the last event.
+        basic_block: where each node of the chunk is computed.
         count: how often each node of the chunk is read in it.
-        reads: how often what comes from elsewhere is read, by node and stretch.
-        pairs: sines and cosines by opcode, angle and stretch.
+        reads: how often what comes from elsewhere is read, by node and basic block.
+        pairs: sines and cosines by opcode, angle and basic block.
         skipped: choices between a value of a block that is skipped otherwise, and 0.
         zero: those values: variables that are 0 where nobody has set them.
     """
@@ -55,7 +55,7 @@ class BasicBlocks:
         self.here = set(chunk)
         self.events = self._events(chunk)
         self.end = len(self.events) + 1
-        self.stretch: dict[int, int] = {}
+        self.basic_block: dict[int, int] = {}
         self.count: Counter[int] = Counter()
         self.reads: Counter[tuple[int, int]] = Counter()
         self.pairs: dict[tuple[int, int, int], int] = {}
@@ -63,15 +63,15 @@ class BasicBlocks:
         self.zero = {program.nodes[n][2] for n in self.skipped}
         for number in returned:
             self._use(number, self.end)
-        for kind, number, stretch in reversed(self.events):
+        for kind, number, basic_block in reversed(self.events):
             if kind == "if":
-                self._use(number, stretch)
+                self._use(number, basic_block)
             elif kind == "node":
-                self._look(number, stretch, number in fixed)
+                self._look(number, basic_block, number in fixed)
 
     def _events(self, chunk: Sequence[int]) -> list[Event]:
         events: list[Event] = []
-        stretch = 0
+        basic_block = 0
         here: Path = ()
         for number in [*chunk, 0]:
             path = self.inside.get(number, ())
@@ -81,10 +81,10 @@ class BasicBlocks:
                     shared += 1
                 events += [("end", 0, 0)] * (len(here) - shared)
                 for condition in path[shared:]:
-                    stretch += 1
-                    events.append(("if", condition, stretch))
-                here, stretch = path, stretch + 1
-            events.append(("node", number, stretch))
+                    basic_block += 1
+                    events.append(("if", condition, basic_block))
+                here, basic_block = path, basic_block + 1
+            events.append(("node", number, basic_block))
         return events[:-1]
 
     def _skips(self, number: int) -> bool:
@@ -96,14 +96,14 @@ class BasicBlocks:
         within = self.inside.get(value, ()) == (*self.inside.get(number, ()), condition)
         return within and node[0] == CONST and node[1] == 0.0
 
-    def _look(self, number: int, stretch: int, fixed: bool) -> None:
+    def _look(self, number: int, basic_block: int, fixed: bool) -> None:
         """A node, after all that read it."""
-        at = self.stretch.get(number, APART)
+        at = self.basic_block.get(number, APART)
         if fixed or at == APART:
-            self.stretch[number], at = APART, stretch
+            self.basic_block[number], at = APART, basic_block
         node = self.program.nodes[number]
         if number in self.skipped:
-            self.stretch[node[2]] = APART
+            self.basic_block[node[2]] = APART
             self.count[node[2]] += 1
             return
         if node[0] in (SIN, COS):
@@ -112,10 +112,10 @@ class BasicBlocks:
             for operand in node[2:] if node[0] in (CALL, LOOKUP) else node[1:]:
                 self._use(operand, at)
 
-    def _use(self, number: int, stretch: int) -> None:
+    def _use(self, number: int, basic_block: int) -> None:
         if number not in self.here:
-            self.reads[number, stretch] += 1
+            self.reads[number, basic_block] += 1
             return
-        if self.stretch.setdefault(number, stretch) != stretch:
-            self.stretch[number] = APART
+        if self.basic_block.setdefault(number, basic_block) != basic_block:
+            self.basic_block[number] = APART
         self.count[number] += 1

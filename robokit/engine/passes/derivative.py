@@ -1,8 +1,8 @@
 """Derivatives of a text, as texts again.
 
-A text is recorded once, on a graph of its own, and its program is played back over the scalars that the new
-text is given, together with its derivatives. Where these are the tracer's, equal operations are found again
-on their graph. So derivatives of derivatives are made by the same functions.
+A function is recorded once, on a graph of its own, and its program is played back over the scalars that the
+new function is given, together with its derivatives. Where these are the tracer's, equal operations are found
+again on their graph. So derivatives of derivatives are made by the same functions.
 
 A choice is differentiated branch by branch: what was computed for the other branch may be NaN, and so may its
 derivative. ``floor`` and entries of tables change in jumps: their derivative is 0.
@@ -17,28 +17,23 @@ from robokit.engine.passes.forward_along import along_with
 from robokit.engine.passes.forward_mode import tangents
 from robokit.engine.passes.replay import replayed
 from robokit.engine.passes.reverse_mode import adjoints
-from robokit.engine.trace.graph import Shares
+from robokit.engine.signature import FlatFunction
+from robokit.engine.trace.graph import NODE_BUDGET, Shares
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
 
-Text = Callable[..., Sequence[Sequence[Any]]]
-"""One sequence of scalars for each input -> one flat sequence of scalars for each output."""
-
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
 
-BUDGET = 1_400_000
-"""Operations of a text that are recorded at most."""
-
 
 class Recorded:
-    """A text on its own graph, recorded at the first use.
+    """A function on its own graph, recorded at the first use.
 
-    The program of a text is kept only where it is played on plain numbers, state by state.
+    The program of a function is kept only where it is played on plain numbers, state by state.
     """
 
-    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
+    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
         self.text, self.inputs, self.outputs, self.tables = text, list(inputs), list(outputs), list(tables)
         self._program: Program | None = None
 
@@ -47,8 +42,8 @@ class Recorded:
 
         Args:
             arguments: that it is to be played on.
-            calls: whether texts that it takes several times may be recorded once, where the arguments' graph
-                does so.
+            calls: whether functions that it takes several times may be recorded once, where the arguments'
+                graph does so.
         """
         if self._program is not None:
             return self._program
@@ -57,15 +52,21 @@ class Recorded:
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
         program = trace(
-            self.text, self.inputs, self.outputs, BUDGET, tables=self.tables, shares=shares, equations=True
+            self.text,
+            self.inputs,
+            self.outputs,
+            NODE_BUDGET,
+            tables=self.tables,
+            shares=shares,
+            equations=True,
         )
         if graph is None:
             self._program = program
         return program
 
 
-def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
-    """The text of the derivatives of all outputs with respect to some inputs, by forward mode.
+def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
+    """The function of the derivatives of all outputs with respect to some inputs, by forward mode.
 
     Args:
         text: to differentiate.
@@ -74,8 +75,8 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
         of: numbers of the inputs.
 
     Returns:
-        a text of the same inputs. Its outputs are, for each output and for each of these inputs, the matrix
-        (scalars of the output) x (scalars of the input), row by row.
+        a function of the same inputs. Its outputs are, for each output and for each of these inputs, the
+        matrix (scalars of the output) x (scalars of the input), row by row.
     """
     recorded = Recorded(text, inputs, outputs)
     begins = [sum(inputs[k][1] for k in of[:i]) for i in range(len(of))]
@@ -95,8 +96,8 @@ def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
     return derivatives
 
 
-def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
-    """As :func:`jacobian`, by reverse mode: some five times the text's operations for each output scalar."""
+def gradient(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
+    """As :func:`jacobian`, by reverse mode: some five times the function's operations an output scalar."""
     recorded = Recorded(text, inputs, outputs)
 
     def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
@@ -113,9 +114,9 @@ def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
 
 
 def along(
-    text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
+    text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
-    """The text of the derivatives of all outputs along a direction of some inputs.
+    """The function of the derivatives of all outputs along a direction of some inputs.
 
     Args:
         text, inputs, outputs, of: as of :func:`jacobian`.
@@ -123,7 +124,7 @@ def along(
 
     Returns:
         a function of the same inputs, a direction for each of these inputs, of as many scalars, and the
-        tables. It gives the outputs of the text and their derivatives.
+        tables. It gives the outputs of the function and their derivatives.
     """
     recorded = Recorded(text, inputs, outputs, tables)
     count = len(inputs)
@@ -136,5 +137,67 @@ def along(
         value, rows = along_with(program, given, seeds)
         values = [[value[r] if type(r) is int else r for r in row] for row in program.results]
         return values, rows
+
+    return derivatives
+
+
+# -- Linear maps -----------------------------------------------------------------------------------------
+#
+# The derivative of a function as a linear map, forward and back: what libraries that differentiate ask for.
+#
+#     pushforward   inputs x, dx -> dy = J(x) dx
+#     pullback      inputs x, wy -> wx = J(x)^T wy
+#
+# Each costs a few times the function, however many inputs and outputs there are (A. Griewank, A. Walther,
+# Evaluating Derivatives, SIAM 2008, chapter 3).
+
+
+def pushforward(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
+    """The function of the derivative of all outputs along a direction of the first inputs.
+
+    Args:
+        text: to differentiate.
+        inputs: (name, number of scalars) of each.
+        outputs: (name, shape) of each.
+        of: how many inputs, from the first, change.
+
+    Returns:
+        a function of the inputs, with a direction for each of the first ones between these and the rest; its
+        outputs have the shapes of the function's.
+    """
+    recorded = Recorded(text, inputs, outputs)
+
+    def derivatives(*given: Sequence[Any]) -> list[list[Any]]:
+        arguments = (*given[:of], *given[2 * of :])
+        program = recorded.program(given)
+        seeds = {(k, j): {0: d} for k, row in enumerate(given[of : 2 * of]) for j, d in enumerate(row)}
+        rows = tangents(program, replayed(program, arguments), seeds)
+        return [[found.get(0, 0.0) for found in row] for row in rows]
+
+    return derivatives
+
+
+def pullback(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
+    """The function of the gradient of a weighted sum of all outputs with respect to the first inputs.
+
+    Args:
+        text, inputs, outputs, of: as in :func:`pushforward`.
+
+    Returns:
+        a function of the inputs, with the weights of each output between the first ones and the rest; its
+        outputs have the sizes of the first inputs.
+    """
+    recorded = Recorded(text, inputs, outputs)
+
+    def derivatives(*given: Sequence[Any]) -> list[list[Any]]:
+        weights, arguments = given[of : of + len(outputs)], (*given[:of], *given[of + len(outputs) :])
+        program = recorded.program(given)
+        seeds: dict[int | float, Any] = {}
+        for row, weight in zip(program.results, weights, strict=True):
+            for r, w in zip(row, weight, strict=True):
+                if type(r) is int:
+                    seeds[r] = seeds[r] + w if r in seeds else w
+        found = adjoints(program, replayed(program, arguments), seeds)
+        return [[found.get((k, j), 0.0) for j in range(inputs[k][1])] for k in range(of)]
 
     return derivatives

@@ -37,7 +37,8 @@ class Equation:
         first: number of the node of its first unknown; those of the others follow.
         at: nodes of the unknown numbers.
         residuals: nodes of the residuals.
-        right, solved: nodes of any right-hand side and of what the text's own solver gives for it, or none.
+        right, solved: nodes of any right-hand side and of what the function's own solver gives for it, or
+            none.
     """
 
     def __init__(self, nodes: Sequence[Any], number: int) -> None:

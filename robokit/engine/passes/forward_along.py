@@ -1,8 +1,8 @@
 """Forward mode along one direction: values and derivatives side by side, in one pass.
 
-A text that the program calls several times (trace/blocks.py) becomes a text of values and derivatives that is
-called as often, so that the code of a time step's derivative is a few times that of the step, not of all that
-the step does.
+A function that the program calls several times (trace/blocks.py) becomes a function of values and derivatives
+that is called as often, so that the code of a time step's derivative is a few times that of the step, not of
+all that the step does.
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, section 3.1.
 """
@@ -72,7 +72,7 @@ class _Along:
         """Values and derivatives of some nodes, in order."""
         nodes, value, found, moving = self.program.nodes, self.value, self.found, self.moving
         slopes: dict[int, Any] = {}
-        for some in _stretches(nodes, order):
+        for some in _pieces(nodes, order):
             op = nodes[some[0]][0]
             if op == CALL:
                 self.answers[some[0]] = self.call(some[0])
@@ -129,7 +129,7 @@ class _Along:
             self.found[number] = slope
 
 
-def _stretches(nodes: Sequence[Any], order: Sequence[int]) -> Iterator[list[int]]:
+def _pieces(nodes: Sequence[Any], order: Sequence[int]) -> Iterator[list[int]]:
     """The order in pieces: each call and each of its values alone, TOGETHER others at most."""
     some: list[int] = []
     for number in order:

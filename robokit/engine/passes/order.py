@@ -18,21 +18,22 @@ from robokit.engine.trace.program import Program
 # needed earlier than before. The result may differ by rounding.
 
 
-def fused(program: Program) -> Program:
-    """The same program with its sums of products in the order that fuses best; nodes are renumbered."""
-    nodes = program.nodes
-    uses = [0] * len(nodes)
-    for row in program.results:
+def _readers(program: Program) -> list[int]:
+    """How often each node is read: by others, as an output, or as a result of a block."""
+    uses = [0] * len(program.nodes)
+    for row in (*program.results, *(block.results for block in program.blocks)):
         for r in row:
             if type(r) is int:
                 uses[r] += 1
-    for block in program.blocks:
-        for r in block.results:
-            if type(r) is int:
-                uses[r] += 1
     for number in program.order:
-        for operand in nodes[number][1:]:
+        for operand in program.nodes[number][1:]:
             uses[operand] += 1
+    return uses
+
+
+def fused(program: Program) -> Program:
+    """The same program with its sums of products in the order that fuses best; nodes are renumbered."""
+    nodes, uses = program.nodes, _readers(program)
     product, inner = bytearray(len(nodes)), bytearray(len(nodes))  # used once: products, sums
     for number in program.order:
         if uses[number] == 1:

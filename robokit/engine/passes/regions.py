@@ -1,4 +1,4 @@
-"""Plans a program with shared texts: its own line and that of each body, and one memory for all.
+"""Plans a program with shared functions: its own line and that of each body, and one memory for all.
 
 Places are given to inputs, tables and outputs, then to each block's arguments and results, then to what must
 outlive a chunk. What a body reads from the program around it stays there until the last call. Short bodies
@@ -100,7 +100,7 @@ def regions(program: Program, size: int) -> Regions:
         kept |= one
     lines, ends = [], list[int]()
     for line in orders:
-        # A body runs while the values of the texts around it live, but not those of another body.
+        # A body runs while the values of the functions around it live, but not those of another body.
         around = [
             end for end, caller in zip(ends, orders, strict=False) if _calls(program, caller, len(ends) - 1)
         ]
@@ -126,7 +126,7 @@ def borrowed_by(
             read.update(nodes[number][1:])
             read.update(inside.get(number, ()))
         found.append({n for n in read if nodes[n][0] > CONST and n not in body})
-    for k in reversed(range(len(found))):  # a text calls those that come after it
+    for k in reversed(range(len(found))):  # a function calls those that come after it
         for number in orders[1 + k]:
             if nodes[number][0] == CALL:
                 found[k] |= found[called(program, number)]

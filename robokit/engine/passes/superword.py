@@ -2,7 +2,7 @@
 
 Limbs come in pairs. What is recorded for the left one is recorded for the right one, too: the same operations
 with other constants and, since signs are kept outside, with sums for differences. :class:`_Search` finds
-them, :func:`units` orders them, :func:`paired` writes the program anew. It is for code of one state.
+them, :func:`units` orders them, :func:`packed` writes the program anew. It is for code of one state.
 
 On an AMD EPYC with AVX-512 a step of a fall takes 0.64 of the time for our humanoid, 0.66 for G1, 0.73 for
 our quadruped and 0.83 for Talos, without self-collision; single calls of RNEA and ABA take 0.74 to 0.86. The
@@ -13,7 +13,7 @@ time.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.guards import Path, paths
@@ -50,7 +50,7 @@ from robokit.engine.trace.program import Program
 # search begins with inputs that correspond to each other, as the angles of two hips, and goes from values to
 # what reads them. Two readers are *twins* if they do the same with twins, or with one and the same value.
 # Where the other operands have no twins yet, readers of the same kind are tried in the order of recording,
-# and their operands become twins in turn. A wrong guess costs a little time and is no error: :func:`paired`
+# and their operands become twins in turn. A wrong guess costs a little time and is no error: :func:`packed`
 # writes any two operations of one kind side by side.
 
 
@@ -69,7 +69,9 @@ _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 _CHOICES = (SELECT, GUARD)
 
 
-def twins(program: Program, seeds: Iterable[tuple[int, int]], inside: dict[int, Path]) -> list[int]:
+def isomorphic_pairs(
+    program: Program, seeds: Iterable[tuple[int, int]], inside: dict[int, Path]
+) -> list[int]:
     """For each node the one that does the same with other numbers; 0 where there is none.
 
     Args:
@@ -258,20 +260,14 @@ class _Search:
 # The order of evaluation of a program in which some operations are done two at once.
 
 
-def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
-    """What is computed at once, in an order of evaluation: about the order of the later of two twins.
-
-    Args:
-        program: the graph.
-        pairs: node -> its twin, in both directions. Twins that wait for each other are taken out.
-    """
+def _waiting(
+    program: Program, body: Mapping[int, int]
+) -> tuple[list[list[int]], list[int], list[int], list[list[int]]]:
+    """Of each node its readers, and how much is to come before it; of each body its nodes, and its calls."""
     nodes, order = program.nodes, program.order
-    body, computed = program.bodies(), bytearray(len(nodes))
+    computed = bytearray(len(nodes))
     for n in order:
         computed[n] = 1
-    mate = [0] * len(nodes)
-    for n, m in pairs.items():
-        mate[n] = m
     readers: list[list[int]] = [[] for _ in nodes]
     wanting = [0] * len(nodes)  # what is still to come before each node
     left = [0] * len(program.blocks)  # and of each body, before its calls
@@ -292,6 +288,21 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
                 if type(r) is int and computed[r] and r not in body:
                     readers[r].append(n)
                     wanting[n] += 1
+    return readers, wanting, left, calls
+
+
+def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
+    """What is computed at once, in an order of evaluation: about the order of the later of two twins.
+
+    Args:
+        program: the graph.
+        pairs: node -> its twin, in both directions. Twins that wait for each other are taken out.
+    """
+    nodes, order, body = program.nodes, program.order, program.bodies()
+    mate = [0] * len(nodes)
+    for n, m in pairs.items():
+        mate[n] = m
+    readers, wanting, left, calls = _waiting(program, body)
     heap = [n for n in order if not wanting[n] and n > mate[n] and not (mate[n] and wanting[mate[n]])]
     heapq.heapify(heap)
     done, count, rest = bytearray(len(nodes)), 0, iter(order)
@@ -344,7 +355,7 @@ WORTH = 0.85
 """Share of the operations that may be left: above it, moving numbers between lanes takes the gain."""
 
 
-def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
+def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     """The same program with its twins in two lanes; nodes are renumbered.
 
     Args:
@@ -355,7 +366,7 @@ def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
     if not given or any(block.lanes > 1 for block in program.blocks):
         return program
-    twin = twins(program, given, paths(program))
+    twin = isomorphic_pairs(program, given, paths(program))
     own = set(program.order)
     pairs: dict[int, int] = {}
     for n in program.order:

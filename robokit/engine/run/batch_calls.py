@@ -7,10 +7,12 @@ here. Each holds a workspace of its own. Rows are independent: the result does n
 from __future__ import annotations
 
 import ctypes
+import functools
+import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +35,8 @@ processors and about as slow to write as memory. There, a call and a sum over it
 """
 
 Words = ctypes.Array[Any]
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
 
 _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
@@ -54,6 +58,35 @@ def _forget_threads() -> None:
 
 
 at_fork(after_in_child=_forget_threads)
+
+
+def in_threads(work: Callable[[Part], Answer], parts: Sequence[Part], stop: threading.Event) -> list[Answer]:
+    """Do the parts of a work at the same time: the first in this thread, the others in those of the pool.
+
+    Parts for which no thread can be had are done here, one after the other.
+
+    Args:
+        work: does one part, without the GIL; it ends early once ``stop`` is set.
+        parts: in any order.
+        stop: set when this is over: threads that still write must not outlive an interrupted caller.
+
+    Returns:
+        what the parts give, in any order.
+    """
+    own, futures = list(parts[:1]), list[Future[Answer]]()
+    try:
+        for k in range(1, len(parts)):
+            try:
+                futures.append(thread_pool().submit(work, parts[k]))
+            except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+                own += parts[k:]
+                break
+        found = [work(part) for part in own]
+        return [*found, *(future.result() for future in futures)]
+    finally:
+        stop.set()
+        for future in futures:
+            future.cancel() or future.exception()
 
 
 class BatchRunner:
@@ -98,38 +131,17 @@ class BatchRunner:
             return self._rows(addresses, strides, 0, rows, None)
         share = -(-rows // (shares * self._tile)) * self._tile
         stop = threading.Event()
-        futures: list[Future[int]] = []
-        status, own = 0, [(0, min(share, rows))]  # a share is whole tiles: it may be more than there is
-        try:
-            for start in range(share, rows, share):
-                end = min(start + share, rows)
-                try:
-                    futures.append(
-                        thread_pool().submit(self._rows, addresses, strides, start, end, stop, arrays)
-                    )
-                except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
-                    own.append((start, rows))
-                    break
-            for start, end in own:
-                status |= self._rows(addresses, strides, start, end, stop)
-            for future in futures:
-                status |= future.result()
-        finally:  # an interrupted caller must not take the arrays away from threads that still write
-            stop.set()
-            for future in futures:
-                future.cancel() or future.exception()
-        return status
+        parts = [(start, min(start + share, rows)) for start in range(0, rows, share)]
+
+        def work(part: tuple[int, int], _keep: Any = arrays) -> int:
+            return self._rows(addresses, strides, *part, stop)
+
+        return functools.reduce(operator.or_, in_threads(work, parts, stop), 0)
 
     def _rows(
-        self,
-        addresses: Words,
-        strides: Words,
-        start: int,
-        end: int,
-        stop: threading.Event | None,
-        keep: Any = None,
+        self, addresses: Words, strides: Words, start: int, end: int, stop: threading.Event | None
     ) -> int:
-        """Rows start..end in blocks; a set event ends it early. A thread keeps the arrays it writes to."""
+        """Rows start..end in blocks; a set event ends it early."""
         block = max(self._tile, int(BLOCK_SECONDS / self._seconds) // self._tile * self._tile)
         try:
             workspace = self._free.pop()

@@ -1,40 +1,41 @@
-"""Runs a text as it stands, on Python's floats or NumPy's columns: slow, the same numbers, not compiled."""
+"""Runs a function as it stands, on Python's floats or NumPy's columns: slow, and the same numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from robokit.engine.signature import Pairs
-
-Text = Callable[..., Sequence[Sequence[Any]]]
-"""Called with one list of scalars per input; returns one flat, row-major sequence of scalars per output."""
+from robokit.engine.signature import FlatFunction, Pairs
 
 SECONDS = 1e-5
 """A guess of the time per state of a batch."""
 
 
-def run_text(
-    text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, tables: int = 0
+def run_plain(
+    text: FlatFunction,
+    arrays: Sequence[np.ndarray],
+    outs: Sequence[np.ndarray],
+    rows: int | None,
+    tables: int = 0,
 ) -> None:
-    """Run a text once.
+    """Run a function once.
 
     Args:
         text: what to run.
         arrays: (n,) or (rows, n) each.
         outs: what it returns is written to these.
         rows: states of the batch; None for one state.
-        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the text as they are.
+        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the function as they
+            are.
     """
     inputs, shared = arrays[: len(arrays) - tables], arrays[len(arrays) - tables :]
     if rows is None:
         try:
             results = text(*(a.tolist() for a in inputs), *shared)
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_text(text, arrays, [o[None] for o in outs], 1, tables)
+            run_plain(text, arrays, [o[None] for o in outs], 1, tables)
             return
     else:
         columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in inputs]
@@ -46,15 +47,15 @@ def run_text(
             flat[..., k] = x
 
 
-def iterate_text(
-    text: Text,
+def iterate_plain(
+    text: FlatFunction,
     arrays: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
     feedback: Pairs,
     steps: int,
     tables: int = 0,
 ) -> int:
-    """Run a text again and again, each time with its fed-back outputs as inputs.
+    """Run a function again and again, each time with its fed-back outputs as inputs.
 
     Args:
         text: what to run.
@@ -62,7 +63,7 @@ def iterate_text(
         outs: the last outputs are written to these.
         feedback: (output, input) pairs.
         steps: how many runs.
-        tables: as in :func:`run_text`.
+        tables: as in :func:`run_plain`.
 
     Returns:
         the runs done: fewer where an input was not finite.
@@ -70,7 +71,7 @@ def iterate_text(
     for done in range(steps):
         if not all(np.isfinite(a).all() for a in arrays[: len(arrays) - tables]):
             return done
-        run_text(text, arrays, outs, None, tables)
+        run_plain(text, arrays, outs, None, tables)
         for o, i in feedback:
             arrays[i][:] = outs[o].reshape(-1)
     return max(steps, 0)

@@ -1,6 +1,6 @@
 """Many states through many steps of a kernel with feedback: threads, records, Ctrl-C.
 
-The machine code (emit/rollout_driver.py) takes many steps of many rows in one call, without the GIL. Rows
+The machine code (emit/batch_module.py) takes many steps of many rows in one call, without the GIL. Rows
 are divided among threads; each thread goes from record to record with its own rows and waits for no other.
 Rows are independent, so the result does not depend on the division.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from robokit.engine.backend.cpu import processors
 from robokit.engine.emit.ir import GROUP
 from robokit.engine.memory import address, aligned
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, Words, thread_pool
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, Words, in_threads
 from robokit.engine.signature import Pairs
 
 Record = Callable[[int, int, int], None]
@@ -44,14 +43,14 @@ class RolloutRunner:
         lanes: int = 1,
         keep: Any = None,
     ) -> None:
-        """Wrap a driver, or the plain text.
+        """Wrap a driver, or the plain function.
 
         Args:
             feedback: (output, input) of each output.
             count: of inputs, tables included.
-            plain: one step by the text: inputs (rows, n) or (n,), number of rows -> outputs.
+            plain: one step by the function: inputs (rows, n) or (n,), number of rows -> outputs.
             seconds: time per row and step, roughly.
-            driver: address of the driver; 0 where there is no machine code, and the text runs.
+            driver: address of the driver; 0 where there is no machine code, and the function runs.
             workspace: size of its workspace [doubles].
             lanes: states in a tile.
             keep: object that owns the code.
@@ -113,7 +112,7 @@ class RolloutRunner:
         return [(ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves)]
 
     def _text(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
-        """One step of the plain text."""
+        """One step of the plain function."""
         part = slice(rows.start, rows.stop)
         now = [a[step if len(a) > 1 else 0] for a in arrays]
         now = [a[part] if len(a) > 1 else a[0] for a in now]
@@ -151,7 +150,7 @@ class RolloutRunner:
         stop = threading.Event()
         memory = [self.workspace() for _ in starts]
 
-        def go(number: int, tell: Callable[[int], Any] | None) -> None:
+        def go(number: int) -> None:
             own = range(starts[number], min(starts[number] + share, rows))
             for k in range(1, len(marks)):
                 for part, step, steps in self._blocks(own, marks[k - 1], marks[k]):
@@ -160,29 +159,15 @@ class RolloutRunner:
                     self.run(arrays, memory[number], part, step, steps)
                 record(k, own.start, own.stop)
                 done[number] = k + 1
-                if tell is not None:
-                    tell(marks[k] - marks[k - 1])
+                if progress is not None and number == 0:
+                    progress(marks[k] - marks[k - 1])
 
         interrupted = False
-        futures: list[Future[None]] = []
-        own = [0]
         try:
-            for k in range(1, len(starts)):
-                try:
-                    futures.append(thread_pool().submit(go, k, None))
-                except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
-                    own.extend(range(k, len(starts)))
-                    break
-            for k in own:
-                go(k, progress if k == 0 else None)
-            for future in futures:
-                future.result()
+            in_threads(go, range(len(starts)), stop)
         except KeyboardInterrupt:
             interrupted = True
-        finally:  # threads that still write must not outlive the call
-            stop.set()
-            for future in futures:
-                future.cancel() or future.exception()
+        finally:
             for each in memory:
                 self.release(each)
         return min(done, default=len(marks)), interrupted

@@ -1,12 +1,12 @@
-"""Records what a text computes: each operation once, for one robot.
+"""Records what a function computes: each operation once, for one robot.
 
 ops      the operations: one place for all that is known of each
 graph    the recorded operations, each once
 program  the finished graph: what the outputs need
 scalar   the scalars that record
-blocks   texts that are taken several times, recorded once
+blocks   functions that are taken several times, recorded once
 words    what the words of control_flow do in a straight line
 equations  numbers that solve equations, for derivatives
 numpy_calls  what NumPy does with these scalars
-record   runs a text on such scalars
+record   runs a function on such scalars
 """

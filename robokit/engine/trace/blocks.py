@@ -1,8 +1,8 @@
-"""Texts that are taken several times, recorded once: ``call``, ``vmap`` and ``scalars.shared``.
+"""Functions that are taken several times, recorded once: ``call``, ``vmap`` and ``scalars.shared``.
 
-Where code is dear all such texts are, elsewhere the large ones, whose code takes long to compile.
+Where code is dear all such functions are, elsewhere the large ones, whose code takes long to compile.
 
-The text is recorded on nodes that stand for its arguments, the *parameters*. What depends on them is the
+The function is recorded on nodes that stand for its arguments, the *parameters*. What depends on them is the
 *body* of the block. All else that it computes is the same each time and belongs to the program around it. A
 call is a node (CALL, block, arguments...), each of its values a node (RESULT, call, position).
 
@@ -54,7 +54,7 @@ def shared(
     large: bool = False,
     numbers: bool = False,
 ) -> list[Any]:
-    """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares texts."""
+    """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares functions."""
     graph = next(x.graph for x in arguments if type(x) is Scalar)
     if graph.shared is None or graph.within or graph.asked or (graph.large and not large):
         return list(text(*arguments))
@@ -64,7 +64,7 @@ def shared(
         where(needed, x, 0.0, GUARD) if type(x) is Scalar else x
         for x, needed in zip(arguments, matter, strict=True)
     ]
-    # Constants are part of the text: with others it is another one.
+    # Constants are part of the function: with others it is another one.
     known = [None if type(x) is Scalar else float(x) for x in given]
     number = _block(graph, (key, *known), text, known, 1)
     return _called(graph, number, [graph.plain(x.ref) for x in given if type(x) is Scalar], 1)[0]
@@ -88,8 +88,8 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
 def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]]) -> list[Any]:
     """As :func:`robokit.spatial.control_flow.vmap`: calls with as many lanes as the graph allows.
 
-    Where there are none, columns of the same text, which is long, are calls of one block each, and others are
-    recorded in turn.
+    Where there are none, columns of the same function, which is long, are calls of one block each, and others
+    are recorded in turn.
     """
     given = [flat(column) for column in columns]
     forms = {_form(column) for column in columns}
@@ -155,7 +155,7 @@ class _Flat:
 
 @dataclass
 class Measured:
-    """What a text does, looked at once.
+    """What a function does, looked at once.
 
     Attributes:
         operations: that depend on its arguments.
@@ -181,13 +181,13 @@ def _is_number(x: Any) -> bool:
 
 
 class Writes(Exception):
-    """A text writes to memory around it: it has no values alone."""
+    """A function writes to memory around it: it has no values alone."""
 
 
 def _measured(
     graph: Graph, key: tuple[Hashable, ...], text: _Flat, known: Sequence[float | None]
 ) -> Measured | None:
-    """What a text does on arguments some of which are known; it is recorded to tell, and taken back.
+    """What a function does on arguments some of which are known; it is recorded to tell, and taken back.
 
     None: it writes to memory, or returns something else than numbers.
     """
@@ -230,7 +230,7 @@ def _panels(columns: Sequence[Sequence[Any]]) -> list[Sequence[Sequence[Any]]]:
 
 
 def _in_turn(text: Callable[..., Sequence[Any]], columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The values of a text for some columns, each operation for all of them before the next one.
+    """The values of a function for some columns, each operation for all of them before the next one.
 
     What they share, say a row of a matrix, is then loaded once. An argument is an array of the columns'.
     """
@@ -266,7 +266,7 @@ def _block(
     known: Sequence[float | None],
     lanes: int,
 ) -> int:
-    """Number of the block of a text, recorded now if it is new.
+    """Number of the block of a function, recorded now if it is new.
 
     Args:
         graph: that it belongs to.
@@ -319,7 +319,7 @@ def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) ->
 
 
 def sharing(x: Scalar, large: bool = False) -> bool:
-    """Whether the graph of a scalar shares texts, or large ones."""
+    """Whether the graph of a scalar shares functions, or large ones."""
     return x.graph.shared is not None and not x.graph.asked and (large or not x.graph.large)
 
 

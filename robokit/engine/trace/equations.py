@@ -1,16 +1,16 @@
-"""Solved equations in a text that is recorded to be differentiated (``control_flow.solution``).
+"""Solved equations in a function that is recorded to be differentiated (``control_flow.solution``).
 
 Beside the n unknown numbers u, which something has found, the graph has the residuals at these numbers:
 
     v_i = (STILL, u_i, key, u...)         the same number; how it was found is not differentiated
     r_j = residual(v, parameters)
-    s_i = (SOLVED, i, n, v..., r...)      the same number again: what the text goes on with
+    s_i = (SOLVED, i, n, v..., r...)      the same number again: what the function goes on with
 
-The derivative of s is -(dr/dv)^-1 times that of r, which is by the parameters alone. Where the text brings
-its own solver of (dr/dv) x = b, operands of s are also the nodes b, which stand for any right-hand side, and
-those of x.
+The derivative of s is -(dr/dv)^-1 times that of r, which is by the parameters alone. Where the function
+brings its own solver of (dr/dv) x = b, operands of s are also the nodes b, which stand for any right-hand
+side, and those of x.
 
-Texts that are recorded to be computed go on with u: no equation is in their programs.
+Functions that are recorded to be computed go on with u: no equation is in their programs.
 """
 
 from __future__ import annotations

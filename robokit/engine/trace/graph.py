@@ -23,19 +23,23 @@ Node = tuple
 
 
 Shares = bool | Literal["large", "asked"]
-"""Which texts that are taken several times are recorded once: none, all, or the large ones.
+"""Which functions that are taken several times are recorded once: none, all, or the large ones.
 
 "asked": as the words ``call`` and ``vmap`` say, for a program that is played back.
 """
 
 
+NODE_BUDGET = 1_400_000
+"""Operations that are recorded at most (some seconds); longer functions run on plain numbers."""
+
+
 class TraceTooLarge(Exception):
-    """The graph passed its node budget: run the text on plain floats instead."""
+    """The graph passed its node budget: run the function on plain floats instead."""
 
 
 @dataclass
 class Block:
-    """A shared text (see trace/blocks.py).
+    """A shared function (see trace/blocks.py).
 
     Attributes:
         parameters: nodes that stand for its arguments.
@@ -61,12 +65,12 @@ class Graph:
     Attributes:
         signed: whether constants keep their sign. Iterations are then recorded alike whatever the signs
             of their constants, at a few more operations.
-        blocks: shared texts in the order of recording.
-        shared: the same by key; None where all texts are written out.
-        large: whether only large texts are shared.
+        blocks: shared functions in the order of recording.
+        shared: the same by key; None where all functions are written out.
+        large: whether only large functions are shared.
         asked: whether the functions of all vmaps are, all columns in one call, and of calls.
-        within: whether a shared text is being recorded: what it shares in turn is written out.
-        columns: most columns of a text that one call takes side by side.
+        within: whether a shared function is being recorded: what it shares in turn is written out.
+        columns: most columns of a function that one call takes side by side.
         measured: what a look at a function has told (trace/blocks.py).
     """
 
@@ -111,11 +115,11 @@ class Graph:
         return self.add((opcode, *operands))
 
     def mark(self) -> None:
-        """Note that an iteration of the text begins, or that the last one is over."""
+        """Note that an iteration of the function begins, or that the last one is over."""
         self.marks.append(len(self.nodes))
 
     def cut(self) -> None:
-        """Note that one of several texts begins that may be alike, or that the last one is over."""
+        """Note that one of several functions begins that may be alike, or that the last one is over."""
         self.cuts.append(len(self.nodes))
 
     def constant(self, value: float) -> int:

@@ -25,11 +25,11 @@ class Program:
         nodes: the graph's nodes; numbers index this list.
         order: numbers of the needed nodes that compute something, in order of evaluation.
         results: for each output its scalars in row-major order: a node number, or a float if constant.
-        marks: node numbers at which iterations of the text begin.
+        marks: node numbers at which iterations of the function begin.
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
         tables: (name, number of entries) of each table.
-        blocks: texts that are recorded once and called (trace/blocks.py).
-        cuts: node numbers between which texts may be alike (passes/outlined.py).
+        blocks: functions that are recorded once and called (trace/blocks.py).
+        cuts: node numbers between which functions may be alike (passes/outlining.py).
         wide: nodes whose value has two lanes (passes/superword.py).
     """
 
@@ -93,7 +93,7 @@ class Program:
         return found
 
     def counted(self, numbers: Collection[int]) -> dict[str, int]:
-        """Operations among these nodes, those of a shared text as often as it is called."""
+        """Operations among these nodes, those of a shared function as often as it is called."""
         nodes, body = self.nodes, self.bodies()
         if not body:
             return counted(nodes[n] for n in numbers)

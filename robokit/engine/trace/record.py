@@ -1,4 +1,4 @@
-"""Records what a text computes: the text runs once, on scalars that note what is done with them."""
+"""Records what a function computes: the function runs once, on scalars that note what is done with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trace(
     columns: int = 1,
     equations: bool = False,
 ) -> Program:
-    """Record what a text computes.
+    """Record what a function computes.
 
     Args:
         text: called with one list of scalars per input, then one table per table; returns one flat,
@@ -41,14 +41,14 @@ def trace(
         budget: most nodes to record.
         signed: whether constants keep their sign (see :class:`Graph`).
         tables: (name, number of entries) of each table.
-        shares: which texts that are taken several times are recorded once (trace/blocks.py).
-        columns: most columns of a text that are computed side by side (``vmap``).
+        shares: which functions that are taken several times are recorded once (trace/blocks.py).
+        columns: most columns of a function that are computed side by side (``vmap``).
         equations: whether the program will be differentiated, and says which numbers solve equations
             (trace/equations.py).
 
     Raises:
-        TraceTooLarge: the text records more than budget nodes.
-        ValueError: the text returns other sizes than declared.
+        TraceTooLarge: the function records more than budget nodes.
+        ValueError: the function returns other sizes than declared.
     """
     graph = Graph(budget, signed, shares, columns)
     arguments = [

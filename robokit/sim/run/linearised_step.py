@@ -4,7 +4,7 @@ A short step's text is differentiated along one direction (engine/passes/derivat
 directions of a state are the rows of one batch. So the code is a few times that of a step.
 
 That code of a humanoid would take half a minute to compile. A long step is interpreted, once for each state,
-and leaves a tape that all directions go through (engine/run/taped.py).
+and leaves a tape that all directions go through (engine/run/interpreter.py).
 
 A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step has
 chosen at this state.
@@ -156,7 +156,7 @@ def _in_blocks(
         np.empty((count, 2 * nv, nv)),
     )
     carried = np.zeros(program.layout.size)
-    tape = None if engine == "python" else step_near(program).taped(_directions(nv), LONG)
+    tape = None if engine == "python" else step_near(program).interpreter(_directions(nv), LONG)
     if tape is not None and (count <= FEW or tape.instructions >= LONGEST):
         still = np.zeros(nv)
         for k in range(count):

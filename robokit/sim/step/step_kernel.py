@@ -326,7 +326,7 @@ class Program:
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
                 reproducible=self.reproducible,
-                twins=twin_inputs(robot, [True, False, False]),
+                superword_seeds=twin_inputs(robot, [True, False, False]),
             )
             kernels.setdefault(name, built)
         return kernels[name]

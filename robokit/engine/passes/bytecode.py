@@ -1,7 +1,7 @@
 """A program as a list of instructions for an interpreter, which also notes what its derivatives take.
 
-What is too long to compile in seconds runs at once in this way. The interpreter (emit/tape_module.py)
-goes through the list on plain numbers: it calls shared texts, and leaves out guarded blocks whose
+What is too long to compile in seconds runs at once in this way. The interpreter (emit/interpreter.py)
+goes through the list on plain numbers: it calls shared functions, and leaves out guarded blocks whose
 condition does not hold. Each instruction whose value moves with a direction adds an entry to a *tape*,
 the linear equation of its tangent in up to three others. Of a choice only the branch that was taken is
 noted. So the tape has no branches and no calls, and serves all directions.
@@ -28,7 +28,7 @@ from robokit.engine.trace.program import Program
 
 COPY, PLUS, MINUS, FROM, SKIP, ENTER, LEAVE, STOP = range(len(OPERATIONS), len(OPERATIONS) + 8)
 """Instructions that are no operations: copy a value; c + a b, c - a b and a b - c, rounded twice as the two
-operations are; go on elsewhere where a condition does not hold; go to a shared text; go back; the end."""
+operations are; go on elsewhere where a condition does not hold; go to a shared function; go back; the end."""
 
 FIELDS = 9
 """Numbers of an instruction: operation, place of the value, places of operands a, b and c, and the places of
@@ -37,7 +37,7 @@ instruction to go to as the place of the value, LOOKUP a table as its operand b.
 
 
 @dataclass
-class Listed:
+class Bytecode:
     """Instructions, and where numbers are.
 
     Place 0 holds 0, and has no tangent.
@@ -89,14 +89,14 @@ class _Line:
         self.last.update(dict.fromkeys(nodes, len(self.rows)))
 
 
-def listed(program: Program, directions: Sequence[tuple[int, int]]) -> Listed:
+def bytecode(program: Program, directions: Sequence[tuple[int, int]]) -> Bytecode:
     """The instructions of a program.
 
     Args:
         program: a graph without blocks with lanes.
         directions: (input, offset) of the scalar that each direction moves.
     """
-    return _Lister(program, directions).listed()
+    return _Assembler(program, directions).bytecode()
 
 
 def _terms(program: Program) -> dict[int, int]:
@@ -114,7 +114,7 @@ def _terms(program: Program) -> dict[int, int]:
     return found
 
 
-class _Lister:
+class _Assembler:
     """Makes the instructions of one program."""
 
     def __init__(self, program: Program, directions: Sequence[tuple[int, int]]) -> None:
@@ -127,7 +127,7 @@ class _Lister:
         self.within = set(self.terms.values())
         self.place: dict[int, int] = {}
 
-    def listed(self) -> Listed:
+    def bytecode(self) -> Bytecode:
         """The instructions."""
         program = self.program
         body, path = program.bodies(), paths(program)
@@ -155,7 +155,7 @@ class _Lister:
             self._places(line, {r for r in block.results if type(r) is int}, free)
         code = self._written(lines)
         places = [self._at(r) if type(r) is int else self.constants[r] for r in outputs]
-        return Listed(
+        return Bytecode(
             code,
             np.array(list(self.constants)),
             np.array([(*place, self.place[n]) for place, n in inputs], np.int32).reshape(-1, 3),
@@ -211,7 +211,7 @@ class _Lister:
         return line
 
     def _call(self, line: _Line, call: int) -> None:
-        """Arguments are copied, then the text runs."""
+        """Arguments are copied, then the function runs."""
         block = called(self.program, call)
         parameters = self.program.blocks[block].parameters
         for parameter, operand in zip(parameters, self.program.nodes[call][2:], strict=True):

@@ -1,4 +1,4 @@
-"""Writes the interpreter of listed programs (passes/listed.py): one module for all robots.
+"""Writes the interpreter of bytecode (passes/bytecode.py): one module for all robots.
 
     i64 tape_values(ptr code, ptr numbers, ptr tables, ptr sizes, ptr tape)
     void tape_slopes(ptr tape, i64 entries, ptr rows, ptr flags)
@@ -16,7 +16,7 @@ Operations are done one by one and nothing is fused, so results are the same bit
 from __future__ import annotations
 
 from robokit.engine.emit import ir, sincos
-from robokit.engine.passes.listed import COPY, ENTER, FIELDS, FROM, LEAVE, MINUS, PLUS, SKIP, STOP
+from robokit.engine.passes.bytecode import COPY, ENTER, FIELDS, FROM, LEAVE, MINUS, PLUS, SKIP, STOP
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
@@ -48,7 +48,7 @@ _NAMES = ("op", "to", "a", "b", "c", "d", "x", "y", "z")
 """Of the fields of an instruction."""
 
 
-def tape_module() -> str:
+def interpreter_module() -> str:
     """The module's text."""
     return ir.module([sincos.function(1), _values(), _slopes()], {1}).replace(" contract ", " ")
 

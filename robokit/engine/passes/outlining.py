@@ -1,11 +1,11 @@
-"""Pieces of a line that are alike become one shared text, for a target where code is dear.
+"""Pieces of a line that are alike become one shared function, for a target where code is dear.
 
 The recorded line is cut where passes of loops begin (``scalars.iterations``, ``scalars.likewise``), and where
-a shared text is called. Pieces that do the same with other numbers are of one kind: their text is recorded
-once, with what differs as its parameters. What is the same in all of them stays a part of it. The values are
-the same to the bit.
+a shared function is called. Pieces that do the same with other numbers are of one group: their function is
+recorded once, with what differs as its parameters. What is the same in all of them stays a part of it. The
+values are the same to the bit.
 
-passes/alike.py finds them, for passes/repeats.py too, which makes loops over a table for this process.
+passes/similarity.py finds them, for passes/rerolling.py too, which makes loops over a table for this process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robokit.engine.passes.alike import Alike, Pieces
+from robokit.engine.passes.similarity import Pieces, Similarity
 from robokit.engine.trace.graph import Block, Node
 from robokit.engine.trace.ops import CALL, CONST, LOOKUP, LT, PARAMETER, RESULT, SELECT, TRUTHS
 from robokit.engine.trace.program import Program
@@ -26,7 +26,7 @@ LEAST = 8
 """Nodes of the shortest piece that is looked at."""
 
 MOST = 250
-"""Arguments and results of a text at most."""
+"""Arguments and results of a function at most."""
 
 NODE, PASSED, CALLED = 5.5, 2.4, 6.0
 """Bytes of a node, of an argument or result of a call, and of a call besides: about."""
@@ -53,14 +53,14 @@ class Piece:
 
 
 @dataclass
-class Kind:
+class Group:
     """Pieces that are alike.
 
     Attributes:
         pieces: of the program.
         leaves, values: which of the leaves and constants are parameters.
         read: places of the nodes that are results.
-        block: number of the text.
+        block: number of the function.
     """
 
     pieces: list[Piece]
@@ -81,15 +81,15 @@ class Kind:
         return count * text / (text + count * CALLED + (count + 1) * PASSED * self.passed)
 
 
-def outlined(program: Program) -> Program:
+def outline(program: Program) -> Program:
     """The same program with pieces that are alike called; nodes are renumbered."""
     body = program.bodies()
-    kinds: list[Kind] = []
+    groups: list[Group] = []
     for pieces in _alike(program, body):
-        kind = _kind(pieces, body, len(program.blocks) + len(kinds))
-        if kind.leaves and kind.passed <= MOST and kind.saved >= WORTH:
-            kinds.append(kind)
-    return _Writer(program, kinds).written() if kinds else program
+        group = _group(pieces, body, len(program.blocks) + len(groups))
+        if group.leaves and group.passed <= MOST and group.saved >= WORTH:
+            groups.append(group)
+    return _Writer(program, groups).written() if groups else program
 
 
 def _alike(program: Program, body: dict[int, int]) -> Iterator[list[Piece]]:
@@ -115,35 +115,35 @@ def _alike(program: Program, body: dict[int, int]) -> Iterator[list[Piece]]:
         line for line in found.values() if len(line) >= LEAST and not any(nodes[n][0] == LOOKUP for n in line)
     ]
     truths = np.array([node[0] in TRUTHS for node in nodes], np.int64)
-    alike = Alike.of(program, Pieces.of(program, lines), np.arange(len(nodes)), truths)
+    alike = Similarity.of(program, Pieces.of(program, lines), np.arange(len(nodes)), truths)
     left = [{p for p, n in enumerate(line) if n in read} for line in lines]
     for group in alike.groups(2):
         yield [Piece(lines[k], alike.owners(k), alike.values(k), left[k]) for k in group]
 
 
-def _kind(pieces: list[Piece], body: dict[int, int], block: int) -> Kind:
+def _group(pieces: list[Piece], body: dict[int, int], block: int) -> Group:
     def differ(rows: list[list]) -> list[int]:
         return [k for k, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
 
     differing = set(differ([piece.leaves for piece in pieces]))
-    # What depends on the parameters of a text around the piece is not there when another text runs.
+    # What depends on the parameters of a function around the piece is not there when another function runs.
     inner = {k for piece in pieces for k, leaf in enumerate(piece.leaves) if leaf in body}
     values = differ([piece.values for piece in pieces])
     read = sorted(set().union(*(piece.read for piece in pieces)))
-    return Kind(pieces, sorted(differing | inner), values, read, block)
+    return Group(pieces, sorted(differing | inner), values, read, block)
 
 
 class _Writer:
     """Writes the program anew."""
 
-    def __init__(self, program: Program, kinds: list[Kind]) -> None:
-        self.program, self.kinds = program, kinds
+    def __init__(self, program: Program, groups: list[Group]) -> None:
+        self.program, self.groups = program, groups
         self.nodes: list[Node] = [program.nodes[0]]
         self.order: list[int] = []
         self.at: dict[int, int] = {}
         self.constants: dict[float, int] = {}
         self.blocks: dict[int, Block] = {}
-        self.piece = {n: (kind, piece) for kind in kinds for piece in kind.pieces for n in piece.nodes}
+        self.piece = {n: (group, piece) for group in groups for piece in group.pieces for n in piece.nodes}
 
     def written(self) -> Program:
         """The program with calls."""
@@ -167,7 +167,7 @@ class _Writer:
             results=[[at[r] if type(r) is int else r for r in row] for row in program.results],
             marks=[],
             cuts=[],
-            blocks=[*old, *(self.blocks[kind.block] for kind in self.kinds)],
+            blocks=[*old, *(self.blocks[group.block] for group in self.groups)],
         )
 
     def _need(self, number: int) -> None:
@@ -178,26 +178,26 @@ class _Writer:
             if n in self.at:
                 waiting.pop()
                 continue
-            kind, piece = self.piece.get(n, (None, None))
+            group, piece = self.piece.get(n, (None, None))
             reads = self.program.nodes[n][1:] if piece is None else piece.leaves
             missing = [x for x in reads if x not in self.at]
             if missing:
                 waiting += missing
                 continue
-            if kind is None or piece is None:
+            if group is None or piece is None:
                 node = self.program.nodes[n]
                 self.at[n] = self._put((node[0], *(self.at[x] for x in node[1:])))
             else:
-                self._call(kind, piece)
+                self._call(group, piece)
             waiting.pop()
 
-    def _call(self, kind: Kind, piece: Piece) -> None:
-        if kind.block not in self.blocks:
-            self._text(kind, piece)
-        given = [self._number(piece.leaves[k]) for k in kind.leaves]
-        given += [self._constant(piece.values[k]) for k in kind.values]
-        call = self._put((CALL, self._constant(float(kind.block)), *given))
-        for position, k in enumerate(kind.read):
+    def _call(self, group: Group, piece: Piece) -> None:
+        if group.block not in self.blocks:
+            self._function(group, piece)
+        given = [self._number(piece.leaves[k]) for k in group.leaves]
+        given += [self._constant(piece.values[k]) for k in group.values]
+        call = self._put((CALL, self._constant(float(group.block)), *given))
+        for position, k in enumerate(group.read):
             n = piece.nodes[k]
             if k in piece.read:
                 self.at[n] = self._put((RESULT, call, self._constant(float(position))))
@@ -206,23 +206,23 @@ class _Writer:
         for n in piece.nodes:
             self.at.setdefault(n, 0)  # nobody else reads it
 
-    def _text(self, kind: Kind, piece: Piece) -> None:
-        """The text of a kind, written as the first of its pieces with parameters."""
+    def _function(self, group: Group, piece: Piece) -> None:
+        """The function of a group, written as the first of its pieces with parameters."""
         nodes = self.program.nodes
         parameters: list[int] = []
         at: dict[int, int] = {}
         values: dict[float, int] = {}
 
         def parameter() -> int:
-            parameters.append(self._add((PARAMETER, kind.block, len(parameters))))
+            parameters.append(self._add((PARAMETER, group.block, len(parameters))))
             return parameters[-1]
 
-        for k in kind.leaves:
+        for k in group.leaves:
             leaf = piece.leaves[k]
             at[leaf] = parameter()
             if nodes[leaf][0] in TRUTHS:
                 at[leaf] = self._put((LT, self._constant(0.5), at[leaf]))
-        for k in kind.values:
+        for k in group.values:
             values[piece.values[k]] = parameter()
         for n in piece.nodes:
             op, *operands = nodes[n]
@@ -232,10 +232,10 @@ class _Writer:
                 given.append(self.at[x] if known is None else known)
             at[n] = self._put((op, *given))
         results: list[int | float] = []
-        for k in kind.read:
+        for k in group.read:
             n = piece.nodes[k]
             results.append(self._truth(at[n]) if nodes[n][0] in TRUTHS else at[n])
-        self.blocks[kind.block] = Block(parameters, results)
+        self.blocks[group.block] = Block(parameters, results)
 
     def _number(self, leaf: int) -> int:
         """A leaf as an argument."""

@@ -1,8 +1,8 @@
-"""A text and its derivatives along many directions, interpreted: what is too long to compile runs at once.
+"""A function and its derivatives along many directions, interpreted: long ones run without a compilation.
 
-For each state the listed program (passes/listed.py) runs once on plain numbers and leaves a tape. Tangents
-along tape_module.WIDTH directions at a time go through the tape, on several threads where there are more
-directions. Machine code would be of the whole text; here it is of the interpreter, for all robots the same.
+For each state the bytecode (passes/bytecode.py) runs once on plain numbers and leaves a tape. Tangents
+along WIDTH directions at a time go through the tape, on several threads where there are more
+directions. The machine code is that of the interpreter, the same for all robots.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ import ctypes
 import functools
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
 
 import numpy as np
 
 from robokit import disk_cache
 from robokit.engine.backend import llvm
 from robokit.engine.backend.cpu import processors
-from robokit.engine.emit.tape_module import ENTRY, WIDTH, tape_module
+from robokit.engine.emit.interpreter import ENTRY, WIDTH, interpreter_module
 from robokit.engine.memory import address, aligned
-from robokit.engine.passes.listed import Listed
-from robokit.engine.run.batch_calls import PAYS_SECONDS, thread_pool
+from robokit.engine.passes.bytecode import Bytecode
+from robokit.engine.run.batch_calls import PAYS_SECONDS, in_threads
 
 SECONDS = 5e-9
 """Time of an entry of a tape along WIDTH directions, about."""
@@ -34,7 +33,7 @@ def _interpreter() -> llvm.Loaded:
     Raises:
         CompilerMissing: there can be none.
     """
-    text = tape_module()
+    text = interpreter_module()
     name = disk_cache.digest(llvm.identity(), text)
     found = disk_cache.load(name)
     if found is None:
@@ -43,33 +42,33 @@ def _interpreter() -> llvm.Loaded:
     return llvm.Loaded(found[1])
 
 
-class Taped:
-    """A listed program, ready to run."""
+class Interpreter:
+    """Bytecode, ready to run."""
 
-    def __init__(self, listed: Listed) -> None:
+    def __init__(self, bytecode: Bytecode) -> None:
         """Load the interpreter.
 
         Raises:
             CompilerMissing: no machine code can run here.
         """
-        self.listed, self._code = listed, _interpreter()
+        self.bytecode, self._code = bytecode, _interpreter()
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         self._values = ctypes.CFUNCTYPE(integer, *[pointer] * 5)(self._code.address("tape_values"))
         self._slopes = ctypes.CFUNCTYPE(None, pointer, integer, *[pointer] * 2)(
             self._code.address("tape_slopes")
         )
-        places, entries = map(int, listed.sizes)
+        places, entries = map(int, bytecode.sizes)
         self._places = places
         self._numbers = np.zeros(places)
         self._tape = aligned((entries + 1) * ENTRY // 8)
         self._free: list[np.ndarray] = []
         self._lock = threading.Lock()
-        self._inputs = [np.flatnonzero(listed.inputs[:, 0] == k) for k in range(1 + _most(listed.inputs))]
+        self._inputs = [np.flatnonzero(bytecode.inputs[:, 0] == k) for k in range(1 + _most(bytecode.inputs))]
 
     @property
     def instructions(self) -> int:
         """Of the list."""
-        return len(self.listed.code)
+        return len(self.bytecode.code)
 
     def __call__(
         self, arguments: Sequence[np.ndarray], tables: Sequence[np.ndarray]
@@ -86,39 +85,26 @@ class Taped:
     def _run(
         self, arguments: Sequence[np.ndarray], tables: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        listed, numbers = self.listed, self._numbers
-        numbers[: len(listed.constants)] = listed.constants
+        bytecode, numbers = self.bytecode, self._numbers
+        numbers[: len(bytecode.constants)] = bytecode.constants
         for rows, x in zip(self._inputs, arguments, strict=False):
-            numbers[listed.inputs[rows, 2]] = x[listed.inputs[rows, 1]]
+            numbers[bytecode.inputs[rows, 2]] = x[bytecode.inputs[rows, 1]]
         where = (ctypes.c_void_p * (1 + len(tables)))(*map(address, tables))
         sizes = (ctypes.c_int64 * (1 + len(tables)))(*map(len, tables))
         tape = address(self._tape)
-        entries = self._values(address(listed.code), address(numbers), where, sizes, tape)
-        found = np.zeros((len(listed.slopes), len(listed.seeds)))
-        starts = range(0, len(listed.seeds), WIDTH)
-        futures: list[Future[None]] = []
+        entries = self._values(address(bytecode.code), address(numbers), where, sizes, tape)
+        found = np.zeros((len(bytecode.slopes), len(bytecode.seeds)))
+        starts = range(0, len(bytecode.seeds), WIDTH)
         seconds = SECONDS * entries * len(starts)
         shares = max(1, min(int(seconds / PAYS_SECONDS), processors()))
         share = max(1, -(-len(starts) // shares))
-        own = starts[:share]
-        try:
-            for first in range(share, len(starts), share):
-                some = starts[first : first + share]
-                try:
-                    futures.append(thread_pool().submit(self._part, entries, some, found))
-                except RuntimeError:  # no thread can be had
-                    self._part(entries, some, found)
-            self._part(entries, own, found)
-            for future in futures:
-                future.result()
-        finally:  # the tape of an interrupted caller must not change under threads that still read it
-            for future in futures:
-                future.cancel() or future.exception()
-        return numbers[listed.results], found
+        parts = [starts[first : first + share] for first in range(0, len(starts), share)]
+        in_threads(lambda part: self._part(entries, part, found), parts, threading.Event())
+        return numbers[bytecode.results], found
 
     def _part(self, entries: int, starts: range, found: np.ndarray) -> None:
         """Derivatives along the directions that begin at these."""
-        listed, places = self.listed, self._places
+        bytecode, places = self.bytecode, self._places
         try:
             memory = self._free.pop()
         except IndexError:
@@ -128,14 +114,14 @@ class Taped:
         flags = memory[places * WIDTH :].view(np.uint8)
         for start in starts:
             flags[:places] = 0
-            seeds = listed.seeds[start : start + WIDTH]
+            seeds = bytecode.seeds[start : start + WIDTH]
             moved = seeds[seeds > 0]
             rows[moved] = 0.0
             rows[moved, np.flatnonzero(seeds)] = 1.0
             flags[moved] = 1
             self._slopes(address(self._tape), entries, address(rows), address(flags))
-            lines = np.flatnonzero(flags[listed.slopes])
-            found[lines, start : start + WIDTH] = rows[listed.slopes[lines], : len(seeds)]
+            lines = np.flatnonzero(flags[bytecode.slopes])
+            found[lines, start : start + WIDTH] = rows[bytecode.slopes[lines], : len(seeds)]
         self._free.append(memory)
 
 

@@ -1,10 +1,10 @@
 """Finds pieces of a recorded line that do the same with other numbers.
 
-The line is cut where a text says that iterations begin. Two pieces are alike if they do the same operations
-on the same places of their own; what they read from elsewhere and their constants are data: each piece lists
-them in order of first use. Other files tell what is made of them: passes/repeats.py a loop over a table,
-passes/outlined.py calls of a text. All pieces go through NumPy at once: a long line has hundreds of thousands
-of operations.
+The line is cut where a function says that iterations begin. Two pieces are alike if they do the same
+operations on the same places of their own; what they read from elsewhere and their constants are data: each
+piece lists them in order of first use. Other files tell what is made of them: passes/rerolling.py a loop over
+a table, passes/outlining.py calls of a function. All pieces go through NumPy at once: a long line has
+hundreds of thousands of operations.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Pieces:
 
 
 @dataclass
-class Alike:
+class Similarity:
     """What pieces do, without where their operands are.
 
     Attributes:
@@ -96,7 +96,7 @@ class Alike:
         owner: np.ndarray,
         within: np.ndarray,
         stored: np.ndarray | None = None,
-    ) -> Alike:
+    ) -> Similarity:
         """The pieces' descriptions.
 
         Args:
@@ -138,7 +138,7 @@ class Alike:
         of_all = np.concatenate([pieces.piece, by, pieces.piece[left]])[order]
         text = np.concatenate([word for word, _ in words])[order]
         starts = np.searchsorted(of_all, np.arange(count + 1))
-        return Alike(program, (text, starts), named, constants)
+        return Similarity(program, (text, starts), named, constants)
 
     def groups(self, least: int) -> Iterator[list[int]]:
         """Numbers of pieces that are alike, of at least so many each."""

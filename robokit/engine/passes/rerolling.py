@@ -1,13 +1,13 @@
 """Iterations of a loop over the tree that do the same share one function, which runs from a table.
 
-A robot of hundreds of joints would make megabytes of straight line. Its text says where iterations begin
+A robot of hundreds of joints would make megabytes of straight line. The function says where iterations begin
 (``scalars.iterations``), and the recorded line is cut there. Pieces that are equal, apart from constants and
 the places of operands, are of one *kind*. A kind is written once, as a function, and called with a row of a
 table: the row holds the places and the constants of a piece. Pieces that are like no others, at roots,
 leaves and forks, stay a straight line.
 
 Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names where
-its bundles begin. emit/repeat_code.py writes the functions and the table.
+its bundles begin. emit/rerolled_code.py writes the functions and the table.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robokit.engine.passes.alike import Alike, Pieces
 from robokit.engine.passes.chunks import Places, Schedule, cut, fixed_places
+from robokit.engine.passes.similarity import Pieces, Similarity
 from robokit.engine.trace.ops import ADD, CONST, NEG, OPERATIONS, SUB
 from robokit.engine.trace.program import Program
 
@@ -46,7 +46,7 @@ END = -1
 
 
 @dataclass
-class Kind:
+class LoopBody:
     """A function for equal pieces.
 
     Attributes:
@@ -64,26 +64,26 @@ class Kind:
 
 
 @dataclass
-class Stepped(Schedule):
+class Rerolled(Schedule):
     """A schedule with shared pieces.
 
     Attributes:
-        kinds: the functions.
+        bodies: the functions.
         sequence: the order of the code: the number of a chunk, or a range of steps.
         steps: for each step its kind, its row (a slot for each bundle) and its values.
     """
 
-    kinds: list[Kind] = field(default_factory=list)
+    bodies: list[LoopBody] = field(default_factory=list)
     sequence: list[int | range] = field(default_factory=list)
     steps: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
 
     @property
     def written(self) -> int:
         """Nodes that become code."""
-        return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.kinds)
+        return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.bodies)
 
 
-def stepped(program: Program, size: int) -> Stepped | None:
+def rerolled(program: Program, size: int) -> Rerolled | None:
     """Plan a program with shared pieces, all of whose inputs and outputs live in the workspace.
 
     Args:
@@ -229,17 +229,17 @@ def fewest(program: Program, signs: bool = True) -> int:
     return _alike(program, _pieces(program, program.order), signs)[1]
 
 
-def _plan(program: Program, places: Places, lines: list[list[int]]) -> Stepped:
+def _plan(program: Program, places: Places, lines: list[list[int]]) -> Rerolled:
     pieces = Pieces.of(program, lines)
     memory = _memory(program, places, pieces)
-    start, slots = _allocate(memory, pieces.count, places.slots)
+    start, slots = _allocate(memory, places.slots)
     slot = dict(places.slot)
     stored = pieces.line[memory.stored[pieces.line]]
     slot |= zip(stored.tolist(), (start[memory.owner[stored]] + memory.within[stored]).tolist(), strict=True)
-    plan = Stepped(0, [], slot, set(stored.tolist()), places.angles, places.constants, {}, slots)
+    plan = Rerolled(0, [], slot, set(stored.tolist()), places.angles, places.constants, {}, slots)
     plan.slot_of_input = places.inputs(program)
 
-    alike = Alike.of(program, pieces, memory.owner, memory.within, memory.stored)
+    alike = Similarity.of(program, pieces, memory.owner, memory.within, memory.stored)
     kind_of: dict[int, int] = {}
     rows: dict[int, tuple[list[int], list[float]]] = {}
     for group in alike.groups(LEAST):
@@ -251,8 +251,8 @@ def _plan(program: Program, places: Places, lines: list[list[int]]) -> Stepped:
         differ = np.flatnonzero((values != values[0]).any(axis=0))
         table = np.where(bundles >= 0, np.r_[start, 0][np.maximum(bundles, 0)], -1 - bundles)
         for k, row, own in zip(group, table.tolist(), values[:, differ].tolist(), strict=True):
-            kind_of[k], rows[k] = len(plan.kinds), (row, own)
-        plan.kinds.append(_kind(program, memory, first, bundles[0], values[0], differ))
+            kind_of[k], rows[k] = len(plan.bodies), (row, own)
+        plan.bodies.append(_kind(program, memory, first, bundles[0], values[0], differ))
     for k, piece in enumerate(lines):
         kind = kind_of.get(k)
         if kind is None:
@@ -276,7 +276,7 @@ def _kind(
     bundles: np.ndarray,
     values: np.ndarray,
     differ: np.ndarray,
-) -> Kind:
+) -> LoopBody:
     column = {bundle: k for k, bundle in enumerate(bundles.tolist())}
     row = {values[c]: k for k, c in enumerate(differ.tolist())}
     used = {operand for n in piece for operand in program.nodes[n][1:]} | set(piece)
@@ -291,10 +291,10 @@ def _kind(
         for n in used
         if program.nodes[n][0] == CONST and program.nodes[n][1] in row
     }
-    return Kind(piece, len(column), place, constants)
+    return LoopBody(piece, len(column), place, constants)
 
 
-def _allocate(memory: _Memory, pieces: int, slots: int) -> tuple[np.ndarray, int]:
+def _allocate(memory: _Memory, slots: int) -> tuple[np.ndarray, int]:
     """First slot of each bundle, and slots in all; those whose readers are done are used again."""
     start: list[int] = []
     sizes, last, made = memory.size.tolist(), memory.last.tolist(), memory.made.tolist()

@@ -1,12 +1,14 @@
-"""Writes what passes/repeats.py planned: a function for each kind of piece, the table, and its driver."""
+"""Writes what passes/rerolling.py planned: a function for each kind of piece, the table, and its driver."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from robokit.engine.emit.ir import Real, number, vector
 from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.passes.repeats import Kind, Stepped
+from robokit.engine.passes.chunks import Schedule
+from robokit.engine.passes.rerolling import LoopBody, Rerolled
 from robokit.engine.trace.program import Program
 
 
@@ -17,14 +19,14 @@ class StepWriter(ChunkWriter):
     steps(ptr ws, i64 first, i64 last)         runs steps first..last-1
     """
 
-    plan: Stepped
+    plan: Rerolled
 
-    def __init__(self, program: Program, plan: Stepped, real: Real) -> None:
+    def __init__(self, program: Program, plan: Rerolled, real: Real) -> None:
         super().__init__(program, plan, direct=False, real=real)
 
     def functions(self) -> list[str]:
-        """The functions of all kinds, the tables, and @steps."""
-        texts = [self._step(k, kind) for k, kind in enumerate(self.plan.kinds)]
+        """The functions of all bodies, the tables, and @steps."""
+        texts = [self._step(k, kind) for k, kind in enumerate(self.plan.bodies)]
         places: list[int] = []
         values: list[float] = []
         table: list[int] = []
@@ -32,16 +34,16 @@ class StepWriter(ChunkWriter):
             table += kind, len(places), len(values)
             places += row
             values += constants
-        names = ", ".join(f"ptr @step{k}" for k in range(len(self.plan.kinds)))
-        texts.append(f"@kinds = internal constant [{len(self.plan.kinds)} x ptr] [{names}]\n")
+        names = ", ".join(f"ptr @step{k}" for k in range(len(self.plan.bodies)))
+        texts.append(f"@kinds = internal constant [{len(self.plan.bodies)} x ptr] [{names}]\n")
         texts.append(_table("steptable", "i32", map(str, table)))
         texts.append(_table("places", "i32", map(str, places)))
         texts.append(_table("values", self.real.kind, [number(x, self.real) for x in values or [0.0]]))
         texts.append(_STEPS.format(real=self.real.kind))
         return texts
 
-    def _step(self, index: int, kind: Kind) -> str:
-        self.kind = kind
+    def _step(self, index: int, kind: LoopBody) -> str:
+        self.loop_body = kind
         self._line(kind.nodes)
         entry = ["entry:"]
         for c in range(kind.bundles):
@@ -56,11 +58,11 @@ class StepWriter(ChunkWriter):
         return f"{head} {{\n  {body}\n  ret void\n}}\n"
 
     def _address(self, number: int, name: str) -> None:
-        column, position = self.kind.place[number]
+        column, position = self.loop_body.place[number]
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %r{column}, i64 {position}")
 
     def _value(self, number: int) -> str:
-        place = self.kind.values.get(number)
+        place = self.loop_body.values.get(number)
         if place is None or number in self.known:
             return super()._value(number) if place is None else self.known[number]
         self.known[number] = f"%v{number}"
@@ -73,6 +75,35 @@ class StepWriter(ChunkWriter):
             zeros = vector(lanes, "i32")
             add(f"%v{number} = shufflevector {self.t} %i{number}, {self.t} poison, {zeros} zeroinitializer")
         return f"%v{number}"
+
+
+def rerolled_code(
+    program: Program, shared: Rerolled, lanes: int, parameters: str, real: Real
+) -> tuple[Schedule, list[str], list[str]]:
+    """Write the chunks of a program, as ``straight_line.chunk_code`` does, and its shared functions.
+
+    Args:
+        program: what to compute.
+        shared: its plan.
+        lanes: states in a value.
+        parameters: of each function that runs in its turn.
+        real: its numbers.
+
+    Returns:
+        the plan, the functions, and the names of those that run one after the other.
+    """
+    plan = replace(shared, lanes=lanes)
+    texts = ChunkWriter(program, plan, direct=False, real=real).functions()
+    texts += StepWriter(program, plan, real).functions()
+    stages = []
+    for item in plan.sequence:
+        if isinstance(item, int):
+            stages.append(f"chunk{item}")
+            continue
+        stages.append(f"run{item.start}")
+        call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
+        texts.append(f"define internal void @run{item.start}({parameters}) #0 {{\n  {call}\n  ret void\n}}\n")
+    return plan, texts, stages
 
 
 def _table(name: str, kind: str, words: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Listed programs and their tapes: the numbers of the recorded graph and of its derivatives."""
+"""Bytecode programs and their tapes: the numbers of the recorded graph and of its derivatives."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from engine_cases import guard
 
 from robokit.engine import Kernel
+from robokit.engine.passes.bytecode import ENTER, PLUS, SKIP, bytecode
 from robokit.engine.passes.derivative import along
-from robokit.engine.passes.listed import ENTER, PLUS, SKIP, listed
-from robokit.engine.run.taped import Taped
+from robokit.engine.run.interpreter import Interpreter
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, floor, lookup, shared, sin, sqrt, where
 
@@ -44,9 +44,9 @@ def everything(x, y, heights):
 def tape(of):
     program = trace(everything, INPUTS, OUTPUTS, tables=TABLES, shares="large")
     assert len(program.blocks) == 1
-    found = listed(program, of)
+    found = bytecode(program, of)
     assert {ENTER, SKIP, PLUS} <= set(found.code[:, 0].tolist())
-    return program, Taped(found)
+    return program, Interpreter(found)
 
 
 def test_values_and_derivatives_are_those_of_the_graph():
@@ -76,7 +76,7 @@ def test_directions_are_in_any_order_and_some_move_nothing():
     for state in STATES[:5]:
         some, every = (each([state[:4], state[4:]], [HEIGHTS])[1] for each in (run, of_all))
         assert (some == every[:, [0, 4, 3]]).all()
-    still = Taped(listed(trace(lambda x: [[x[0], 2.0]], [("x", 2)], [("y", (2,))]), [(0, 1), (0, 0)]))
+    still = Interpreter(bytecode(trace(lambda x: [[x[0], 2.0]], [("x", 2)], [("y", (2,))]), [(0, 1), (0, 0)]))
     values, slopes = still([np.array([3.0, 4.0])], [])
     assert values.tolist() == [3.0, 2.0] and slopes.tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
@@ -88,7 +88,9 @@ def test_more_directions_than_go_together():
         return [[x[k] * x[(7 * k + 1) % n] - sin(x[k]) for k in range(n)]]
 
     x = np.random.default_rng(0).standard_normal(n)
-    _, slopes = Taped(listed(trace(text, [("x", n)], [("y", (n,))]), [(0, k) for k in range(n)]))([x], [])
+    _, slopes = Interpreter(bytecode(trace(text, [("x", n)], [("y", (n,))]), [(0, k) for k in range(n)]))(
+        [x], []
+    )
     expected = np.zeros((n, n))
     for k in range(n):
         expected[k, k] += x[(7 * k + 1) % n] - np.cos(x[k])
@@ -99,9 +101,9 @@ def test_more_directions_than_go_together():
 @pytest.mark.parametrize("how", [{"reproducible": True}, {"dtype": "float32"}])
 def test_kernels_that_are_not_interpreted(how):
     kernel = Kernel.build("square", [("x", 1)], [("y", ())], lambda x: [[x[0] * x[0]]], **how)
-    assert kernel.taped([(0, 0)], 1) is None
+    assert kernel.interpreter([(0, 0)], 1) is None
     kernel = Kernel.build("square", [("x", 1)], [("y", ())], lambda x: [[x[0] * x[0]]])
-    assert kernel.taped([(0, 0)], 2) is None
+    assert kernel.interpreter([(0, 0)], 2) is None
 
 
 def test_a_kernels_list_is_kept_on_disk(tmp_path, monkeypatch):
@@ -114,6 +116,6 @@ def test_a_kernels_list_is_kept_on_disk(tmp_path, monkeypatch):
 
     for _ in range(2):
         kernel = Kernel.build("square", [("x", 2)], [("y", ())], text, key=b"square")
-        values, slopes = kernel.taped([(0, 0), (0, 1)], 1)([np.array([3.0, 4.0])], [])
+        values, slopes = kernel.interpreter([(0, 0), (0, 1)], 1)([np.array([3.0, 4.0])], [])
         assert values.tolist() == [13.0] and slopes.tolist() == [[6.0, 1.0]]
     assert len(recordings) == 1
