@@ -202,7 +202,8 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
     from robokit.dynamics.long_robots import is_written_out  # `import robokit` stays light
 
-    if not is_written_out(robot, name):
+    # What the formulas of RBDA 6.5 count is counted even so.
+    if name not in ("ltdl", "ltdl_solve") and not is_written_out(robot, name):
         return AlgorithmCost(name, GROWTH[name], note="not counted, loops do it for so many joints")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels

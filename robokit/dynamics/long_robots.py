@@ -446,6 +446,17 @@ def _solved(robot: Robot, L: np.ndarray, D: np.ndarray, b: np.ndarray) -> np.nda
     return found
 
 
+def _dense_solution(H: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x of H x = b; NaN where H is not positive definite."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    try:
+        found: np.ndarray = cho_solve(cho_factor(H, check_finite=False), b, check_finite=False)
+    except LinAlgError:
+        return np.full_like(b, np.nan)
+    return found
+
+
 def _factors(robot: Robot, outs: Outs, H: np.ndarray) -> None:
     outs[0][...], outs[1][...] = _factorised(robot, H.reshape(robot.nv, -1))
 
@@ -464,8 +475,11 @@ def _left(robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, tau: Any,
 
 def _forward_dynamics(ending: str) -> Fill:
     def fill(robot: Robot, outs: Outs, pose: Any, inertias: Any, *state: np.ndarray) -> None:
-        factors = _factorised(robot, _new_mass_matrix(robot, pose, inertias))
-        outs[0][...] = _solved(robot, *factors, _left(robot, ending, pose, inertias, *state))
+        H, left = _new_mass_matrix(robot, pose, inertias), _left(robot, ending, pose, inertias, *state)
+        if _by_branches(robot):
+            outs[0][...] = _solved(robot, *_factorised(robot, H), left)
+        else:
+            outs[0][...] = _dense_solution(H, left)
 
     return fill
 
