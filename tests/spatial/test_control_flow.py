@@ -206,9 +206,11 @@ def test_machine_code():
     np.testing.assert_array_equal(kernel.python(X[2], n[2]), batch[2])
 
 
+@pytest.mark.parity
 @programs
 def test_jax_traces_counts_and_tests(program):
-    jax = pytest.importorskip("jax")
+    import jax
+
     jax.config.update("jax_enable_x64", True)
     function = jax.jit(lambda x, n: program(list(x), n))
     if program in (memory, writes):  # memory from before a loop of JAX
@@ -221,10 +223,13 @@ def test_jax_traces_counts_and_tests(program):
 
 
 def symbols():
-    sympy, casadi = pytest.importorskip("sympy"), pytest.importorskip("casadi")
+    import casadi
+    import sympy
+
     return sympy.symbols("a b c d"), [casadi.SX.sym(name) for name in "abcd"]
 
 
+@pytest.mark.parity
 def test_symbols_choose_but_have_no_loops_of_unknown_length():
     for x in symbols():
         found = power_sum(x, 2)[0]

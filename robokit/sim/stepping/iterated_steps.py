@@ -109,25 +109,26 @@ def _iteration(program: Program) -> tuple[LoopKernel, dict[str, int]]:
     begin = parts.begin.signature
     sizes = dict(begin.arguments) | {"kept": memory_size(program), "most": MOST_SWEEPS}
     sizes |= {"ledger": program.entries, "at": program.sums - len(ledger.ITERATION)}
+    sizes = {_size(name): n for name, n in sizes.items()}
 
     def make() -> LoopKernel:
         state, names = ("q", "v", "ledger", "carried"), [name for name, _ in begin.inputs]
         names.insert(3, "ledger")
-        arrays = [ArrayOf(name, (name,), "inout" if name in state else "in") for name in names]
-        arrays += [ArrayOf(name, (name,), shared=True) for name, _ in begin.tables]
+        arrays = [ArrayOf(name, (_size(name),), "inout" if name in state else "in") for name in names]
+        arrays += [ArrayOf(name, (_size(name),), shared=True) for name, _ in begin.tables]
         last = len(arrays)
         work: dict[str, str | int] = {
-            "y": "v",
-            "kept": "kept",
-            "y_next": "v",
-            "kept_next": "kept",
+            "y": _size("v"),
+            "kept": _size("kept"),
+            "y_next": _size("v"),
+            "kept_next": _size("kept"),
             "measures": 2,
         }
-        work |= {f"{name}_next": name for name in state}
-        arrays += [ArrayOf(name, (size,), "work") for name, size in work.items()] + memory("v")
+        work |= {f"{name}_next": _size(name) for name in state}
+        arrays += [ArrayOf(name, (size,), "work") for name, size in work.items()] + memory(_size("v"))
 
         def text(*given: Any) -> None:
-            n = dict(zip(sizes, given, strict=False))
+            n = {name.removeprefix("n_"): size for name, size in zip(sizes, given, strict=False)}
             a = {each.name: x for each, x in zip(arrays, given[len(sizes) :], strict=True)}
             before = a["q"], a["v"], a["tau"]
             after = [a[each.name] for each in arrays[4:last]]
@@ -141,6 +142,11 @@ def _iteration(program: Program) -> tuple[LoopKernel, dict[str, int]]:
         return LoopKernel("iterated_step", text, list(sizes), arrays, program.reproducible)
 
     return program.kept("iterated step", make), sizes
+
+
+def _size(name: str) -> str:
+    """Name of the size of an array."""
+    return f"n_{name}"
 
 
 def _sweeps(
