@@ -200,13 +200,13 @@ def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
 
     class Pool:
         def submit(self, run, *arguments):
-            given.append(arguments)
+            given.append(run)
             raise KeyboardInterrupt
 
     monkeypatch.setattr(batch_calls, "thread_pool", Pool)
     with pytest.raises(KeyboardInterrupt):
         kernel(*xs)
-    work = given[0][0]
+    work = given[0]
     kept = work.__defaults__[0]
     assert any(a is xs[0] for a in kept) and len(kept) == len(
         kernel.signature.inputs + kernel.signature.outputs

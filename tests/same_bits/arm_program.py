@@ -81,10 +81,23 @@ class Arm(Target):
         k = kernel
         if self.lanes == 1:
             return single_module(
-                k.program, 2, k.symbol, k.quaternions, k.feedback, k.finite, k.shared, bounds=k.bounds
+                k.program,
+                2,
+                k.symbol,
+                k.signature.quaternions,
+                k.signature.feedback,
+                k.signature.finite,
+                k.shared,
+                bounds=k.signature.bounds,
             )
         return batch_module(
-            k.program, self.lanes, k.symbol, k.quaternions, k.finite, shared=k.shared, bounds=k.bounds
+            k.program,
+            self.lanes,
+            k.symbol,
+            k.signature.quaternions,
+            k.signature.finite,
+            shared=k.shared,
+            bounds=k.signature.bounds,
         )
 
     def assemble(self, text: str) -> bytes:
