@@ -39,6 +39,7 @@ from robokit.errors import WrongType
 
 ONE_STATE = OneState()
 MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
+LINKED_STATES = {real.dtype: ManyStates(real, linked=True) for real in (FLOAT64, FLOAT32)}
 
 
 class NotFinite(ArithmeticError):
@@ -301,7 +302,7 @@ class Kernel:
         """
         if dtype != self.signature.dtype:
             raise WrongType(f"{self.name}, which is called in {dtype}", self, f"a kernel of {dtype}")
-        target = self._many if lanes > 1 else ONE_STATE
+        target = LINKED_STATES[dtype] if lanes > 1 else ONE_STATE
         code = self._maker.code(target) if target.real.dtype == dtype else None
         if code is None:
             return None

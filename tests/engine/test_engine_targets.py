@@ -100,7 +100,8 @@ def test_nothing_is_needed_from_outside(name, target):
     triple, cpu, width, *_ = TARGETS[target]
     graph, quaternions = program(name, ladder.chain(2, base="floating"))
     for drivers, (ir, _) in (
-        ({"k_batch", "k_linked", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
+        ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
+        ({"k_linked"}, batch_module(graph, width, "k", linked=True)),
         ({"k_linked", "k_single"}, single_module(graph, width, "k", quaternions, (), True)),
     ):
         has, wants = defined_and_needed(llvm.cross(ir, triple, cpu)[1])
@@ -138,7 +139,7 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     assert len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly)) > 300
     assert scalar(assembly) == 0
     has, wants = defined_and_needed(code)
-    assert has == {"k_batch", "k_linked", "k_passes"} and wants <= {"_GLOBAL_OFFSET_TABLE_"}
+    assert has == {"k_batch", "k_passes"} and wants <= {"_GLOBAL_OFFSET_TABLE_"}
 
 
 def test_a_call_to_the_outside_is_seen():
@@ -222,7 +223,7 @@ def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
         return Kernel.build("scale", [("x", 6)], [("y", (6,))], text, key=b"scale")
 
     code = build().compiled(arm)
-    assert defined_and_needed(code)[0] == {f"robokit_scale_{name}" for name in ("batch", "linked", "passes")}
+    assert defined_and_needed(code)[0] == {f"robokit_scale_{name}" for name in ("batch", "passes")}
     assert "<2 x double>" in arm.assembled[0]
     assert build().compiled(arm) == code and len(arm.assembled) == 1
     kernel = build()

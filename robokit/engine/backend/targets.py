@@ -180,13 +180,13 @@ class OneState(Host):
 class ManyStates(Host):
     """A value is a vector: one number of each of so many states.
 
-    Functions: SYMBOL_batch and SYMBOL_passes (emit/batch_module.py).
+    Functions: SYMBOL_batch and SYMBOL_passes, or for callers in machine code SYMBOL_linked alone
+    (emit/batch_module.py).
     """
 
-    name = "batch"
-
-    def __init__(self, real: Real) -> None:
-        self.real = real
+    def __init__(self, real: Real, linked: bool = False) -> None:
+        self.real, self.linked = real, linked
+        self.name = "linked" if linked else "batch"
 
     @property
     def lanes(self) -> int:
@@ -207,4 +207,5 @@ class ManyStates(Host):
             kernel.shared,
             bounds=kernel.signature.bounds,
             feedback=kernel.signature.feedback,
+            linked=self.linked,
         )

@@ -42,6 +42,7 @@ def batch_module(
     width: int = 0,
     bounds: Bounds = (),
     feedback: Pairs = (),
+    linked: bool = False,
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -56,6 +57,8 @@ def batch_module(
         width: numbers per machine vector, where lanes are fewer.
         bounds: (input, offset, largest magnitude) of each scalar to check.
         feedback: (output, input) of what a pass hands to the next one in a rollout.
+        linked: whether it is for callers in machine code, with `linked` in place of the other functions; code
+            of one state has both.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -65,7 +68,6 @@ def batch_module(
         plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real)
     else:
         plan, chunks, stages = chunk_code(program, lanes, True, int(ir.LONGER * ir.CHUNK), 1, STAGE, real)
-    reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
     # Shared code is short, and its values are many.
     group = 1 if shared or len(program.order) <= ir.FITS else ir.GROUP
@@ -74,14 +76,18 @@ def batch_module(
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
+    if linked or lanes == 1:
+        link = LinkedWriter(program, plan, (), real)
+        parts += [link.linked(name, stages), *link.tables]
+    if linked:
+        return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * real.bytes // 8)
+    reader = RowReader(program, plan, quaternions, real, bounds)
     parts += [reader.function(), writer.function(), *reader.tables, *writer.tables]
     between = ["write", "read"]
     if len(feedback) == len(program.results):
         after = PassWriter(program, plan, feedback, real, bounds)
         parts += [after.function(), *after.tables]
         between = ["next"]
-    link = LinkedWriter(program, plan, (), real)
-    parts += [link.linked(name, stages), *link.tables]
     parts.append(_driver(writer, name, group, stages, between))
     return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
