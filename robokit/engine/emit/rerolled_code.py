@@ -53,7 +53,7 @@ class StepWriter(ChunkWriter):
             entry.append(f"%r{c} = getelementptr {self.t}, ptr %ws, i64 %ri{c}")
         body = "\n  ".join(entry + self.lines)
         parameters = "ptr noalias %ws, ptr noalias %row, ptr noalias %values"
-        # Spilled vectors must not lie across two lines; of stages, batch_module.PAD takes care.
+        # Spilled vectors must not lie across two lines; of stages, rows.PAD takes care.
         head = f"define internal void @step{index}({parameters}) #0 alignstack(64)"
         return f"{head} {{\n  {body}\n  ret void\n}}\n"
 
