@@ -1,0 +1,73 @@
+"""The arrays of collision detection: what each holds, its shape and who writes it.
+
+The shapes of everything that can touch are data. Shape k is a core, a convex set, and a radius around it:
+
+    kind       core                                          radius
+    SPHERE     a point                                       r
+    CAPSULE    a segment                                     r
+    BOX, HULL  the convex hull of corners, with faces        0
+    CYLINDER   a cylinder about the shape's z axis           0
+    CONE       a cone about it, its tip up                   0
+    ELLIPSOID  an ellipsoid                                  0
+    PLANE      the half-space below z = 0 of its placement   0
+
+Body 0 is the world: the ground, solids and height fields are its shapes. A pair (a, b) of shapes has
+body(a) < body(b), so that the normal of a contact, from a to b, points away from the world.
+"""
+
+from __future__ import annotations
+
+from robokit.engine.loops.fields import real, whole
+
+POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, ELLIPSOID, PLANE, FIELD = range(8)
+"""Kinds of cores."""
+
+SHAPES = (
+    whole("shape_body", "n_shapes"),  # body of each shape, 0 for the world
+    whole("shape_kind", "n_shapes"),  # of its core
+    real("shape_placement", "n_shapes", 12),  # rotation by rows and origin: x_body = R x_shape + r
+    real("shape_radius", "n_shapes"),  # around the core [m]
+    real("shape_size", "n_shapes", 3),  # cylinder, cone: (radius, half its height, 0); ellipsoid: half axes [m]
+    real("shape_centre", "n_shapes", 3),  # of the bounding sphere, in body coordinates [m]
+    real("shape_bound", "n_shapes"),  # its radius [m]; infinite for a plane
+    whole("shape_corners", "n_shapes", 2),  # first of its corners, and how many
+    whole("shape_faces", "n_shapes", 2),  # first of its faces, and how many
+    real("corners", "n_corners", 3),  # of segments and polytopes, in shape coordinates [m]
+    whole("corner_links", "n_corners", 2),  # first of a corner's neighbours along edges, and how many
+    whole("neighbours", "n_neighbours"),  # numbers of corners, counted from the first of the shape
+    real("face_normal", "n_faces", 3),  # outward, in shape coordinates
+    whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
+    whole("polygon", "n_polygon"),  # corners of the faces, counter-clockwise seen from outside
+    real("surface_velocity", "n_shapes", 6),  # of a belt or turntable: spin and velocity at the world's origin
+)
+"""What all steps share. A point core has one corner, the origin."""
+
+PAIRS = (
+    whole("pair_shapes", "n_pairs", 2),  # the shapes that may touch, sorted by their bodies
+    real("pair_slack", "n_pairs"),  # overlap that is not felt [m]
+)
+
+POSES = (
+    real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
+    real("p", "n_bodies", 3),  # its origin, from the origin of the step (`origin`) [m]
+    real("V", "n_bodies", 6),  # velocity, angular first, about the step's origin, in world axes
+    real("origin", 3),  # of the step, in the world [m]
+)
+"""Where the bodies are."""
+
+MEMORY = (
+    whole("near_pair", "n_near", role="inout"),  # pairs whose shapes were near in the last step, ascending; -1
+    real("near_direction", "n_near", 3, role="inout"),  # their last separating direction: where GJK begins
+)
+"""What detection hands to the next step. The first n entries count, the others are -1."""
+
+CONTACTS = (
+    whole("contact_bodies", "n_contacts", 2, role="out"),  # a (0: the world) and b
+    whole("contact_pair", "n_contacts", role="out"),  # of shapes
+    whole("contact_feature", "n_contacts", role="out"),  # of the pair: the same as long as the contact lasts
+    real("contact_place", "n_contacts", 3, role="out"),  # half-way between the surfaces, from the origin [m]
+    real("contact_frame", "n_contacts", 9, role="out"),  # rows t1, t2, n; n points from a to b
+    real("contact_gap", "n_contacts", role="out"),  # negative where they overlap, slack taken off [m]
+    whole("counts", 4, role="out"),  # of contacts, of near pairs, of both that there was no place for
+)
+"""What detection finds. Contacts of a pair, and of two bodies, are neighbours."""

@@ -1,0 +1,45 @@
+"""Kernels of many arrays: the function takes one argument, whose attributes they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
+
+
+def real(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
+    """An array of real numbers."""
+    return ArrayOf(name, shape, role)
+
+
+def whole(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
+    """An array of whole numbers."""
+    return ArrayOf(name, shape, role, "integer")
+
+
+def sizes_of(arrays: Iterable[ArrayOf]) -> list[str]:
+    """The names of all sizes, in the order in which they are met."""
+    return list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
+
+
+def kernel_of(
+    name: str, function: Callable[[Any], None], arrays: Sequence[ArrayOf], **options: Any
+) -> LoopKernel:
+    """A kernel whose function takes one namespace of sizes and arrays.
+
+    Args:
+        name: of the kernel.
+        function: of the namespace.
+        arrays: what it takes.
+        options: of :class:`LoopKernel`.
+    """
+    sizes = sizes_of(arrays)
+    names = [*sizes, *(a.name for a in arrays)]
+
+    def run(*values: Any) -> None:
+        function(SimpleNamespace(**dict(zip(names, values, strict=True))))
+
+    return LoopKernel(name, run, sizes, arrays, **options)
