@@ -49,19 +49,26 @@ CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
     whole("c_kind", "n_constraints", role="work"),  # FRICTION, LINE, SPIN
     whole("c_bodies", "n_constraints", 2, role="work"),  # a and b
-    whole("c_of", "n_constraints", role="work"),  # SPIN: the contact that it belongs to, an earlier one
+    whole("c_of", "n_constraints", role="work"),  # SPIN: the constraint of its contact, an earlier one; else
+    # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
-    real("c_R", "n_constraints", 2, role="work"),  # compliance R_t, R_n [1/(kg)]: of the tangents, of the normal
+    real(
+        "c_R", "n_constraints", 2, role="work"
+    ),  # compliance R_t, R_n [1/(kg)]: of the tangents, of the normal
     real("c_aim", "n_constraints", 3, role="work"),  # velocities that they aim at [m/s]
     real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]
-    real("c_shift", "n_constraints", role="work"),  # De Saxce's; SPIN: the normal impulse of its contact [N s]
+    real(
+        "c_shift", "n_constraints", role="work"
+    ),  # De Saxce's; SPIN: the normal impulse of its contact [N s]
     real("c_u", "n_constraints", 3, role="work"),  # velocities
     real("c_du", "n_constraints", 3, role="work"),  # along the search direction
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
     real("c_G", "n_constraints", 6, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33
     real("c_G_last", "n_constraints", 6, role="work"),  # that the last factor was made of
     # Rows of single coordinates: u = gain y[row]
+    whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR
+    whole("r_of", "n_rows", role="work"),  # the dof, stop or motor
     whole("r_row", "n_rows", role="work"),  # place in v
     real("r_gain", "n_rows", role="work"),
     real("r_R", "n_rows", role="work"),  # compliance
@@ -73,11 +80,70 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
-    whole("n_of", 2, role="work"),  # how many constraints and rows there are
+    whole("n_of", 2, role="work"),  # how many constraints and rows are needed; more than there is place for
 )
 """All forces that depend on the velocity to come."""
 
 FRICTION, LINE, SPIN = range(3)
+"""Kinds of constraints."""
+
+DAMPING, DRY, STOP, MOTOR = range(4)
+"""Kinds of rows."""
+
+STATE = (
+    real("q", "nq", role="inout"),  # while forces are collected: at the middle of the step
+    real("v", "nv", role="inout"),
+)
+"""The robot's state."""
+
+FORCES = (
+    # Contacts
+    real("pair_stiffness", "n_pairs"),  # k [N/m]
+    real("pair_damping", "n_pairs"),  # d [N s/m]
+    real("pair_friction", "n_pairs"),  # Coulomb's coefficient
+    real("pair_restitution", "n_pairs"),  # share of the speed of approach; 0: springs and dampers decide
+    real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]
+    real("pair_rolling", "n_pairs"),  # and against rolling [m]
+    real("body_mobility", "n_bodies"),  # trace(J H^-1 J^T) / 3 of its centre of mass, neutral [1/kg]
+    whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
+    # Joints
+    real("damping", "n_dofs"),  # [N m s/rad | N s/m]
+    real("dry_friction", "n_dofs"),  # [N m | N]
+    whole("stop_dof", "n_stops"),  # of each limit of a joint
+    real("stop_side", "n_stops"),  # 1 of a lower, -1 of an upper one
+    real("stop_bound", "n_stops"),  # [rad | m]
+    real("stop_range", "n_stops"),  # between the joint's two limits, infinite where there is one [rad | m]
+    real("stop_gains", "n_stops", 2),  # stiffness k and damping d
+    whole("motor_dof", "n_motors"),
+    real("motor_gains", "n_motors", 2),  # kp and kd
+    real("motor_inertia", "n_motors"),  # that it moves, roughly [kg m^2 | kg]
+    real("motor_limits", "n_motors", 2),  # largest effort and speed, infinite for none
+    real("motor_command", "n_motors", 2),  # kp q* + feedforward [N m | N], and v* [rad/s | m/s]
+    # Loop joints
+    whole("loop_bodies", "n_loops", 2),  # predecessor and successor
+    real("loop_placement", "n_loops", 2, 12),  # of the joint's frame on each, as `joint_placement`
+    real("loop_axes", "n_loops", 9),  # rows t1, t2, axis in that frame
+    real("loop_pitch", "n_loops"),  # of a screw [m/rad], else 0
+    whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 2 (tilts of the axis) or 3
+    real("loop_holds", "n_loops", 3),  # 1 for each of t1, t2, axis along which it holds positions
+    real("loop_mobility", "n_loops", 2),  # of both bodies, to turn [1/(kg m^2)] and to move [1/kg]
+)
+"""Numbers of the forces that constraints are made of (contact/materials.py)."""
+
+FORCE_MEMORY = (
+    whole(
+        "bristle_pair", "n_contacts", role="inout"
+    ),  # contacts that pressed in the last step, ascending; -1
+    whole("bristle_feature", "n_contacts", role="inout"),
+    real("bristle", "n_contacts", 3, role="inout"),  # how far it is bent, in world axes [m]
+    real("bristle_normal", "n_contacts", role="inout"),  # impulse along the normal [N s]
+    real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
+    real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
+    real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt, or rolling, t1, t2, n [m/s]
+    whole("contact_bounces", "n_contacts", role="work"),  # 1 where restitution decides
+    whole("contact_constraint", "n_contacts", role="work"),  # its constraint
+)
+"""What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""
 
 SOLVER = (
     real("dt", 1),  # [s]
