@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import robokit as rk
-from robokit.model import Box, Cylinder, Mesh, Sphere
+from robokit.model import Box, Capsule, Cylinder, Mesh, Sphere
 
 
 def model_without_shapes(robot: rk.Robot) -> Any:
@@ -62,6 +62,8 @@ def _geometry(spec: Any, geometry: Any, name: str) -> dict[str, Any]:
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "size": [geometry.radius, 0, 0]}
     if isinstance(geometry, Cylinder):
         return {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "size": [geometry.radius, geometry.length / 2, 0]}
+    if isinstance(geometry, Capsule):
+        return {"type": mujoco.mjtGeom.mjGEOM_CAPSULE, "size": [geometry.radius, geometry.length / 2, 0]}
     if isinstance(geometry, Mesh) and geometry.path is not None:
         spec.add_mesh(name=name, file=str(geometry.path), scale=list(geometry.scale))
         return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}

@@ -40,6 +40,9 @@ class Peer:
         friction: float | None = 0.8,
         joint_friction: bool = False,
         bounce: float | None = None,
+        pairs: Any = None,
+        solids: Any = (),
+        plane: bool = True,
     ) -> None:
         import mujoco
 
@@ -55,8 +58,9 @@ class Peer:
             how["solref"] = [max(STIFF, 2.0 * dt), 1.0]
         if bounce is not None:
             how["solref"] = [-1e5, -bounce]
+        self.how, self.pairs, self.solids, self.plane = how, pairs, solids, plane
         if friction is not None:
-            self._ground(spec, robot, how)
+            self._ground(spec, robot)
         if joint_friction:
             ours = {j.name: j.friction for j in robot.joints}
             for joint in spec.joints:
@@ -64,17 +68,28 @@ class Peer:
         self.mujoco, self.model = mujoco, spec.compile()
         self.data, self.to = mujoco.MjData(self.model), MujocoAdapter(robot, self.model)
 
-    def _ground(self, spec: Any, robot: rk.Robot, how: dict[str, Any]) -> None:
-        plane = self_mujoco().mjtGeom.mjGEOM_PLANE
-        spec.worldbody.add_geom(type=plane, size=[0, 0, 1], contype=1, conaffinity=2, **how)
+    def _ground(self, spec: Any, robot: rk.Robot) -> None:
+        """The plane, solids at rest, and the robot's shapes; with pairs, these meet each other too."""
+        how, fixed = self.how, {"contype": 1, "conaffinity": 2}
+        if self.plane:
+            kind = self_mujoco().mjtGeom.mjGEOM_PLANE
+            spec.worldbody.add_geom(type=kind, size=[0, 0, 1], **fixed, **how)
+        for k, (geometry, at) in enumerate(self.solids):
+            spec.worldbody.add_geom(pos=list(at), **fixed, **how, **_geometry(spec, geometry, f"solid{k}"))
         bodies = {body.name: body for body in spec.bodies}
-        pairs = [(link, shape) for link in robot.links for shape in link.collisions]
-        for k, (link, shape) in enumerate(pairs):
+        shapes = [(link, shape) for link in robot.links for shape in link.collisions]
+        meet = 0 if self.pairs is None else 4
+        for k, (link, shape) in enumerate(shapes):
             at = link.placement @ shape.placement
             bodies[robot.body_name(link.body)].add_geom(
-                pos=at.position, quat=_quat(at.rotation), contype=2, conaffinity=1, mass=0, **how,
-                **_geometry(spec, shape.geometry, f"mesh{k}"),
+                pos=at.position, quat=_quat(at.rotation), contype=2 | meet, conaffinity=1 | meet, mass=0,
+                **how, **_geometry(spec, shape.geometry, f"mesh{k}"),
             )  # fmt: skip
+        if self.pairs is None:
+            return
+        used, near = sorted({link.body for link, _ in shapes}), set(self.pairs.bodies)
+        for i, j in ((i, j) for i in used for j in used if i < j and (i, j) not in near):
+            spec.add_exclude(bodyname1=robot.body_name(i), bodyname2=robot.body_name(j))
 
     def start(self, q: Any, v: Any = None) -> None:
         """Set the state."""

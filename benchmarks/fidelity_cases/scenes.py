@@ -21,6 +21,9 @@ from robokit.sim.record.recorded import energies
 G = 9.81
 G1 = "example-robot-data:g1"
 
+INTEGRATOR: str | None = None
+"""Of all runs with something to touch that name none; None for robokit's default."""
+
 
 @cache
 def load(name: str) -> rk.Robot:
@@ -164,6 +167,12 @@ def alone(options: dict[str, Any]) -> dict[str, Any]:
     return {"self_collision": False, **options} if knows("self_collision") else options
 
 
+def with_integrator(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the integrator that is looked at, where there is something to touch."""
+    touching = options.get("ground") or options.get("self_collision")
+    return {"integrator": INTEGRATOR, **options} if INTEGRATOR and touching else options
+
+
 def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Trajectory:
     """simulate without warnings; of a run that failed, what there is, with ``summary["stopped"]``.
 
@@ -173,6 +182,7 @@ def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Tr
     for name in options:
         if not knows(name):
             raise NotYet(f"simulate({name}=) is not there")
+    options = with_integrator(options)
     with quiet():
         try:
             return rk.simulate(robot, q, v, **options)
@@ -197,7 +207,7 @@ def many(robot: rk.Robot, q: Any, v: Any, **options: Any) -> rk.Rollout:
     with quiet():
         if "self_collision" in inspect.signature(rk.rollout).parameters:
             options = {"self_collision": False, **options}
-        return rk.rollout(robot, q, v, **options)
+        return rk.rollout(robot, q, v, **with_integrator(options))
 
 
 def rollout_energies(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
