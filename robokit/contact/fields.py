@@ -80,7 +80,8 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
-    whole("n_of", 2, role="work"),  # how many constraints and rows are needed; more than there is place for
+    whole("n_of", 3, role="work"),  # how many constraints and rows are needed, also beyond the place that there
+    # is; how many of the contacts bounce
 )
 """All forces that depend on the velocity to come."""
 
@@ -162,6 +163,16 @@ SOLVER = (
     real("Dinv", "nv", role="work"),
     whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("pattern_length", "nv", role="work"),
-    real("K", "n_bodies", 36, role="work"),
-    real("solved", 4, role="work"),  # iterations, relative residual, whether at the cap, spare
+    whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
+    whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
+    real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
+    real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A
+    real("Vy", "n_bodies", 6, role="work"),  # velocities of the bodies at y
+    real("Vd", "n_bodies", 6, role="work"),  # along the search direction
+    real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
+    real("mean", "nv", role="work"),  # (v0 + y) / 2
+    real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
+    real("Jg", "nv", role="work"),  # J^T g
+    real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
+    # where something is not finite, and y is NaN then
 )
