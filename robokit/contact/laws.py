@@ -1,0 +1,185 @@
+"""Laws of forces that act at velocity level: each is (J, R, aim, set), an impulse g of the velocity u = J y.
+
+    g = -dl/du,  l(u) = the least of  x.(aim - u)... over the set of admissible impulses x
+
+in words: g is the admissible impulse that is nearest to -(u - aim) / R, in the norm of the compliance R. So g
+never grows against u, G = -dg/du is symmetric and positive semidefinite, and the sum of all l is convex.
+
+Source: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of compliant contact, IEEE
+Transactions on Robotics 39 (2023); the shift: G. De Saxce, Z. Feng, The bipotential method, Mathematical and
+Computer Modelling 28 (1998).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from robokit.contact.fields import FRICTION, LINE, SPIN
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import maximum, minimum, sqrt, where
+
+LEAST = 1e-300
+"""Added to lengths that are divided by, which may be 0."""
+
+Law = tuple[Any, Any]
+"""The impulse g (3), and G = -dg/du (6): 11, 12, 22, 13, 23, 33."""
+
+
+def slip(u: Any, aim: Any) -> tuple[Any, Any, Any]:
+    """Velocity against the tangents' aim, and its size."""
+    x, y = u[0] - aim[0], u[1] - aim[1]
+    return x, y, sqrt(x * x + y * y)
+
+
+def shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> Any:
+    """De Saxce's shift of the normal velocity: mu times the plastic slip, 0 where the contact sticks.
+
+    s = mu max(0, |x| - mu R_t N),  N = max(0, -(u_n - aim_n) / R_n)
+
+    With the s of the solution the law is Coulomb's exactly, |g_t| <= mu N. With any s >= 0 it is admissible,
+    and the power g.(u - aim) is not positive.
+    """
+    N = maximum(0.0, -(u[2] - aim[2]) / R_n)
+    return mu * maximum(0.0, slip(u, aim)[2] - mu * R_t * N)
+
+
+def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
+    """A contact with friction: the impulse in the cone |g_t| <= mu g_n.
+
+    Args:
+        u: velocity along t1, t2, n [m/s].
+        R_t, R_n: compliance of the tangents and of the normal [1/kg].
+        aim: velocity at which it does not act [m/s].
+        mu: coefficient of friction.
+        s: the shift [m/s].
+    """
+    x, y, size = slip(u, aim)
+    stiff_t, stiff_n = 1.0 / R_t, 1.0 / R_n
+    n = -(u[2] + s - aim[2]) * stiff_n
+    r, h = size * stiff_t, mu * R_t * stiff_n
+    # Where mu is 0 nothing sticks, not even what does not slip.
+    sticks, leaves = r < mu * n, n <= -h * r
+    q = 1.0 / (1.0 + mu * h)
+    along = 1.0 / (size + LEAST)
+    a, b = -x * along, -y * along
+    N = (n + h * r) * q
+    c, f = h * q * stiff_t, mu * N * along
+    slides = (mu * N * a, mu * N * b, N)
+    slopes = (
+        mu * c * a * a + f * b * b,
+        (mu * c - f) * a * b,
+        mu * c * b * b + f * a * a,
+        c * a,
+        c * b,
+        q * stiff_n,
+    )
+    stuck, stuck_slopes = (-x * stiff_t, -y * stiff_t, n), (stiff_t, 0.0, stiff_t, 0.0, 0.0, stiff_n)
+
+    def chosen(one: Any, other: Any) -> tuple[Any, ...]:
+        return tuple(
+            where(leaves, 0.0, where(sticks, k, m)) for k, m in zip(one, other, strict=True)
+        )
+
+    return chosen(stuck, slides), chosen(stuck_slopes, slopes)
+
+
+def line(u: Any, R_t: Any, R_n: Any, aim: Any) -> Law:
+    """Three rows that hold both ways: g = -(u - aim) / R; a row of infinite R is free."""
+    stiff = 1.0 / R_t, 1.0 / R_t, 1.0 / R_n
+    g = tuple(-(v - w) * k for v, w, k in zip(u, aim, stiff, strict=True))
+    return g, (stiff[0], 0.0, stiff[1], 0.0, 0.0, stiff[2])
+
+
+def spin(u: Any, R_t: Any, R_n: Any, aim: Any, rolling: Any, torsion: Any, N: Any) -> Law:
+    """Friction of a patch against rolling and turning: a disc rolling N, and an interval torsion N.
+
+    Args:
+        u: angular velocity along t1, t2, n [rad/s].
+        R_t, R_n: compliance [1/(kg m^2)].
+        aim: angular velocity at which it does not act [rad/s].
+        rolling, torsion: arms [m].
+        N: normal impulse of its contact, frozen with the shift [N s].
+    """
+    x, y, size = slip(u, aim)
+    stiff_t, stiff_n = 1.0 / R_t, 1.0 / R_n
+    most, r = rolling * N, size * stiff_t
+    along = 1.0 / (size + LEAST)
+    a, b = x * along, y * along
+    f = minimum(stiff_t, most * along)  # both sides of the disc's rim
+    held = where(r < most, stiff_t, 0.0)
+    bound, free = torsion * N, -(u[2] - aim[2]) * stiff_n
+    g = -f * x, -f * y, maximum(-bound, minimum(bound, free))
+    around = where(r < most, 0.0, f)
+    return g, (
+        held + around * b * b,
+        -around * a * b,
+        held + around * a * a,
+        0.0,
+        0.0,
+        where(abs(free) < bound, stiff_n, 0.0),
+    )
+
+
+def law(kind: Any, u: Any, R: Any, aim: Any, mu: Any, arm: Any, s: Any) -> Law:
+    """The impulse of a constraint and its slopes.
+
+    Args:
+        kind: FRICTION, LINE or SPIN.
+        u: velocity (3).
+        R: compliance of tangents and normal.
+        aim: velocity aimed at (3).
+        mu, arm, s: coefficient of friction and shift; of SPIN the arms of rolling and torsion, and N.
+    """
+    return cond(
+        kind == FRICTION,
+        lambda: friction(u, *R, aim, mu, s),
+        lambda: cond(
+            kind == LINE,
+            lambda: line(u, *R, aim),
+            lambda: spin(u, *R, aim, mu, arm, s),
+        ),
+    )
+
+
+def project(kind: Any, g: Any, mu: Any, arm: Any, s: Any) -> tuple[Any, Any, Any]:
+    """The admissible impulse with the same normal part, or none where that pulls.
+
+    Args:
+        kind: FRICTION, LINE or SPIN.
+        g: an impulse (3).
+        mu, arm, s: as of :func:`law`.
+    """
+    bound = where(kind == SPIN, arm * s, math.inf)
+    least = where(kind == FRICTION, 0.0, -bound)
+    normal = maximum(least, minimum(bound, g[2]))
+    most = where(kind == FRICTION, mu * normal, where(kind == LINE, math.inf, mu * s))
+    size = sqrt(g[0] * g[0] + g[1] * g[1])
+    share = where(size <= most, 1.0, most / (size + LEAST))
+    return g[0] * share, g[1] * share, normal
+
+
+def row(u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any) -> tuple[Any, Any]:
+    """The impulse of a row of one coordinate and its slope -dg/du.
+
+    g = -(u - aim) / R within [low, high]; and no more than (speed - |u|) / speed_R in the direction in which
+    it moves. Both fall with u, so their least does.
+
+    Args:
+        u: velocity [rad/s | m/s].
+        R: compliance.
+        aim: velocity aimed at.
+        low, high: bounds of the impulse.
+        speed: at which it pushes no more, infinite for none.
+        speed_R: compliance there.
+    """
+    free = -(u - aim) / R
+    g = maximum(low, minimum(high, free))
+    G = where((low < free) & (free < high), 1.0 / R, 0.0)
+    sign = where(g < 0.0, -1.0, 1.0)
+    room = maximum(0.0, speed - sign * u)
+    # room / speed_R < |g|, for any speed
+    slower = room < speed_R * abs(g)
+    g = where(slower, sign * (room / speed_R), g)
+    G = where(slower, where(0.0 < room, 1.0 / speed_R, 0.0), G)
+    return g, G

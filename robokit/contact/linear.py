@@ -1,0 +1,235 @@
+"""A = H + J^T G J, its factors L^T D L by the pattern of the step, and solutions.
+
+J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the dofs
+on their two paths; those of constraints with the world are summed down the tree first, as composite inertias
+are. All columns are in world axes about one origin.
+
+Source: RBDA sections 6.2 (composites), 6.5 (LTDL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from robokit.contact.pattern import apart, constraints_of, nothing, rows_of, tip
+from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
+from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.inertia import ArticulatedInertia
+from robokit.spatial.scalars import where
+
+
+def motion(A: Any, k: Any, first: int = 0) -> Motion:
+    """A motion from six numbers of row k."""
+    return Motion(
+        Vector3(*(A[k, first + c] for c in range(3))), Vector3(*(A[k, first + 3 + c] for c in range(3)))
+    )
+
+
+def force(A: Any, k: Any) -> Force:
+    """A force from row k."""
+    return Force(Vector3(*(A[k, c] for c in range(3))), Vector3(*(A[k, 3 + c] for c in range(3))))
+
+
+def put(A: Any, k: Any, numbers: Any) -> None:
+    """Write numbers to row k."""
+    for c, number in enumerate(numbers):
+        A[k, c] = number
+
+
+def stiffness(x: Any, c: Any) -> ArticulatedInertia:
+    """K = E^T G E of a constraint: the force that its bodies' velocities make."""
+    E = [motion(x.c_E, c, 6 * k) for k in range(3)]
+    a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
+    G = (a, b, e), (b, d, f), (e, f, g)
+    GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in G]
+    ang, lin = [m.ang for m in E], [m.lin for m in E]
+
+    def outer(left: Any, right: Any) -> Matrix3:
+        return Matrix3(
+            [
+                [sum_of(p[r] * q[s] for p, q in zip(left, right, strict=True)) for s in range(3)]
+                for r in range(3)
+            ]
+        )
+
+    left_ang, left_lin = [[*v] for v in ang], [[*v] for v in lin]
+    right_ang, right_lin = [[*m.ang] for m in GE], [[*m.lin] for m in GE]
+    return ArticulatedInertia(
+        Symmetric3.upper(outer(left_ang, right_ang)),
+        outer(left_ang, right_lin),
+        Symmetric3.upper(outer(left_lin, right_lin)),
+    )
+
+
+def sum_of(terms: Any) -> Any:
+    """The sum of one term or more."""
+    first, *others = terms
+    for each in others:
+        first = first + each
+    return first
+
+
+def assemble(x: Any, constraints: Any, rows: Any) -> None:
+    """A = H + J^T G J of the first constraints and rows, with their slopes G, in the entries of the pattern."""
+
+    def of_H(j: Any) -> None:
+        x.A[j, j] = x.H[j, j]
+
+        def entry(m: Any) -> None:
+            k = x.pattern[j, m]
+            x.A[j, k] = x.H[j, k]
+
+        for_range(x.pattern_length[j], entry)
+
+    def of_row(i: Any) -> None:
+        j, gain = x.r_row[i], x.r_gain[i]
+        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+
+    for_range(x.nv, of_H)
+    for_range(rows, of_row)
+    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+
+
+def _of_bodies(x: Any, constraints: Any) -> None:
+    """Add what constraints of bodies make."""
+    zero = (0.0,) * 21
+
+    def clear(b: Any) -> None:
+        put(x.K, b, zero)
+
+    def run(c: Any) -> Any:
+        """Of one pair of bodies."""
+        a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
+
+        def more(k: Any, *K: Any) -> tuple[Any, ...]:
+            return k + 1, *_sum(K, stiffness(x, k))
+
+        def same(k: Any, *_: Any) -> Any:
+            known = where(k < constraints, k, c)
+            return (k < constraints) & (x.c_bodies[known, 0] == a) & (x.c_bodies[known, 1] == b)
+
+        following, *K = while_loop(same, more, c, *zero)
+        one, other = tip(x, a), tip(x, b)
+
+        def of_one(body: Any) -> Callable[[], None]:
+            return lambda: put(x.K, body, _sum([x.K[body, e] for e in range(21)], K))
+
+        cond(
+            one < 0,
+            of_one(b),
+            lambda: cond(other < 0, of_one(a), lambda: _of_pair(x, a, b, ArticulatedInertia.of(K))),
+        )
+        return following
+
+    def down(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        K = [x.K[b, e] for e in range(21)]
+        count, parent = x.body_dofs[b, 1], x.parent[b]
+
+        def of_dof(e: Any) -> None:
+            j = x.body_dofs[b, 0] + e
+            F, first = ArticulatedInertia.of(K) @ motion(x.S, j), x.path[j, 0]
+            add(x, j, j, motion(x.S, j).dot(F), 1.0)
+
+            def of_ancestor(e: Any) -> None:
+                k = x.ancestors[first + e]
+                add(x, j, k, motion(x.S, k).dot(F), 2.0)
+
+            for_range(x.path[j, 1], of_ancestor)
+
+        def hand_on() -> None:
+            put(x.K, parent, _sum([x.K[parent, e] for e in range(21)], K))
+
+        def loaded() -> None:
+            for_range(count, of_dof)
+            cond(parent >= 0, hand_on, nothing)
+
+        cond(sum_of(K[e] for e in (0, 1, 2, 15, 16, 17)) > 0.0, loaded, nothing)
+
+    for_range(x.n_bodies, clear)
+    while_loop(lambda c: c < constraints, run, 0)
+    for_range(x.n_bodies, down)
+
+
+def _of_pair(x: Any, a: Any, b: Any, K: ArticulatedInertia) -> None:
+    """Add S^T K S of two bodies that both move: dofs that carry both see nothing of it."""
+    count = apart(x, a, b)
+
+    def of_dof(m: Any) -> None:
+        j = x.pair_dofs[m]
+        F = K @ (motion(x.S, j) * x.pair_signs[m])
+        add(x, j, j, motion(x.S, j).dot(F) * x.pair_signs[m], 1.0)
+
+        def of_other(e: Any) -> None:
+            at = m + 1 + e
+            k = x.pair_dofs[at]
+            add(x, j, k, motion(x.S, k).dot(F) * x.pair_signs[at], 2.0)
+
+        for_range(count - 1 - m, of_other)
+
+    for_range(count, of_dof)
+
+
+def add(x: Any, j: Any, k: Any, value: Any, twice: float) -> None:
+    """Add to the entry of A of two dofs; two of one row meet on its diagonal from both sides."""
+    a, b = x.dof_row[j], x.dof_row[k]
+
+    def here() -> None:
+        row, column = where(a < b, b, a), where(a < b, a, b)
+        x.A[row, column] = x.A[row, column] + where(a == b, twice, 1.0) * value
+
+    cond((a >= 0) & (b >= 0), here, nothing)
+
+
+def _sum(one: Any, other: Any) -> list[Any]:
+    """Entry by entry."""
+    return [p + q for p, q in zip(one, other, strict=True)]
+
+
+def factor(x: Any) -> None:
+    """A = L^T D L in place: L below the diagonal, with ones on it; 1 / D in Dinv."""
+
+    def row(m: Any) -> None:
+        k = x.nv - 1 - m
+        inverse, count = 1.0 / x.A[k, k], x.pattern_length[k]
+        x.Dinv[k] = inverse
+
+        def change(z: Any) -> None:
+            i = x.pattern[k, z]
+            share = x.A[k, i] * inverse
+
+            def entry(y: Any) -> None:
+                j = x.pattern[k, z + y]
+                x.A[i, j] = x.A[i, j] - share * x.A[k, j]
+
+            for_range(count - z, entry)
+            x.A[k, i] = share
+
+        for_range(count, change)
+
+    for_range(x.nv, row)
+
+
+def back_substitute(x: Any, b: Any) -> None:
+    """b becomes A^-1 b, by the factors."""
+
+    def up(m: Any) -> None:
+        k = x.nv - 1 - m
+        known = b[k]
+
+        def take(z: Any) -> None:
+            i = x.pattern[k, z]
+            b[i] = b[i] - x.A[k, i] * known
+
+        for_range(x.pattern_length[k], take)
+
+    def down(k: Any) -> None:
+        def entry(z: Any, total: Any) -> Any:
+            i = x.pattern[k, z]
+            return total - x.A[k, i] * b[i]
+
+        b[k] = for_range(x.pattern_length[k], entry, b[k] * x.Dinv[k])
+
+    for_range(x.nv, up)
+    for_range(x.nv, down)

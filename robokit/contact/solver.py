@@ -1,0 +1,358 @@
+"""The velocity at the end of a step: Newton's method on one convex problem, to a tolerance.
+
+    minimise over y   1/2 (y - y*)^T H (y - y*) + sum_c l_c(J_c y)        H (y* - v) = dt (tau - C)
+
+    r(y) = H y - b - J^T g(J y),   b = H v + dt (tau - C((v + y) / 2))
+    A d = -r,  A = H + J^T G J,    y += share d
+
+Velocity products C are taken anew in each residual. De Saxce's shift of the contacts is taken anew in the
+first residuals and then held, so that the problem is convex. See README.md here.
+
+Source: laws.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from robokit.contact.kinematics import bias, multiply, velocities
+from robokit.contact.fields import SPIN
+from robokit.contact.laws import LEAST, law, project, row, shift
+from robokit.contact.linear import assemble, back_substitute, factor, force, motion, put
+from robokit.contact.pattern import constraints_of, nothing, rows_of, symbolic
+from robokit.spatial import Force, Vector3
+from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.scalars import clamp, maximum, sqrt, where
+
+CAP = 20
+"""Iterations at most; of a million steps of falls none takes more than 17."""
+
+SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
+"""Residuals that take the shift anew: what is left of the error is 1e-3 at worst; bounces have larger ones."""
+
+ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
+"""Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
+
+ROUNDING = 1e-14
+"""Of the momentum: below it a residual is rounding."""
+
+
+def solve(x: Any) -> None:
+    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
+    constraints, rows = constraints_of(x), rows_of(x)
+    updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
+
+    def residual(update: Any) -> Any:
+        return residual_at_y(x, constraints, rows, update)
+
+    def direction() -> None:
+        call(solution_of, x.residual, x.d)
+        call(rates)
+
+    def solution_of(b: Any, out: Any) -> None:
+        for_range(x.nv, lambda j: _set(out, j, -b[j]))
+        back_substitute(x, out)
+
+    def rates() -> None:
+        velocities(x, x.d, x.Vd)
+        for_range(constraints, lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
+
+    def iteration(it: Any, _: Any) -> tuple[Any, Any]:
+        assemble(x, constraints, rows)
+        factor(x)
+        keep_slopes(x, constraints, rows)
+        direction()
+        share = search(x, constraints, rows)
+        for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + share * x.d[j]))
+        return it + 1, call(residual, where(it + 1 < updates, 1, 0))
+
+    for_range(x.nv, lambda j: _set(x.y, j, x.guess[j]))
+    multiply(x, x.v0, x.Hv0)
+    symbolic(x)
+    tolerance = x.tolerance[0]
+    it, e = while_loop(
+        lambda it, e: (it == 0) | (e > tolerance), iteration, 0, call(residual, 1), most=CAP
+    )
+    settled = e <= tolerance
+
+    def at_end() -> None:
+        direction()
+        linear_impulses(x, constraints, rows)
+        cond(settled, lambda: polish(x, constraints), lambda: ray(x, constraints, rows))
+
+    call(at_end)
+    report(x, it, e, settled)
+
+
+def _set(A: Any, j: Any, value: Any) -> None:
+    A[j] = value
+
+
+def report(x: Any, it: Any, e: Any, settled: Any) -> None:
+    """Statistics; where something is not finite the whole solution is not."""
+    x.solved[0], x.solved[1] = it * 1.0, e
+    finite = e - e == 0.0
+    x.solved[2] = where(settled, 0.0, 1.0)
+    x.solved[3] = where(finite, 0.0, 1.0)
+    cond(finite, nothing, lambda: for_range(x.nv, lambda j: _set(x.y, j, math.nan)))
+
+
+# ---- the residual -----------------------------------------------------------------------------------------
+
+
+def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
+    """u = E (V_b - V_a) of a constraint."""
+    moved = motion(V, x.c_bodies[c, 1]) - motion(V, x.c_bodies[c, 0])
+    return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
+
+
+def _dot(E: Any, V: Any) -> Any:
+    return E.ang.dot(V.ang) + E.lin.dot(V.lin)
+
+
+def law_of(x: Any, c: Any, u: Any) -> Any:
+    """The law of a constraint at a velocity."""
+    aim = tuple(x.c_aim[c, k] for k in range(3))
+    R = x.c_R[c, 0], x.c_R[c, 1]
+    return law(x.c_kind[c], u, R, aim, x.c_mu[c], x.c_arm[c], x.c_shift[c])
+
+
+def row_of(x: Any, i: Any, u: Any) -> Any:
+    """The law of a row at a velocity."""
+    return row(u, x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i])
+
+
+def residual_at_y(x: Any, constraints: Any, rows: Any, update: Any) -> Any:
+    """Impulses and slopes at y, the residual, and its size relative to the impulses of the step.
+
+    Args:
+        x: the step.
+        constraints, rows: how many there are.
+        update: whether the shifts are taken anew.
+    """
+    velocities(x, x.y, x.Vy)
+
+    def of_constraint(c: Any) -> None:
+        u = relative(x, c, x.Vy)
+        cond(update > 0, lambda: take_shift(x, c, u), nothing)
+        g, G = law_of(x, c, u)
+        put(x.c_u, c, u)
+        put(x.c_g, c, g)
+        put(x.c_G, c, G)
+
+    def of_row(i: Any) -> None:
+        x.r_g[i], x.r_G[i] = row_of(x, i, x.r_gain[i] * x.y[x.r_row[i]])
+
+    for_range(constraints, of_constraint)
+    for_range(rows, of_row)
+    for_range(x.nv, lambda j: _set(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
+    bias(x, x.mean, x.C)
+    multiply(x, x.y, x.Hy)
+    impulses(x, constraints, rows)
+
+    def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
+        change = x.dt[0] * (x.tau[j] - x.C[j])
+        b = x.Hv0[j] + change
+        r = x.Hy[j] - b - x.Jg[j]
+        x.b[j], x.residual[j] = b, r
+        weight = 1.0 / x.H[j, j]
+        sums = (left, given, acted, all_)
+        return tuple(
+            s + z * z * weight for s, z in zip(sums, (r, change, x.Jg[j], b), strict=True)
+        )
+
+    sums = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
+    left, given, acted, all_ = (sqrt(s) for s in sums)
+    return left / (given + acted + ROUNDING * all_ + LEAST)
+
+
+def take_shift(x: Any, c: Any, u: Any) -> None:
+    """De Saxce's shift; of SPIN the normal impulse of its contact."""
+    aim = tuple(x.c_aim[c, k] for k in range(3))
+    spins = x.c_kind[c] == SPIN
+    contact = where(spins, x.c_of[c], c)
+    s = shift(u, x.c_R[c, 0], x.c_R[c, 1], aim, x.c_mu[c])
+    x.c_shift[c] = where(spins, x.c_g[contact, 2], s)
+
+
+def impulses(x: Any, constraints: Any, rows: Any) -> None:
+    """Jg = J^T g: forces on bodies, summed down the tree, seen along each dof."""
+
+    def on_bodies(c: Any) -> None:
+        E = [motion(x.c_E, c, 6 * k) for k in range(3)]
+        g = [x.c_g[c, k] for k in range(3)]
+        f = [sum(e[n] * s for e, s in zip(map(list, E), g, strict=True)) for n in range(6)]
+        a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
+        put(x.pushed, b, [x.pushed[b, n] + f[n] for n in range(6)])
+        put(x.pushed, a, [x.pushed[a, n] - f[n] for n in range(6)])
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        f, parent = force(x.pushed, b), x.parent[b]
+
+        def along(e: Any) -> None:
+            j = x.body_dofs[b, 0] + e
+            k = x.dof_row[j]
+            cond(k >= 0, lambda: _set(x.Jg, k, x.Jg[k] + motion(x.S, j).dot(f)), nothing)
+
+        for_range(x.body_dofs[b, 1], along)
+        cond(parent >= 0, lambda: put(x.pushed, parent, force(x.pushed, parent) + f), nothing)
+
+    def on_row(i: Any) -> None:
+        j = x.r_row[i]
+        x.Jg[j] = x.Jg[j] + x.r_gain[i] * x.r_g[i]
+
+    def on_tree() -> None:
+        for_range(x.n_bodies, lambda b: put(x.pushed, b, Force(Vector3.zero(), Vector3.zero())))
+        for_range(constraints, on_bodies)
+        for_range(x.n_bodies, inward)
+
+    for_range(x.nv, lambda j: _set(x.Jg, j, 0.0))
+    cond(constraints > 0, on_tree, nothing)
+    for_range(rows, on_row)
+
+
+# ---- the share of a direction -----------------------------------------------------------------------------
+
+
+def search(x: Any, constraints: Any, rows: Any) -> Any:
+    """The share of d that minimises the cost along it: 1 mostly, else by regula falsi, then by halving."""
+    multiply(x, x.d, x.Hd)
+
+    def sums(j: Any, zero: Any, linear: Any, square: Any) -> tuple[Any, ...]:
+        d = x.d[j]
+        return zero + d * x.residual[j], linear + d * (x.Hy[j] - x.b[j]), square + d * x.Hd[j]
+
+    at_zero, linear, square = for_range(x.nv, sums, 0.0, 0.0, 0.0)
+
+    def slope(share: Any) -> Any:
+        return slope_at(x, constraints, rows, share, linear + share * square)
+
+    at_one = call(slope, 1.0)
+    goal = ENOUGH * abs(at_zero)
+
+    def halved() -> Any:
+        def turn(k: Any, low: Any, at_low: Any, high: Any, at_high: Any, *_: Any) -> tuple[Any, ...]:
+            width = high - low
+            share = where(k < 2, low + width * (at_low / (at_low - at_high)), low + 0.5 * width)
+            share = clamp(share, low + 0.05 * width, high - 0.05 * width)
+            found = call(slope, share)
+            rises = found > 0.0
+            return (
+                k + 1,
+                where(rises, low, share),
+                where(rises, at_low, found),
+                where(rises, share, high),
+                where(rises, found, at_high),
+                share,
+                found,
+            )
+
+        def wanted(*carried: Any) -> Any:
+            return abs(carried[6]) > goal
+
+        start = 0, 0.0, at_zero, 1.0, at_one, 1.0, at_one
+        return while_loop(wanted, turn, *start, most=30)[5]
+
+    done = (at_one <= 0.0) | (abs(at_one) <= ENOUGH_AT_ONE * abs(at_zero))
+    return cond(done, lambda: 1.0, halved)
+
+
+def slope_at(x: Any, constraints: Any, rows: Any, share: Any, smooth: Any) -> Any:
+    """Slope of the cost along d at a share of it; that of the smooth part is given."""
+
+    def of_constraint(c: Any, total: Any) -> Any:
+        du = [x.c_du[c, k] for k in range(3)]
+        g, _ = law_of(x, c, tuple(x.c_u[c, k] + share * du[k] for k in range(3)))
+        return total - (g[0] * du[0] + g[1] * du[1] + g[2] * du[2])
+
+    def of_row(i: Any, total: Any) -> Any:
+        j, gain = x.r_row[i], x.r_gain[i]
+        g, _ = row_of(x, i, gain * (x.y[j] + share * x.d[j]))
+        return total - g * gain * x.d[j]
+
+    return for_range(rows, of_row, for_range(constraints, of_constraint, smooth))
+
+
+# ---- the end ----------------------------------------------------------------------------------------------
+
+
+def keep_slopes(x: Any, constraints: Any, rows: Any) -> None:
+    """Keep those that the factor is made of."""
+    for_range(constraints, lambda c: put(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
+    for_range(rows, lambda i: _set(x.r_G_last, i, x.r_G[i]))
+
+
+def linear_impulses(x: Any, constraints: Any, rows: Any) -> None:
+    """g - G J d: with y + d they keep the momentum exactly, whatever G is, if A is made of it."""
+
+    def of_constraint(c: Any) -> None:
+        a, b, d, e, f, n = (x.c_G_last[c, k] for k in range(6))
+        du = Vector3(*(x.c_du[c, k] for k in range(3)))
+        change = (Vector3(a, b, e).dot(du), Vector3(b, d, f).dot(du), Vector3(e, f, n).dot(du))
+        put(x.c_g, c, [x.c_g[c, k] - change[k] for k in range(3)])
+
+    def of_row(i: Any) -> None:
+        x.r_g[i] = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
+
+    for_range(constraints, of_constraint)
+    for_range(rows, of_row)
+
+
+def polish(x: Any, constraints: Any) -> None:
+    """One more step with the last factor."""
+    for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + x.d[j]))
+    for_range(
+        constraints, lambda c: put(x.c_u, c, [x.c_u[c, k] + x.c_du[c, k] for k in range(3)])
+    )
+
+
+def ray(x: Any, constraints: Any, rows: Any) -> None:
+    """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
+
+    theta = clip(-g.(J y* - aim) / (g.J H^-1 J^T g + g.R g), 0, 1)
+
+    y* is the velocity without them, aim_n less the shift: momentum is exact.
+    """
+
+    def projected(c: Any) -> None:
+        g = tuple(x.c_g[c, k] for k in range(3))
+        put(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
+
+    for_range(constraints, projected)
+    for_range(rows, lambda i: _set(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
+    impulses(x, constraints, rows)
+    assemble(x, 0, 0)
+    factor(x)
+    for_range(x.nv, lambda j: _set(x.y, j, x.b[j]))
+    back_substitute(x, x.y)
+    for_range(x.nv, lambda j: _set(x.d, j, x.Jg[j]))
+    back_substitute(x, x.d)
+    velocities(x, x.y, x.Vy)
+
+    def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
+        u = relative(x, c, x.Vy)
+        s = where(x.c_kind[c] == SPIN, 0.0, x.c_shift[c])
+        g = [x.c_g[c, k] for k in range(3)]
+        R = x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]
+        for k in range(3):
+            against = u[k] - x.c_aim[c, k] + (s if k == 2 else 0.0)
+            gain = gain - g[k] * against
+            cost = cost + where(abs(g[k]) > 0.0, R[k] * g[k] * g[k], 0.0)
+        return gain, cost
+
+    def of_row(i: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
+        g, u = x.r_g[i], x.r_gain[i] * x.y[x.r_row[i]]
+        return gain - g * (u - x.r_aim[i]), cost + x.r_R[i] * g * g
+
+    gain, cost = for_range(constraints, of_constraint, 0.0, 0.0)
+    gain, cost = for_range(rows, of_row, gain, cost)
+    cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
+    theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
+
+    for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + theta * x.d[j]))
+    for_range(constraints, lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
+    for_range(rows, lambda i: _set(x.r_g, i, theta * x.r_g[i]))
+    velocities(x, x.y, x.Vy)
+    for_range(constraints, lambda c: put(x.c_u, c, relative(x, c, x.Vy)))
