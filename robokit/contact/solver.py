@@ -40,49 +40,56 @@ ROUNDING = 1e-14
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
-    constraints, rows = constraints_of(x), rows_of(x)
+    once = Shared(x)
     updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
-
-    def residual(update: Any) -> Any:
-        return residual_at_y(x, constraints, rows, update)
-
-    def direction() -> None:
-        call(solution_of, x.residual, x.d)
-        call(rates)
-
-    def solution_of(b: Any, out: Any) -> None:
-        for_range(x.nv, lambda j: _set(out, j, -b[j]))
-        back_substitute(x, out)
-
-    def rates() -> None:
-        velocities(x, x.d, x.Vd)
-        for_range(constraints, lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
+    tolerance = x.tolerance[0]
 
     def iteration(it: Any, _: Any) -> tuple[Any, Any]:
-        assemble(x, constraints, rows)
-        factor(x)
-        keep_slopes(x, constraints, rows)
-        direction()
-        share = search(x, constraints, rows)
+        once.factorised(1)
+        keep_slopes(x, once.constraints, once.rows)
+        once.direction()
+        share = search(x, once)
         for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + share * x.d[j]))
-        return it + 1, call(residual, where(it + 1 < updates, 1, 0))
+        return it + 1, once.residual(where(it + 1 < updates, 1, 0))
 
     for_range(x.nv, lambda j: _set(x.y, j, x.guess[j]))
-    multiply(x, x.v0, x.Hv0)
+    once.multiply(x.v0, x.Hv0)
     symbolic(x)
-    tolerance = x.tolerance[0]
     it, e = while_loop(
-        lambda it, e: (it == 0) | (e > tolerance), iteration, 0, call(residual, 1), most=CAP
+        lambda it, e: (it == 0) | (e > tolerance), iteration, 0, once.residual(1), most=CAP
     )
+    once.direction()
+    linear_impulses(x, once.constraints, once.rows)
     settled = e <= tolerance
-
-    def at_end() -> None:
-        direction()
-        linear_impulses(x, constraints, rows)
-        cond(settled, lambda: polish(x, constraints), lambda: ray(x, constraints, rows))
-
-    call(at_end)
+    cond(settled, lambda: polish(x, once.constraints), lambda: ray(x, once))
     report(x, it, e, settled)
+
+
+class Shared:
+    """What is done in several places, and has its code once."""
+
+    def __init__(self, x: Any) -> None:
+        self.constraints, self.rows = constraints, rows = constraints_of(x), rows_of(x)
+
+        def factorised(acting: Any) -> None:
+            assemble(x, where(acting > 0, constraints, 0), where(acting > 0, rows, 0))
+            factor(x)
+
+        def direction() -> None:
+            for_range(x.nv, lambda j: _set(x.d, j, -x.residual[j]))
+            self.solution(x.d)
+            self.velocities(x.d, x.Vd)
+            for_range(constraints, lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
+
+        def sharing(function: Any) -> Any:
+            return lambda *arguments: call(function, *arguments)
+
+        self.velocities = sharing(lambda v, V: velocities(x, v, V))
+        self.multiply = sharing(lambda v, out: multiply(x, v, out))
+        self.solution = sharing(lambda b: back_substitute(x, b))
+        self.impulses = sharing(lambda: impulses(x, constraints, rows))
+        self.residual = sharing(lambda update: residual_at_y(x, self, update))
+        self.factorised, self.direction = sharing(factorised), sharing(direction)
 
 
 def _set(A: Any, j: Any, value: Any) -> None:
@@ -123,15 +130,15 @@ def row_of(x: Any, i: Any, u: Any) -> Any:
     return row(u, x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i])
 
 
-def residual_at_y(x: Any, constraints: Any, rows: Any, update: Any) -> Any:
+def residual_at_y(x: Any, once: Shared, update: Any) -> Any:
     """Impulses and slopes at y, the residual, and its size relative to the impulses of the step.
 
     Args:
         x: the step.
-        constraints, rows: how many there are.
+        once: what is done in several places.
         update: whether the shifts are taken anew.
     """
-    velocities(x, x.y, x.Vy)
+    once.velocities(x.y, x.Vy)
 
     def of_constraint(c: Any) -> None:
         u = relative(x, c, x.Vy)
@@ -144,12 +151,12 @@ def residual_at_y(x: Any, constraints: Any, rows: Any, update: Any) -> Any:
     def of_row(i: Any) -> None:
         x.r_g[i], x.r_G[i] = row_of(x, i, x.r_gain[i] * x.y[x.r_row[i]])
 
-    for_range(constraints, of_constraint)
-    for_range(rows, of_row)
+    for_range(once.constraints, of_constraint)
+    for_range(once.rows, of_row)
     for_range(x.nv, lambda j: _set(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
     bias(x, x.mean, x.C)
-    multiply(x, x.y, x.Hy)
-    impulses(x, constraints, rows)
+    once.multiply(x.y, x.Hy)
+    once.impulses()
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
         change = x.dt[0] * (x.tau[j] - x.C[j])
@@ -216,9 +223,9 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, constraints: Any, rows: Any) -> Any:
+def search(x: Any, once: Shared) -> Any:
     """The share of d that minimises the cost along it: 1 mostly, else by regula falsi, then by halving."""
-    multiply(x, x.d, x.Hd)
+    once.multiply(x.d, x.Hd)
 
     def sums(j: Any, zero: Any, linear: Any, square: Any) -> tuple[Any, ...]:
         d = x.d[j]
@@ -227,7 +234,7 @@ def search(x: Any, constraints: Any, rows: Any) -> Any:
     at_zero, linear, square = for_range(x.nv, sums, 0.0, 0.0, 0.0)
 
     def slope(share: Any) -> Any:
-        return slope_at(x, constraints, rows, share, linear + share * square)
+        return slope_at(x, once.constraints, once.rows, share, linear + share * square)
 
     at_one = call(slope, 1.0)
     goal = ENOUGH * abs(at_zero)
@@ -308,7 +315,7 @@ def polish(x: Any, constraints: Any) -> None:
     )
 
 
-def ray(x: Any, constraints: Any, rows: Any) -> None:
+def ray(x: Any, once: Shared) -> None:
     """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
 
     theta = clip(-g.(J y* - aim) / (g.J H^-1 J^T g + g.R g), 0, 1)
@@ -320,16 +327,16 @@ def ray(x: Any, constraints: Any, rows: Any) -> None:
         g = tuple(x.c_g[c, k] for k in range(3))
         put(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
 
+    constraints, rows = once.constraints, once.rows
     for_range(constraints, projected)
     for_range(rows, lambda i: _set(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
-    impulses(x, constraints, rows)
-    assemble(x, 0, 0)
-    factor(x)
+    once.impulses()
+    once.factorised(0)
     for_range(x.nv, lambda j: _set(x.y, j, x.b[j]))
-    back_substitute(x, x.y)
     for_range(x.nv, lambda j: _set(x.d, j, x.Jg[j]))
-    back_substitute(x, x.d)
-    velocities(x, x.y, x.Vy)
+    once.solution(x.y)
+    once.solution(x.d)
+    once.velocities(x.y, x.Vy)
 
     def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
         u = relative(x, c, x.Vy)
@@ -354,5 +361,5 @@ def ray(x: Any, constraints: Any, rows: Any) -> None:
     for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + theta * x.d[j]))
     for_range(constraints, lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
     for_range(rows, lambda i: _set(x.r_g, i, theta * x.r_g[i]))
-    velocities(x, x.y, x.Vy)
+    once.velocities(x.y, x.Vy)
     for_range(constraints, lambda c: put(x.c_u, c, relative(x, c, x.Vy)))
