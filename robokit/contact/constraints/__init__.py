@@ -1,0 +1,1 @@
+"""Forces as constraints: adding, collecting; contacts, spin, damping, dry_friction, limits, motors, loops."""

@@ -1,0 +1,139 @@
+"""Places for constraints and rows, and the velocities that they see.
+
+Each force is written as J, R, an aim and a set: with u = J y its impulse is the point of the set that is
+nearest to (aim - u) / R. Where there is no place left nothing is written, but counted: ``n_of`` then says how
+many are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from robokit.spatial import Motion, Vector3
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar
+
+
+def add_constraint(
+    x: Any,
+    kind: int,
+    of: Any,
+    bodies: tuple[Any, Any],
+    E: Sequence[Motion],
+    R: tuple[Scalar, Scalar],
+    aim: Vector3,
+    mu: Scalar = 0.0,
+    arm: Scalar = 0.0,
+) -> Any:
+    """Three rows between two bodies: u = E (V_b - V_a).
+
+    Args:
+        x: the step.
+        kind: FRICTION, LINE or SPIN.
+        of: what it belongs to.
+        bodies: a and b.
+        E: the rows, moments about the step's origin first.
+        R: compliance of the first two rows and of the third.
+        aim: velocities.
+        mu, arm: see the fields.
+
+    Returns:
+        its number.
+    """
+    i = x.n_of[0]
+    x.n_of[0] = i + 1
+
+    def write() -> None:
+        x.c_kind[i] = kind
+        x.c_of[i] = of
+        x.c_mu[i], x.c_arm[i], x.c_shift[i] = mu, arm, 0.0
+        for k in range(2):
+            x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
+        for k, a in enumerate(aim):
+            x.c_aim[i, k], x.c_g[i, k] = a, 0.0
+        for k, e in enumerate(number for row in E for number in row):
+            x.c_E[i, k] = e
+
+    cond(i < x.n_constraints, write, lambda: None)
+    return i
+
+
+def add_row(
+    x: Any,
+    kind: int,
+    of: Any,
+    dof: Any,
+    side: Scalar,
+    R: Scalar,
+    aim: Scalar,
+    low: Scalar,
+    high: Scalar,
+    speed: Scalar = float("inf"),
+) -> None:
+    """One row of a dof: u = side qd.
+
+    Args:
+        x: the step.
+        kind: DAMPING, DRY, STOP or MOTOR.
+        of: number of the dof, stop or motor.
+        dof: of the tree.
+        side: 1, or -1 to count the other way.
+        R: compliance.
+        aim: velocity.
+        low, high: bounds of its impulse.
+        speed: largest at which it gives way.
+    """
+    i = x.n_of[1]
+    x.n_of[1] = i + 1
+
+    def write() -> None:
+        x.r_kind[i], x.r_of[i], x.r_row[i] = kind, of, x.dof_row[dof]
+        x.r_gain[i] = side * x.dof_gain[dof]
+        x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i] = R, aim, low, high
+        x.r_speed[i], x.r_speed_R[i] = speed, SPEED * mobility(x, dof)
+        x.r_g[i] = 0.0
+
+    cond(i < x.n_rows, write, lambda: None)
+
+
+SPEED = 1e-4
+"""Compliance of a largest speed over the mobility of the dof: what a step leaves of an excess."""
+
+
+def mobility(x: Any, dof: Any) -> Scalar:
+    """1 / H of a dof, the rest held [1/(kg m^2) | 1/kg]."""
+    row, gain = x.dof_row[dof], x.dof_gain[dof]
+    return gain * gain / x.H[row, row]
+
+
+def moves(x: Any, dof: Any) -> Any:
+    """Whether a dof moves at all: some that follow others do not."""
+    return x.dof_row[dof] >= 0
+
+
+def speed(x: Any, dof: Any) -> Scalar:
+    """Of a dof, before the kick [rad/s | m/s]."""
+    return x.dof_gain[dof] * x.v[x.dof_row[dof]]
+
+
+def value(x: Any, dof: Any) -> Scalar:
+    """The coordinate of a joint with one dof [rad | m]."""
+    k = x.joint_coordinate[x.dof_body[dof]]
+    return x.coordinate_gain[k] * x.q[x.coordinate_from[k]] + x.coordinate_offset[k]
+
+
+def vector(array: Any, *at: Any) -> Vector3:
+    """Three numbers of an array from a place on: the last index."""
+    *first, k = at
+    return Vector3(*(array[(*first, k + m)] for m in range(3)))
+
+
+def body_velocity(x: Any, b: Any) -> Motion:
+    """Of a body before the kick, about the step's origin."""
+    return Motion(vector(x.V, b, 0), vector(x.V, b, 3))
+
+
+def row(e: Motion, V: Motion) -> Scalar:
+    """A row of E on a velocity."""
+    return e.ang.dot(V.ang) + e.lin.dot(V.lin)

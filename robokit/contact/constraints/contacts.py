@@ -1,0 +1,203 @@
+"""Contacts with friction: a spring and a damper along the normal, a bristle along the tangents.
+
+A contact with the gap phi (negative where it overlaps) and the relative velocity u at the end of the step
+feels, over dt,
+
+    N = max(0, -k (phi + dt u_n) - d u_n)      t = -k_t (e + dt u_t) - d_t u_t, shortened to mu N
+
+e is how far its bristle is bent. What sticks is held by the bristle and does not creep. As a constraint:
+
+    kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
+    k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
+                            R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
+    set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
+
+With a restitution r, a contact that would be reached in the step and comes fast leaves at r times its speed:
+R = 1e-4 w along all three, w the mobility of both bodies. Heights count: had it fallen on to the surface at
+phi and come back up, its speed at phi would be s,
+
+    s^2 = r^2 (s0^2 + 2 g phi) - 2 g phi,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
+
+for velocities of the kick are those half a step before and after it; g is what gravity does to the gap.
+
+Source: 7-contact of this project's notes; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
+Cost: O(contacts), about 200 operations each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact.constraints.adding import add_constraint, body_velocity, row, vector
+from robokit.contact.constraints.spin import add_spin, rolling_velocity
+from robokit.contact.fields import FRICTION
+from robokit.spatial import Motion, Vector3
+from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+
+TANGENTIAL = 30.0
+"""Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
+
+SHORT = 4.0
+"""Speed below which a contact does not bounce, over what gravity and its spring add in a step: it would be
+back after eight steps, and what rests would be taken to bounce."""
+
+RIGID = 1e-4
+"""Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
+
+TINY = 1e-300
+"""Keeps the direction of no bristle finite."""
+
+
+def collect(x: Any) -> None:
+    """The constraints of all contacts, each followed by that of its turning friction."""
+
+    def contact(c: Any, at: Any) -> Any:
+        """``at``: the first bristle whose pair is not before that of the last contact."""
+        pair = x.contact_pair[c]
+        at = while_loop(lambda m: _pair(x, m, 0) < pair, lambda m: m + 1, at)
+        own = while_loop(
+            lambda m: (_pair(x, m, -1) == pair) & (_feature(x, m) != x.contact_feature[c]),
+            lambda m: m + 1,
+            at,
+        )
+        known = where(_pair(x, own, -1) == pair, 1.0, 0.0)
+        _add(x, c, vector(x.bristle, minimum(own, x.n_contacts - 1), 0) * known)
+        return at
+
+    for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
+
+
+def _pair(x: Any, m: Any, beyond: int) -> Any:
+    """Pair of bristle m; ``beyond`` stands for -1 less those that there are."""
+    pair = x.bristle_pair[minimum(m, x.n_contacts - 1)]
+    last = (m >= x.n_contacts) | (pair < 0)
+    return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
+
+
+def _feature(x: Any, m: Any) -> Any:
+    return x.bristle_feature[minimum(m, x.n_contacts - 1)]
+
+
+def _add(x: Any, c: Any, e: Vector3) -> None:
+    pair, dt = x.contact_pair[c], x.dt[0]
+    a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
+    p, phi = vector(x.contact_place, c, 0), x.contact_gap[c]
+    axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
+    E = [Motion(p.cross(t), t) for t in axes]
+    u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
+    k, d = x.pair_stiffness[pair], x.pair_damping[pair]
+    kd, k_t, kd_t = _stiffnesses(x, pair)
+    w = x.body_mobility[a] + x.body_mobility[b]
+    bounces, back = _bounce(x, c, u, w)
+    surface = _surface(x, c, p, axes)
+    bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
+    for i in range(2):
+        x.contact_bristle[c, i] = bent[i]
+    for i, s in enumerate(surface):
+        x.contact_surface[c, i] = s
+    x.contact_bounces[c] = where(bounces > 0.5, 1, 0)
+    x.n_of[2] = x.n_of[2] + x.contact_bounces[c]
+    spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
+    aim = [s - q * k_t / kd_t for s, q in zip(surface, bent, strict=False)]
+    R = [where(bounces > 0.5, RIGID * w, 1.0 / (dt * s)) for s in (kd_t, kd)]
+    i = add_constraint(
+        x,
+        FRICTION,
+        c,
+        (a, b),
+        E,
+        (R[0], R[1]),
+        Vector3(*aim, where(bounces > 0.5, back, spring)),
+        x.pair_friction[pair],
+    )
+    x.contact_constraint[c] = i
+    add_spin(x, i, pair, (a, b), axes, R[0], surface.z)
+
+
+def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
+    """kd, k_t and kd_t of a pair of shapes."""
+    k, d, dt = x.pair_stiffness[pair], x.pair_damping[pair], x.dt[0]
+    k_t = TANGENTIAL * k
+    return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
+
+
+def _bounce(x: Any, c: Any, u: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
+    """(1.0 where a contact bounces, the speed at which it leaves)."""
+    pair, phi, dt = x.contact_pair[c], x.contact_gap[c], x.dt[0]
+    share, above = x.pair_restitution[pair], maximum(x.contact_gap[c], 0.0)
+    n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
+    pressed = x.pair_stiffness[pair] * maximum(-phi, 0.0) * w
+    slow = SHORT * dt * (sqrt(gravity.dot(gravity)) + pressed)
+    bounces = where((share > 0.0) & (u < -slow) & (phi + dt * u < 0.0), 1.0, 0.0)
+    falls = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
+    arrives = 0.5 * dt * falls - u
+    square = share * share * (arrives * arrives + 2.0 * falls * above) - 2.0 * falls * above
+    back = sqrt(maximum(square, 0.0)) - 0.5 * dt * falls
+    return bounces, maximum(back, -phi / dt)
+
+
+def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
+    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
+
+    A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
+    turntable has been carried on by half a step; against the surface at the pose it would seem to slide.
+    """
+    shape, half = x.pair_shapes[x.contact_pair[c], 0], 0.5 * x.dt[0]
+    spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
+    rider = body_velocity(x, x.contact_bodies[c, 1])
+    carried = (rider.lin + rider.ang.cross(p)) * half
+    way = at_origin + spin.cross(vector(x.origin, 0) + p + carried) + rolling_velocity(x, c, p, axes[2])
+    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+
+
+def remember(x: Any) -> None:
+    """The bristles of the contacts that pressed: pair, feature, bristle and normal impulse."""
+
+    def contact(c: Any, at: Any) -> Any:
+        i, dt = x.contact_constraint[c], x.dt[0]
+        N = x.c_g[i, 2]
+        _, k_t, _ = _stiffnesses(x, x.contact_pair[c])
+        e = _bent(x, c, i, N / (dt * k_t))
+
+        def keep() -> None:
+            x.bristle_pair[at], x.bristle_feature[at] = x.contact_pair[c], x.contact_feature[c]
+            x.bristle_normal[at] = N
+            for k, component in enumerate(e):
+                x.bristle[at, k] = component
+
+        cond(N > 0.0, keep, lambda: None)
+        return where(N > 0.0, at + 1, at)
+
+    n = for_range(x.counts[0], contact, 0)
+
+    def clear() -> None:
+        x.bristle_pair[n] = -1
+
+    cond(n < x.n_contacts, clear, lambda: None)
+
+
+def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
+    """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
+    axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
+    e = [x.contact_bristle[c, k] + x.dt[0] * (x.c_u[i, k] - x.contact_surface[c, k]) for k in range(2)]
+    most = where(x.contact_bounces[c] > 0, 0.0, x.c_mu[i] * normal)
+    share = minimum(1.0, most / sqrt(e[0] * e[0] + e[1] * e[1] + TINY))
+    return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)
+
+
+def stored(x: Any, c: Any) -> tuple[Scalar, Scalar]:
+    """Energy of a contact's spring and bristle before and after the step [J]; after :func:`remember`.
+
+    Where a bounce is rigid both are 0.
+    """
+    i, pair = x.contact_constraint[c], x.contact_pair[c]
+    k, springs = x.pair_stiffness[pair], where(x.contact_bounces[c] > 0, 0.0, 1.0)
+    _, k_t, _ = _stiffnesses(x, pair)
+    phi = x.contact_gap[c]
+    later = phi + x.dt[0] * x.c_u[i, 2]
+    N = maximum(x.c_g[i, 2], 0.0)
+    e, f = [x.contact_bristle[c, k] for k in range(2)], _bent(x, c, i, N / (x.dt[0] * k_t))
+    before = k * minimum(phi, 0.0) ** 2 + k_t * (e[0] * e[0] + e[1] * e[1])
+    after = k * minimum(later, 0.0) ** 2 + k_t * f.dot(f)
+    return 0.5 * springs * before, 0.5 * springs * after

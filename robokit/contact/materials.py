@@ -1,0 +1,352 @@
+"""Numbers of the forces of a robot and its ground, as the step's arrays take them (FORCES of fields.py).
+
+A contact point alone carries the robot's weight M g at the depth ``sink``, k = M g / sink, and its damper
+stops what falls on it, d = k time. How little the ground may give way follows from the sizes of what can
+touch: see :func:`sizes`. Joints' numbers are those of their law: damping, dry friction and stops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robokit.algorithms.crba import crba
+from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, PLANE
+from robokit.model.joints import plane_axes
+from robokit.model.loop_models import LoopModel, loop_models
+from robokit.model.robot import Robot
+
+Arrays = dict[str, np.ndarray]
+
+FIRM = 0.1
+"""Softness of the ground under a loose body over that under a robot of its size: what slides begins to at
+most 2 ms too early when it is pushed by a tenth more than friction holds."""
+
+LARGE = 0.2
+"""Radius from which size no longer counts [m]."""
+
+STEADY = 3e-3
+"""Depth over thickness^2 / length. A body on its narrow end then tips at 0.97 or more of its limit."""
+
+ROUND = 4.0
+"""Depth of a body with corners over that of a round one: there one point carries all in the end, not two."""
+
+THINNEST = 1.0 / 16.0
+"""Least (thickness / length)^2 that this asks for."""
+
+LEAST = 1e-12
+"""Effective mass [kg] or inertia [kg m^2] that stands for none."""
+
+
+# ---- bodies ----------------------------------------------------------------------------------------------
+
+
+class Mobilities(NamedTuple):
+    """How far bodies and dofs give way to a push in the neutral configuration.
+
+    Attributes:
+        turn: trace(J H^-1 J^T) / 3 of each body's rotation, 0 of the world [1/(kg m^2)].
+        move: the same of its centre of mass [1/kg].
+        dof: the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg].
+    """
+
+    turn: np.ndarray
+    move: np.ndarray
+    dof: np.ndarray
+
+
+def mobilities(robot: Robot) -> Mobilities:
+    """Those of a robot with one set of inertias, computed once."""
+    found: Mobilities = robot.derived.get("mobilities of bodies", lambda: _mobilities(robot))
+    return found
+
+
+def _mobilities(robot: Robot) -> Mobilities:
+    tree = robot.tree
+    q = robot.split_q(robot.neutral().tolist())
+    H = np.array(crba(tree, q), dtype=float)
+    coupling = tree.coupling
+    G = np.eye(tree.nv) if coupling is None else np.array(coupling.G, dtype=float)
+    if coupling is not None and len(H) == tree.nv:
+        H = G.T @ H @ G
+    W = G @ np.linalg.pinv(H) @ G.T
+    turn, move = np.zeros(tree.n + 1), np.zeros(tree.n + 1)
+    X = tree.transforms(q)
+    J: list[np.ndarray] = [np.zeros((6, tree.nv))]
+    for i in tree.outward():
+        own = _matrix(X[i]) @ J[tree.parent[i]]
+        for k, column in enumerate(tree.joint[i].S.columns):  # type: ignore[union-attr]
+            own[:, tree.v_slice[i].start + k] += np.array(list(column), dtype=float)
+        J.append(own)
+        I = tree.I[i]
+        c = np.array(list(I.h), dtype=float) / I.m if I.m > 0.0 else np.zeros(3)
+        middle = own[3:] - np.cross(c, own[:3], axisb=0, axisc=0)
+        turn[i] = np.einsum("ij,jk,ik->", own[:3], W, own[:3]) / 3.0
+        move[i] = np.einsum("ij,jk,ik->", middle, W, middle) / 3.0
+    return Mobilities(turn, move, np.diagonal(W).copy())
+
+
+def _matrix(X: Any) -> np.ndarray:
+    """A transform as a matrix on motions."""
+    E, (x, y, z) = np.array(X.E.rows, dtype=float), (float(a) for a in X.r)
+    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.block([[E, np.zeros((3, 3))], [-E @ across, E]])
+
+
+def loose_bodies(robot: Robot) -> np.ndarray:
+    """1 for each body that floats and carries nothing, (n_bodies,)."""
+    tree = robot.tree
+    found = np.zeros(tree.n + 1, dtype=np.int32)
+    for i in tree.children[0]:
+        joint = tree.joint[i]
+        found[i] = joint is not None and joint.kind.name == "floating" and not tree.children[i]
+    return found
+
+
+# ---- sizes -----------------------------------------------------------------------------------------------
+
+
+class Sizes(NamedTuple):
+    """What the softness of the ground follows from.
+
+    Attributes:
+        size: radius of what can touch, where it is loose a FIRM part of it over its share of the weight; it
+            counts up to LARGE there [m].
+        steady: depth at which a point may carry the robot's weight for its loose bodies to stand [m].
+    """
+
+    size: float
+    steady: float
+
+
+def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
+    """Sizes of a robot's shapes; infinite where nothing can touch, or only a point.
+
+    On a ground that gives way a loose body leans to the side to which it would tip, swings that way as it is
+    put down, and so tips before it must. The depth follows from a box around it, THINNEST its proportions at
+    most; of several loose bodies the one decides that allows least.
+
+    Args:
+        robot: the robot.
+        shapes: arrays of SHAPES, the world's among them.
+    """
+    tree = robot.tree
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
+    poses: list[tuple[np.ndarray, np.ndarray]] = [(np.eye(3), np.zeros(3))]
+    for i in tree.outward():
+        R, p = poses[tree.parent[i]]
+        E, r = np.array(X[i].E.rows, dtype=float), np.array(list(X[i].r), dtype=float)  # type: ignore[union-attr]
+        poses.append((R @ E.T, p + R @ r))
+    moving = [k for k in range(len(shapes["shape_body"])) if shapes["shape_body"][k]]
+    boxes = [_box(shapes, k, *poses[shapes["shape_body"][k]]) for k in moving]
+    half = 0.5 * _edges(boxes).max() if boxes else 0.0
+    size, steady, loose = half or math.inf, math.inf, loose_bodies(robot)
+    for i in np.flatnonzero(loose):
+        own = [k for k in moving if shapes["shape_body"][k] == i]
+        if not own:
+            continue
+        share = tree.I[i].m / robot.total_mass
+        edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own])
+        thin, long = edges.min(), max(edges.max(), LEAST)
+        depth = STEADY * max(thin**2 / long, THINNEST * long)
+        turns = {CYLINDER, CONE, ELLIPSOID} & {int(shapes["shape_kind"][k]) for k in own}
+        steady = min(steady, (depth / ROUND if turns else depth) / share)
+        size = min(size, FIRM * min(0.5 * edges.max(), LARGE) / share)
+    return Sizes(float(size), float(steady))
+
+
+def _edges(boxes: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Of a box around boxes (low, high), (3,) [m]."""
+    edges: np.ndarray = np.max([high for _, high in boxes], axis=0) - np.min(
+        [low for low, _ in boxes], axis=0
+    )
+    return edges
+
+
+def _box(
+    shapes: Mapping[str, np.ndarray], k: int, R: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corner of a box around shape k of a body with the pose R, p, along the axes there [m]."""
+    place = shapes["shape_placement"][k]
+    A, middle = R @ place[:9].reshape(3, 3), np.zeros(3)
+    kind, (a, b, c) = int(shapes["shape_kind"][k]), shapes["shape_size"][k]
+    centre = p + R @ place[9:]
+    if kind in (CYLINDER, CONE):
+        z = np.abs(A[:, 2])
+        wide = a * np.sqrt(np.maximum(1.0 - z * z, 0.0)) + b * z
+    elif kind == ELLIPSOID:
+        wide = np.sqrt(((A * np.array([a, b, c])) ** 2).sum(axis=1))
+    elif kind == PLANE:
+        wide = np.full(3, math.inf)
+    else:
+        first, count = shapes["shape_corners"][k]
+        corners = shapes["corners"][first : first + count] @ A.T
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        middle, wide = 0.5 * (low + high), 0.5 * (high - low)
+    wide = wide + shapes["shape_radius"][k]
+    return centre + middle - wide, centre + middle + wide
+
+
+# ---- contacts --------------------------------------------------------------------------------------------
+
+
+class Surface(NamedTuple):
+    """How bodies touch the ground.
+
+    Attributes:
+        friction: Coulomb coefficient of each body, (n_bodies,).
+        restitution: share of its speed with which each body leaves, (n_bodies,).
+        own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
+        torsion, rolling: arms of the friction against turning and rolling [m].
+    """
+
+    friction: np.ndarray
+    restitution: np.ndarray
+    own: np.ndarray
+    torsion: float = 0.0
+    rolling: float = 0.0
+
+
+def pair_numbers(
+    shapes: Mapping[str, np.ndarray],
+    pairs: np.ndarray,
+    gains: tuple[float, float],
+    surface: Surface,
+    between: tuple[float, float],
+) -> Arrays:
+    """Numbers of each pair of shapes.
+
+    Args:
+        shapes: arrays of SHAPES.
+        pairs: of shapes, sorted by their bodies, (n_pairs, 2).
+        gains: k [N/m] and d [N s/m] of a contact.
+        surface: of the ground's pairs.
+        between: friction and restitution of the others.
+    """
+    first, second = pairs[:, 0], pairs[:, 1]
+    body = shapes["shape_body"][second]
+    ground = shapes["shape_body"][first] == 0
+    own = surface.own[first]
+    friction = np.where(np.isnan(own), surface.friction[body], own)
+    n = len(pairs)
+    return {
+        "pair_stiffness": np.full(n, float(gains[0])),
+        "pair_damping": np.full(n, float(gains[1])),
+        "pair_friction": np.where(ground, friction, between[0]),
+        "pair_restitution": np.where(ground, surface.restitution[body], between[1]),
+        "pair_torsion": np.where(ground, surface.torsion, 0.0),
+        "pair_rolling": np.where(ground, surface.rolling, 0.0),
+    }
+
+
+def body_numbers(robot: Robot) -> Arrays:
+    """Numbers of each body."""
+    return {"body_mobility": mobilities(robot).move, "loose": loose_bodies(robot)}
+
+
+# ---- joints ----------------------------------------------------------------------------------------------
+
+
+def joint_numbers(robot: Robot, law: Any) -> Arrays:
+    """Damping, dry friction and stops of the joints.
+
+    Args:
+        robot: the robot.
+        law: by joint 0..N: damping and friction of each dof (an object with ``most`` [N m | N], or None), and
+            its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joints.joint_law has them.
+    """
+    tree = robot.tree
+    damping, friction = np.zeros(tree.nv), np.zeros(tree.nv)
+    stops: list[tuple[int, float, float, float, float, float]] = []
+    for i in tree.outward():
+        first = tree.v_slice[i].start
+        for k, b in enumerate(law.damping[i]):
+            damping[first + k] = b
+        for k, f in enumerate(law.friction[i]):
+            friction[first + k] = 0.0 if f is None else f.most
+        stop = law.stop[i]
+        if stop is not None:
+            between = stop.upper - stop.lower
+            for side, bound in ((1.0, stop.lower), (-1.0, stop.upper)):
+                if math.isfinite(bound):
+                    stops.append((first, side, bound, between, stop.k, stop.d))
+    table = np.array(stops, dtype=float).reshape(-1, 6)
+    return {
+        "damping": damping,
+        "dry_friction": friction,
+        "stop_dof": table[:, 0].astype(np.int32),
+        "stop_side": table[:, 1].copy(),
+        "stop_bound": table[:, 2].copy(),
+        "stop_range": table[:, 3].copy(),
+        "stop_gains": table[:, 4:].copy(),
+    }
+
+
+def motor_numbers(
+    robot: Robot, bodies: Sequence[int], gains: Any = 0.0, limits: Any = math.inf, inertia: Any = None
+) -> Arrays:
+    """Motors of joints with one dof, which want nothing yet.
+
+    Args:
+        robot: the robot.
+        bodies: of the driven joints, (n,).
+        gains: kp and kd, (n, 2) or what NumPy makes that of.
+        limits: largest effort and speed, likewise.
+        inertia: that each moves, (n,); None takes that of the neutral configuration.
+    """
+    tree, n = robot.tree, len(bodies)
+    dofs = np.array([tree.v_slice[i].start for i in bodies], dtype=np.int32)
+    if inertia is None:
+        inertia = 1.0 / np.maximum(mobilities(robot).dof[dofs], LEAST)
+    return {
+        "motor_dof": dofs,
+        "motor_gains": np.array(np.broadcast_to(gains, (n, 2)), dtype=float),
+        "motor_limits": np.array(np.broadcast_to(limits, (n, 2)), dtype=float),
+        "motor_inertia": np.array(np.broadcast_to(inertia, n), dtype=float),
+        "motor_command": np.zeros((n, 2)),
+    }
+
+
+TURNS = {"fixed": 3, "prismatic": 3, "spherical": 0}
+"""Rotations that a loop joint holds; 2 of others, the tilts of its axis."""
+
+HOLDS = {"prismatic": (1.0, 1.0, 0.0), "cylindrical": (1.0, 1.0, 0.0), "planar": (0.0, 0.0, 1.0)}
+"""Positions along t1, t2 and the axis that a loop joint holds; all of others."""
+
+
+def loop_numbers(robot: Robot) -> Arrays:
+    """Loop joints, in the order of :func:`robokit.model.loop_models.loop_models`."""
+    models, free = loop_models(robot), mobilities(robot)
+    n = len(models)
+    bodies = np.array([(m.p, m.s) for m in models], dtype=np.int32).reshape(n, 2)
+    frames = [[_placement(m.Xp), _placement(m.Xs)] for m in models]
+    both = np.stack([free.turn, free.move], axis=-1)[bodies].sum(axis=1) if n else np.zeros((0, 2))
+    return {
+        "loop_bodies": bodies,
+        "loop_placement": np.array(frames, dtype=float).reshape(n, 2, 12),
+        "loop_axes": np.array([_axes(m) for m in models], dtype=float).reshape(n, 9),
+        "loop_pitch": np.array([_pitch(m) for m in models], dtype=float),
+        "loop_turns": np.array([TURNS.get(m.joint.kind.name, 2) for m in models], dtype=np.int32),
+        "loop_holds": np.array(
+            [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
+        ).reshape(n, 3),
+        "loop_mobility": both,
+    }
+
+
+def _placement(X: Any) -> list[float]:
+    """Rotation by rows and origin of a frame in its body: x_body = R x_frame + r."""
+    R = np.array(X.E.rows, dtype=float).T
+    return [*R.ravel().tolist(), *(float(a) for a in X.r)]
+
+
+def _axes(model: LoopModel) -> list[float]:
+    a = model.joint.axis if model.joint.kind.has_axis else type(model.joint.axis)(0.0, 0.0, 1.0)
+    return [float(s) for t in (*plane_axes(a), a) for s in t]
+
+
+def _pitch(model: LoopModel) -> float:
+    return float(model.joint.pitch) if model.joint.kind.name == "helical" else 0.0

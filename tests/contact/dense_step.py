@@ -1,0 +1,318 @@
+"""A step of contact in NumPy that shares nothing with the kernels but the numbers: dense, slow, to rounding.
+
+Masses and Jacobians are sums over bodies; the solution is that of the optimality conditions, by Newton's method with every derivative taken from the definition of the
+law. The forces themselves (collect and remember) are those under test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
+from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.fields import (
+    CONSTRAINTS,
+    FORCE_MEMORY,
+    FORCES,
+    FRICTION,
+    LINE,
+    MOTION,
+    ROBOT,
+    SOLVER,
+    SPIN,
+    STATE,
+)
+from robokit.engine.loops.fields import kernel_of
+from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
+from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.motion.moving_axes import advance, momenta_after
+from robokit.spatial import Motion, Vector3
+
+UPDATES = 30
+
+READ = (
+    *SHAPES,
+    *PAIRS,
+    *CONTACTS,
+    *POSES,
+    *(a for a in ROBOT if a.name in {"joint_coordinate", "coordinate_from", "coordinate_gain", "gravity"}),
+    *(a for a in ROBOT if a.name in {"coordinate_offset", "dof_body", "dof_row", "dof_gain"}),
+    *(a for a in MOTION if a.name in {"I", "H"}),
+    *(a for a in SOLVER if a.name in {"dt", "y"}),
+    *FORCES,
+    *STATE,
+)
+"""What forces read; and what they write, and the solution with it."""
+
+WRITTEN = tuple(replace(a, role="inout") for a in (*CONSTRAINTS, *FORCE_MEMORY))
+ARRAYS = (*(replace(a, role="in") for a in READ), *WRITTEN)
+COLLECT, REMEMBER = kernel_of("collect", collect, ARRAYS), kernel_of("remember", remember, ARRAYS)
+
+
+class DenseStep:
+    """Steps of one robot with contacts that a function finds.
+
+    Attributes:
+        x: the namespace of the arrays.
+        iterations: of the last step.
+    """
+
+    def __init__(
+        self, robot: Any, dt: float, most_contacts: int = 8, engine: str | None = None, **numbers: Any
+    ) -> None:
+        self.robot, self.tree, self.engine = robot, robot.tree, engine
+        tree, coupling = robot.tree, robot.tree.coupling
+        n, D, nv = tree.n + 1, tree.nv, robot.nv
+        self.G = np.eye(D) if coupling is None else np.array(coupling.G, dtype=float)
+        forces = {
+            **body_numbers(robot),
+            **joint_numbers(robot, joint_law(robot)[0]),
+            **motor_numbers(robot, []),
+            **loop_numbers(robot),
+            **no_pairs(),
+            **numbers,
+        }
+        sizes = {
+            "n_bodies": n,
+            "n_coordinates": tree.nq,
+            "n_dofs": D,
+            "nv": nv,
+            "nq": robot.nq,
+            "n_contacts": most_contacts,
+            "n_stops": len(forces["stop_dof"]),
+            "n_motors": len(forces["motor_dof"]),
+            "n_loops": len(forces["loop_bodies"]),
+            "n_constraints": 2 * most_contacts + 2 * len(forces["loop_bodies"]) + 1,
+            "n_rows": 4 * D + 2 * len(forces["stop_dof"]) + len(forces["motor_dof"]) + 1,
+        }
+        arrays = {}
+        for a in (a for a in ARRAYS if a.name in forces):
+            sizes |= {
+                name: count
+                for name, count in zip(a.shape, forces[a.name].shape, strict=True)
+                if isinstance(name, str)
+            }
+        for a in ARRAYS:
+            shape = [sizes.setdefault(s, 1) if isinstance(s, str) else s for s in a.shape]
+            kind = np.int32 if a.kind == "integer" else float
+            arrays[a.name] = np.array(np.broadcast_to(forces.get(a.name, 0), shape), dtype=kind)
+        x = self.x = SimpleNamespace(**{**sizes, **arrays})
+        x.bristle_pair[:] = -1
+        x.dt[0] = dt
+        x.gravity = np.array(tree.gravity, dtype=float)
+        x.origin = np.zeros(3)
+        x.joint_coordinate = np.array([s.start if s.stop > s.start else 0 for s in tree.q_slice])
+        x.dof_body = np.array(
+            [i for i in range(n) for _ in range(tree.v_slice[i].start, tree.v_slice[i].stop)], dtype=int
+        )
+        if coupling is None:
+            x.coordinate_from, x.coordinate_gain = np.arange(tree.nq), np.ones(tree.nq)
+            x.coordinate_offset, x.dof_row, x.dof_gain = np.zeros(tree.nq), np.arange(D), np.ones(D)
+        else:
+            table = np.array(coupling.q_from, dtype=float)
+            x.coordinate_from, x.coordinate_gain = table[:, 0].astype(int), table[:, 1]
+            x.coordinate_offset = table[:, 2]
+            table = np.array(coupling.v_from, dtype=float)
+            x.dof_row, x.dof_gain = table[:, 0].astype(int), table[:, 1]
+        self.find: Any = lambda x: None
+        self.iterations = 0
+
+    # ---- dynamics -----------------------------------------------------------------------------------------
+
+    def place(self, q: np.ndarray) -> None:
+        """Poses, Jacobians (of bodies in their own axes, and in world axes about the world's origin), H."""
+        x, tree = self.x, self.tree
+        self.X = X = tree.transforms(self.robot.split_q(q.tolist()))
+        R, p, B = [np.eye(3)], [np.zeros(3)], [np.zeros((6, tree.nv))]
+        H = np.zeros((tree.nv, tree.nv))
+        x.I = np.zeros((tree.n + 1, 10))
+        for i in tree.outward():
+            k, s = tree.parent[i], tree.v_slice[i]
+            E, r = np.array(X[i].E.rows, dtype=float), np.array(list(X[i].r), dtype=float)
+            R.append(R[k] @ E.T)
+            p.append(p[k] + R[k] @ r)
+            own = np.array([[*X[i] @ Motion(Vector3(*c[:3]), Vector3(*c[3:]))] for c in B[k].T]).T
+            own = np.array(own, dtype=float)
+            for m, column in enumerate(tree.joint[i].S.columns):
+                own[:, s.start + m] += np.array(list(column), dtype=float)
+            B.append(own)
+            moved = [[*tree.I[i] @ Motion(Vector3(*c[:3]), Vector3(*c[3:]))] for c in own.T]
+            H += own.T @ np.array(moved, dtype=float).T
+            for m, rotor in enumerate(tree.armature[i] if tree.armature else ()):
+                H[s.start + m, s.start + m] += rotor
+            h = np.array(list(tree.I[i].h), dtype=float)
+            x.I[i, :4] = [tree.I[i].m, *(R[i] @ h + tree.I[i].m * p[i])]
+        self.B = [b @ self.G for b in B]
+        self.J = []
+        for i, b in enumerate(self.B):
+            ang = R[i] @ b[:3]
+            self.J.append(np.concatenate([ang, R[i] @ b[3:] + np.cross(p[i], ang, axisb=0).T]))
+        x.R, x.p = np.array([r.ravel() for r in R]), np.array(p)
+        self.H = x.H = self.G.T @ H @ self.G
+
+    def momentum(self, v: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Along the joints, after a step without forces that began with v; velocity products at w."""
+        tree = self.tree
+        P = [
+            tree.I[i] @ Motion(Vector3(*b[:3]), Vector3(*b[3:])) for i, b in enumerate(b @ v for b in self.B)
+        ]
+        T = momenta_after(tree, self.X, P, self.rows(w), self.x.dt[0])
+        total = sum(b.T @ np.array([*f], dtype=float) for b, f in zip(self.B, T, strict=True))
+        rotors = [a for row in (tree.armature or ()) for a in row] or [0.0] * tree.nv
+        return np.asarray(total + self.G.T @ (np.array(rotors) * (self.G @ v)))
+
+    def rows(self, v: np.ndarray) -> list[list[float]]:
+        """Velocities by joint."""
+        full = self.G @ v
+        return [full[s].tolist() for s in self.tree.v_slice]
+
+    # ---- step ---------------------------------------------------------------------------------------------
+
+    def advance(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """Q moved along v."""
+        q1, v1 = advance(self.tree, self.robot.split_q(q.tolist()), self.rows(v), h)
+        flat_q = np.array([a for row in q1 for a in row], dtype=float)
+        flat_v = np.array([a for row in v1 for a in row], dtype=float)
+        coupling = self.tree.coupling
+        if coupling is None:
+            return flat_q, flat_v
+        return flat_q[list(coupling.own_q)], flat_v[list(coupling.own_v)]
+
+    def step(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One step."""
+        x, dt = self.x, self.x.dt[0]
+        q, v = self.advance(q, v, 0.5 * dt)
+        x.q, x.v = q, v
+        self.place(q)
+        x.V = np.array([J @ v for J in self.J])
+        self.find(x)
+        self.run(COLLECT)
+        assert x.n_of[0] <= x.n_constraints and x.n_of[1] <= x.n_rows
+        y = self.solve(v, np.broadcast_to(tau, v.shape))
+        x.y[:] = y
+        self.run(REMEMBER)
+        return self.advance(q, y, 0.5 * dt)
+
+    def run(self, kernel: Any) -> None:
+        """A kernel on the arrays."""
+        values = {a.name: np.asarray(getattr(self.x, a.name)) for a in ARRAYS}
+        for name, found in kernel(engine=self.engine, **values).items():
+            setattr(self.x, name, found)
+
+    def solve(self, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """The velocities that all laws agree on."""
+        x, dt, nc, nr = self.x, self.x.dt[0], self.x.n_of[0], self.x.n_of[1]
+        J = np.zeros((3 * nc + nr, len(v)))
+        for i in range(nc):
+            a, b = x.c_bodies[i]
+            J[3 * i : 3 * i + 3] = x.c_E[i].reshape(3, 6) @ (self.J[b] - self.J[a])
+        for r in range(nr):
+            J[3 * nc + r, x.r_row[r]] = x.r_gain[r]
+        y = v.copy()
+        stiffest = max([*(1.0 / x.r_R[:nr]), *(1.0 / x.r_speed_R[:nr]), 0.0])
+        for turn in range(200):
+            b = self.momentum(v, 0.5 * (v + y)) + dt * tau
+            g, G = self.laws(J @ y, update=turn < UPDATES)
+            r = self.H @ y - b - J.T @ g
+            scale = np.abs(b - self.H @ v).max() + np.abs(J.T).dot(np.abs(g)).max() + 1e-14
+            self.iterations = turn
+            rounding = 4e-16 * stiffest * np.abs(y).max()
+            if turn and np.abs(r).max() <= 1e-11 * scale + rounding:
+                break
+            d = np.linalg.solve(self.H + J.T @ G @ J, -r)
+
+            def slope(s: float) -> float:
+                return float(d @ (self.H @ (y + s * d) - b) - (J @ d) @ self.laws(J @ (y + s * d), False)[0])
+
+            low, high, s = 0.0, 1.0, 1.0
+            if slope(1.0) > 0.25 * abs(slope(0.0)):
+                for _ in range(50):
+                    s = 0.5 * (low + high)
+                    low, high = (low, s) if slope(s) > 0.0 else (s, high)
+            y = y + s * d
+        else:
+            raise AssertionError("no solution")
+        self.laws(J @ y, False)
+        return y
+
+    def laws(self, u: np.ndarray, update: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Impulses and their slopes."""
+        x, nc, nr = self.x, self.x.n_of[0], self.x.n_of[1]
+        g, G = np.zeros(len(u)), np.zeros((len(u), len(u)))
+        for i in range(nc):
+            at = slice(3 * i, 3 * i + 3)
+            x.c_u[i] = u[at]
+            if update and x.c_kind[i] == FRICTION:
+                z = u[at] - x.c_aim[i]
+                N0 = max(0.0, -z[2] / x.c_R[i, 1])
+                x.c_shift[i] = x.c_mu[i] * max(0.0, np.hypot(*z[:2]) - x.c_mu[i] * x.c_R[i, 0] * N0)
+            elif update and x.c_kind[i] == SPIN:
+                x.c_shift[i] = x.c_g[x.c_of[i], 2]
+            g[at] = self.impulse(i, u[at])
+            for k in range(3):
+                h = 1e-7 * (np.abs(u[at]).max() + np.abs(x.c_aim[i]).max() + 1e-12)
+                e = np.eye(3)[k] * h
+                G[at, 3 * i + k] = -(self.impulse(i, u[at] + e) - self.impulse(i, u[at] - e)) / (2.0 * h)
+            G[at, at] = 0.5 * (G[at, at] + G[at, at].T)
+            x.c_g[i] = g[at]
+        for r in range(nr):
+            k = 3 * nc + r
+            g[k], G[k, k] = self.row(r, u[k])
+            x.r_g[r] = g[k]
+        return g, G
+
+    def impulse(self, i: int, u: np.ndarray) -> np.ndarray:
+        """The nearest point of the set, by projection."""
+        x = self.x
+        R = np.array([x.c_R[i, 0], x.c_R[i, 0], x.c_R[i, 1]])
+        f = (x.c_aim[i] - u) / R
+        if x.c_kind[i] == LINE:
+            return f
+        if x.c_kind[i] == SPIN:
+            N = max(0.0, x.c_shift[i])
+            size = np.hypot(*f[:2])
+            most = x.c_mu[i] * N
+            f[:2] *= min(1.0, most / size) if size > 0.0 else 1.0
+            f[2] = np.clip(f[2], -x.c_arm[i] * N, x.c_arm[i] * N)
+            return f
+        mu, f[2] = x.c_mu[i], f[2] - x.c_shift[i] / R[2]
+        size = np.hypot(*f[:2])
+        if size <= mu * f[2]:
+            return f
+        # In the metric R: minimise R_t (mu g - size)^2 + R_n (g - f_n)^2 over g >= 0.
+        N = max(0.0, (R[0] * mu * size + R[2] * f[2]) / (R[0] * mu * mu + R[2]))
+        way = f[:2] / size if size > 0.0 else f[:2]
+        return np.array([*(way * mu * N), N])
+
+    def row(self, r: int, u: float) -> tuple[float, float]:
+        """Impulse and slope of a row."""
+        x = self.x
+        g = (x.r_aim[r] - u) / x.r_R[r]
+        slope = 1.0 / x.r_R[r]
+        if not x.r_low[r] < g < x.r_high[r]:
+            g, slope = float(np.clip(g, x.r_low[r], x.r_high[r])), 0.0
+        top = max(0.0, (x.r_speed[r] - np.sign(g) * u) / x.r_speed_R[r])
+        if abs(g) > top:
+            g, slope = np.sign(g) * top, 1.0 / x.r_speed_R[r] if top > 0.0 else 0.0
+        return g, slope
+
+
+def no_pairs() -> dict[str, np.ndarray]:
+    """One pair that touches nothing."""
+    names = ("stiffness", "damping", "friction", "restitution", "torsion", "rolling")
+    numbers = {f"pair_{name}": np.ones(1) * (name in ("stiffness", "damping")) for name in names}
+    return {
+        **numbers,
+        "pair_shapes": np.zeros((1, 2), int),
+        "surface_velocity": np.zeros((2, 6)),
+        "shape_kind": np.zeros(2, int),
+        "shape_placement": np.tile([*np.eye(3).ravel(), 0.0, 0.0, 0.0], (2, 1)),
+        "shape_size": np.zeros((2, 3)),
+        "shape_radius": np.zeros(2),
+    }

@@ -1,0 +1,223 @@
+"""Contacts as constraints: what rests, slides, bounces, spins and rides, each by its own law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from tests.contact.dense_step import DenseStep
+
+BODY = """<robot name="body"><link name="body"><inertial><mass value="{m}"/>
+<inertia ixx="{x}" iyy="{y}" izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+
+DT = 1e-3
+SINK, TIME = 1e-4, 6e-3
+
+
+def body(tmp_path, m=2.0, inertia=(0.02, 0.02, 0.02)):
+    path = tmp_path / "body.urdf"
+    x, y, z = inertia
+    path.write_text(BODY.format(m=m, x=x, y=y, z=z))
+    return rk.load_urdf(path, base="floating")
+
+
+def stepped(robot, corners, dt=DT, tilt=0.0, **numbers):
+    """A step of corners (or balls) of a body on a plane through the origin, tilted about y."""
+    n = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
+    frame = np.array([[np.cos(tilt), 0.0, -np.sin(tilt)], [0.0, 1.0, 0.0], n])
+    k = robot.total_mass * 9.81 / SINK
+    given = {
+        "pair_stiffness": k,
+        "pair_damping": k * TIME,
+        "pair_friction": 0.5,
+        **{name: value for name, value in numbers.items() if name.startswith("pair_")},
+    }
+    others = {name: value for name, value in numbers.items() if not name.startswith("pair_")}
+    radius = others.pop("radius", 0.0)
+    shapes = {"pair_shapes": np.array([[0, 1]], np.int32)}
+    given = {name: np.array([value], dtype=float) for name, value in given.items()}
+    step = DenseStep(robot, dt, **shapes, **given, **others)
+
+    def find(x):
+        R, p = x.R[1].reshape(3, 3), x.p[1]
+        count = 0
+        for m, corner in enumerate(corners):
+            place = R @ np.array(corner) + p - radius * n
+            gap = n @ place
+            if gap < 0.02:
+                x.contact_bodies[count], x.contact_pair[count], x.contact_feature[count] = (0, 1), 0, m
+                x.contact_place[count] = place - n * gap * 0.0
+                x.contact_frame[count], x.contact_gap[count] = frame.ravel(), gap
+                count += 1
+        x.counts[0] = count
+
+    step.find = find
+    return step
+
+
+def start(z, v=(0.0, 0.0, 0.0), w=(0.0, 0.0, 0.0), tilt=0.0):
+    q = np.array([np.cos(0.5 * tilt), 0.0, np.sin(0.5 * tilt), 0.0, np.sin(tilt) * z, 0.0, np.cos(tilt) * z])
+    return q, np.array([*w, *v], dtype=float)
+
+
+def run(step, q, v, seconds):
+    for _ in range(round(seconds / step.x.dt[0])):
+        q, v = step.step(q, v)
+    return q, v
+
+
+CUBE = [(a, b, c) for a in (-0.1, 0.1) for b in (-0.1, 0.1) for c in (-0.1, 0.1)]
+
+
+def test_a_box_rests_where_its_springs_carry_it(tmp_path):
+    step = stepped(body(tmp_path), CUBE)
+    q, v = run(step, *start(0.1), 0.4)
+    assert q[6] == pytest.approx(0.1 - SINK / 4, rel=1e-9)
+    assert np.abs(v).max() < 1e-9
+    assert step.x.c_g[:4, 2] == pytest.approx(2.0 * 9.81 * DT / 4, rel=1e-6)
+
+
+def test_a_sliding_box_stops_where_coulomb_says_and_does_not_rise(tmp_path):
+    step = stepped(body(tmp_path), CUBE)
+    q, v = run(step, *start(0.1 - SINK / 4), 0.1)
+    v[3] = 2.0
+    highest = 0.0
+    x0 = q[4]
+    for _ in range(500):
+        q, v = step.step(q, v)
+        highest = max(highest, q[6])
+    # Kick to kick, the first one acts after half a step.
+    assert q[4] - x0 == pytest.approx(2.0**2 / (2 * 0.5 * 9.81), rel=2e-3)
+    assert highest < 0.1
+    assert np.abs(v).max() < 1e-6
+
+
+@pytest.mark.parametrize("share", [0.95, 1.05])
+def test_a_box_on_a_slope_stays_inside_the_cone_and_slides_outside(tmp_path, share):
+    tilt = float(np.arctan(0.5 * share))
+    step = stepped(body(tmp_path), CUBE, tilt=tilt)
+    q, v = run(step, *start(0.1, tilt=tilt), 0.3)
+    at = np.hypot(q[4], q[6])
+    q1, v = run(step, q, v, 0.5)
+    moved = np.linalg.norm(q1[4:] - q[4:])
+    if share < 1.0:
+        assert moved < 1e-10 and at
+    else:
+        a = 9.81 * (np.sin(tilt) - 0.5 * np.cos(tilt))
+        assert np.linalg.norm(v[3:]) == pytest.approx(a * 0.8, rel=2e-2)
+
+
+@pytest.mark.parametrize("dt", [4e-3, 1e-3, 2.5e-4])
+@pytest.mark.parametrize("e", [0.25, 0.5, 1.0])
+def test_a_ball_bounces_at_its_restitution(tmp_path, dt, e):
+    step = stepped(body(tmp_path), [(0, 0, 0)], dt=dt, radius=0.1, pair_restitution=e)
+    q, v = start(0.1 + 0.5)
+    energy = 9.81 * 0.5
+    down = True
+    for _ in range(round(1.0 / dt)):
+        q, v = step.step(q, v)
+        if down and v[5] > 0.0:
+            down = False
+            left = 9.81 * (q[6] - 0.1) + 0.5 * v[5] ** 2
+    assert not down
+    assert left / energy == pytest.approx(e * e, rel=4e-3 * max(1.0, dt / 1e-3 * 0.5))
+
+
+def test_ten_bounces_keep_the_height(tmp_path):
+    step = stepped(body(tmp_path), [(0, 0, 0)], radius=0.1, pair_restitution=1.0)
+    q, v = start(0.1 + 0.2)
+    bounces, before = 0, -1.0
+    while bounces < 10:
+        q, v = step.step(q, v)
+        bounces += before < 0.0 < v[5]
+        before = v[5]
+    height = q[6] - 0.1 + 0.5 * v[5] ** 2 / 9.81
+    assert height == pytest.approx(0.2, rel=1e-2)
+
+
+@pytest.mark.parametrize("vx", [2.0, 0.5])
+def test_an_oblique_bounce_slides_or_grips(tmp_path, vx):
+    """A ball with 2/5 m r^2: friction gives mu (1 + e) u_n, or what stops the contact: 2/7 of its speed."""
+    m, r, e, mu, un = 1.0, 0.1, 0.5, 0.2, 3.0
+    I = 0.4 * m * r * r
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_restitution=e, pair_friction=mu)
+    q, v = start(r + 1e-4, (vx, 0.0, -un))
+    q, v = step.step(q, v)
+    slid = mu * (1.0 + e) * un
+    assert v[3] == pytest.approx(vx - min(slid, 2.0 / 7.0 * vx), rel=2e-3)
+    assert v[5] == pytest.approx(e * un, rel=5e-3)
+
+
+def test_spinning_friction_stops_a_top_as_its_arm_says(tmp_path):
+    m, r, arm = 1.0, 0.1, 0.01
+    I = 0.4 * m * r * r
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_torsion=arm)
+    q, v = run(step, *start(r - SINK), 0.1)
+    v[2] = 10.0
+    _, v1 = run(step, q, v, 0.05)
+    assert v1[2] == pytest.approx(10.0 - arm * m * 9.81 / I * 0.05, rel=1e-6)
+    _, v2 = run(step, q, v, 0.6)
+    assert np.abs(v2).max() < 1e-6
+
+
+def test_rolling_friction_slows_a_ball_as_its_arm_says(tmp_path):
+    m, r, arm = 1.0, 0.1, 0.002
+    I = 0.4 * m * r * r
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_rolling=arm)
+    q, v = run(step, *start(r - SINK), 0.1)
+    v[1], v[3] = 10.0, 1.0 - SINK * 10.0
+    q, v = run(step, q, v, 0.25)
+    slowed = arm * m * 9.81 / r / (m + I / r**2)
+    speed = np.linalg.norm(v[3:])
+    assert speed == pytest.approx(1.0 - slowed * 0.25, rel=2e-3)
+
+
+def test_a_belt_takes_a_box_along(tmp_path):
+    belt = np.zeros((2, 6))
+    belt[0, 3] = 0.3
+    step = stepped(body(tmp_path), CUBE, surface_velocity=belt)
+    q, v = run(step, *start(0.1), 0.3)
+    assert v[3:] == pytest.approx([0.3, 0.0, 0.0], abs=1e-8)
+
+
+def test_what_rides_on_a_turntable_stays_where_it_is_on_it(tmp_path):
+    table = np.zeros((2, 6))
+    table[0, 2] = 1.0
+    step = stepped(body(tmp_path), CUBE, surface_velocity=table)
+    q, v = run(step, *start(0.1 - SINK / 4), 0.05)
+    q[4:6] = [0.3, 0.0]
+    v[:] = [0.0, 0.0, 1.0, 0.0, 0.3, 0.0]
+    step.x.bristle_pair[:] = -1
+    q, v = run(step, q, v, 1.0)
+    assert np.hypot(*q[4:6]) == pytest.approx(0.3, abs=2e-6)
+
+
+def test_restitution_depends_on_no_unit(tmp_path):
+    """A bounce of a body a tenth as long: times and speeds shrink by the root of ten."""
+    found = []
+    for scale in (1.0, 0.1):
+        root = scale**0.5
+        k = 2.0 * 9.81 / (SINK * scale)
+        step = stepped(
+            body(tmp_path, 2.0, (0.02 * scale**2,) * 3),
+            [[scale * a for a in corner] for corner in CUBE],
+            dt=DT * root,
+            pair_restitution=0.5,
+            pair_stiffness=k,
+            pair_damping=k * TIME * root,
+        )
+        q, v = start(0.13 * scale, (0.2 * root, 0.0, -0.3 * root), (1.0 / root, 2.0 / root, 0.5 / root))
+        for _ in range(150):
+            q, v = step.step(q, v)
+        found.append(q[4:] / scale)
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+def test_python_and_machine_code_collect_the_same(tmp_path):
+    steps = [stepped(body(tmp_path), CUBE, engine=engine) for engine in ("python", None)]
+    for step in steps:
+        run(step, *start(0.1, (0.3, 0.0, 0.0), (0.1, 0.2, 0.3)), 0.01)
+    assert steps[0].x.c_E == pytest.approx(steps[1].x.c_E, abs=1e-13)
+    assert steps[0].x.bristle == pytest.approx(steps[1].x.bristle, abs=1e-15)
+    assert (steps[0].x.bristle_feature == steps[1].x.bristle_feature).all()
