@@ -37,7 +37,7 @@ SHAPES = (
     whole("neighbours", "n_neighbours"),  # numbers of corners, counted from the first of the shape
     real("face_normal", "n_faces", 3),  # outward, in shape coordinates
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
-    whole("polygon", "n_polygon"),  # corners of the faces, counter-clockwise seen from outside
+    whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside
     real("surface_velocity", "n_shapes", 6),  # of a belt or turntable: spin and velocity at the world's origin
 )
 """What all steps share. A point core has one corner, the origin."""

@@ -1,0 +1,389 @@
+"""Distance of two convex sets by GJK, depth of their overlap by EPA, on their Minkowski difference.
+
+The difference A - B is known by its supports alone: ``vertex(d, row)`` writes the point w of A - B that is
+farthest along d and the points a, b with w = a - b to row ``row`` of an array (9 columns), and returns h = d.w.
+The origin is outside where h < 0 for some unit vector d, which then points from A to B, and
+
+    distance = max over d of -h(d)          depth = min over d of h(d)
+
+so that every direction bounds the result: what is returned is the best of all that were looked at.
+
+Source: E. Gilbert, D. Johnson, S. Keerthi 1988; G. van den Bergen, Proximity queries and penetration depth
+computation on 3D game objects, 2001.
+Differs: a simplex's nearest point is the nearest of its parts', found by distance instead of by regions; the
+direction of a triangle is its normal, exact at any distance; a flat simplex answers by its normal.
+Cost: 1 support for sets that are known to be far apart, 3-10 else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from robokit.collision.support import TINY, unit
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
+from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.vector3 import chosen
+
+Vertex = Callable[[Any, Any], Any]
+"""Of a direction (3 numbers) and an array's row (9 numbers)."""
+
+GOES, FAR, APART, INSIDE = range(4)
+"""What GJK knows: nothing yet, farther than asked for, the distance, that the sets overlap."""
+
+ROUNDING = 1e-14
+"""Of the size of A - B: two supports that differ by less along a direction are the same."""
+
+TURNS = 100
+"""Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
+
+POINTS, FACES = 96, 192
+"""Of EPA's polytope: corners, and twice as many faces less 4."""
+
+
+def at(row: Any, k: int = 0) -> Vector3:
+    """Three numbers of a row: w, and from 3 and 6 on a and b."""
+    return Vector3(row[k], row[k + 1], row[k + 2])
+
+
+def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any) -> Any:
+    """Distance or depth of two sets, their normal and nearest points.
+
+    Args:
+        vertex: of the difference A - B.
+        far: larger distances are not looked for.
+        direction: unit vector from A to B to begin with; afterwards the last one that was found.
+        out: 10 numbers: distance (negative: depth), normal from A to B, nearest points of A and of B.
+
+    Returns:
+        FAR, APART or INSIDE.
+    """
+    S, weights = zeros(4, 9), zeros(4)
+    start = at(direction)
+    h = vertex(tuple(start), S[0])
+    weights[0] = 1.0
+
+    def measured() -> Any:
+        size, count, status = _gjk(vertex, S, weights, far, direction)
+
+        def others() -> Any:
+            cond(status == INSIDE, lambda: _inside(vertex, S, count, size, start, direction, out), apart)
+            return status
+
+        def apart() -> None:
+            _apart(S, weights, count, direction, out)
+
+        return cond(status == FAR, lambda: status, others)
+
+    return cond(-h > far, lambda: FAR, measured)
+
+
+def _gjk(vertex: Vertex, S: Any, weights: Any, far: Any, direction: Any) -> tuple[Any, Any, Any]:
+    """Size of A - B, corners of the last simplex, and what is known."""
+
+    def turn(size: Any, count: Any, status: Any, v: Any, length: Any) -> Any:
+        d = Vector3(*v) * (-1.0 / length)
+        h = vertex(tuple(d), S[count])
+        w = at(S[count])
+        size = maximum(size, sqrt(w.dot(w)))
+        _put(direction, d)
+
+        def nearer() -> Any:
+            more, v = _nearest(S, weights, count + 1)
+            now = sqrt(sum(k * k for k in v))
+            inside = (more == 4) | (now <= ROUNDING * size)
+            return where(inside, INSIDE, where(now < length, GOES, APART)), more, v, now
+
+        def at_end() -> Any:
+            return where(-h > far, FAR, APART), count, v, length
+
+        ends = (-h > far) | (length + h <= ROUNDING * size)
+        status, count, v, length = cond(ends, at_end, nearer)
+        return size, count, status, v, length
+
+    v = at(S[0])
+    length = sqrt(v.dot(v))
+    begin = where(length > 0.0, GOES, INSIDE)
+    size, count, status, *_ = while_loop(
+        lambda size, count, status, v, length: status == GOES,
+        turn,
+        *(length, 1, begin, tuple(v), length),
+        most=TURNS,
+    )
+    return size, count, where(status == GOES, APART, status)
+
+
+def _apart(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
+    """Results from the last simplex: nearest points are weighted sums of its corners'."""
+
+    def add(k: Any, *so_far: Any) -> Any:
+        return tuple(p + weights[k] * S[k, 3 + m] for m, p in enumerate(so_far))
+
+    found = for_range(count, add, *(0.0,) * 6)
+    d = at(direction)
+    a, b = Vector3(*found[:3]), Vector3(*found[3:])
+    _result(out, d.dot(b - a), d, a, b)
+
+
+def _result(out: Any, distance: Any, n: Vector3, a: Vector3, b: Vector3) -> None:
+    for k, number in enumerate((distance, *n, *a, *b)):
+        out[k] = number
+
+
+def _put(row: Any, v: Vector3) -> None:
+    for k, number in enumerate(v):
+        row[k] = number
+
+
+# ---- the point of a simplex that is nearest to the origin ----------------------------------------------
+
+
+def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
+    """Keep the corners whose hull holds the nearest point.
+
+    Returns:
+        how many are kept, 4 where the origin is inside, and the point.
+    """
+    best = zeros(8)  # weights of all four, squared distance, nearest point
+    best[4] = float("inf")
+
+    def edge(i: Any, j: Any) -> None:
+        a, b = at(S[i]), at(S[j])
+        e = b - a
+        t = clamp(-a.dot(e) / (e.dot(e) + TINY), 0.0, 1.0)
+        _better(best, a + e * t, ((i, 1.0 - t), (j, t)))
+
+    def triangle(i: Any, j: Any, k: Any) -> None:
+        a, b, c = at(S[i]), at(S[j]), at(S[k])
+        n = (b - a).cross(c - a)
+        scale = 1.0 / (n.dot(n) + TINY)
+        to_b, to_c = (c - a).cross(a).dot(n) * scale, a.cross(b - a).dot(n) * scale
+        inside = (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
+
+        def interior() -> None:
+            _better(best, n * (n.dot(a) * scale), ((i, 1.0 - to_b - to_c), (j, to_b), (k, to_c)))
+
+        cond(inside, interior, lambda: None)
+
+    def triangle_and_edges(i: Any, j: Any) -> None:
+        """Of two corners and the newest; what lies on old corners alone was looked at before."""
+        call(edge, i, count - 1)
+        call(edge, j, count - 1)
+        call(triangle, i, j, count - 1)
+
+    def tetrahedron() -> Any:
+        o = at(S[3])
+        outside = False
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            n = (at(S[i]) - o).cross(at(S[j]) - o)
+            beyond = n.dot(o) * n.dot(at(S[k]) - o) >= 0.0
+            outside = outside | beyond
+            cond(beyond, lambda i=i, j=j: call(triangle_and_edges, i, j), lambda: None)
+        return where(outside, 0, 1)
+
+    def fewer() -> Any:
+        cond(count == 2, lambda: call(edge, 0, 1), lambda: call(triangle_and_edges, 0, 1))
+        return 0
+
+    inside = cond(count == 4, tetrahedron, fewer)
+    kept = cond(inside == 1, lambda: 4, lambda: _kept(S, weights, best))
+    return kept, (best[5], best[6], best[7])
+
+
+def _better(best: Any, p: Vector3, shares: Any) -> None:
+    """Take a point if it is nearer."""
+    q = p.dot(p)
+
+    def take() -> None:
+        for k in range(4):
+            best[k] = 0.0
+        for k, share in shares:
+            best[k] = share
+        best[4] = q
+        _put(best[5:8], p)
+
+    cond(q < best[4], take, lambda: None)
+
+
+def _kept(S: Any, weights: Any, best: Any) -> Any:
+    """Corners with weights move to the front."""
+
+    def corner(k: Any, n: Any) -> Any:
+        def keep() -> Any:
+            weights[n] = best[k]
+            for m in range(9):
+                S[n, m] = S[k, m]
+            return n + 1
+
+        return cond(best[k] > 0.0, keep, lambda: n)
+
+    return for_range(4, corner, 0)
+
+
+# ---- depth ---------------------------------------------------------------------------------------------
+
+
+def _inside(vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any) -> None:
+    """Depth: the least support of all directions that are known."""
+    last, row = at(direction), zeros(9)
+    out[0] = -float("inf")
+
+    def take(d: Vector3) -> None:
+        h = vertex(tuple(d), row)
+        better = -h > out[0] + ROUNDING * size
+        cond(better, lambda: _result(out, -h, d, at(row, 3), at(row, 6)), lambda: None)
+
+    P = zeros(POINTS, 9)
+    flat, d = _completed(vertex, S, count, size, last, P)
+    cond(flat == 1, lambda: take(Vector3(*d)), lambda: _epa(vertex, P, size, out))
+    for known in (start, last):
+        take(known)
+    _put(direction, Vector3(out[1], out[2], out[3]))
+
+
+def _completed(vertex: Vertex, S: Any, count: Any, size: Any, last: Vector3, P: Any) -> Any:
+    """Corners of a tetrahedron that holds the origin, on it or in it.
+
+    Returns:
+        1 if A - B is flat, and the direction in which it is, else 0.
+    """
+    for_range(count * 9, lambda k: _copy(S, P, k))
+    row = zeros(9)
+
+    def turn(n: Any, flat: Any, *_: Any) -> Any:
+        a, e = at(P[0]), at(P[minimum(n - 1, 1)]) - at(P[0])
+        e = chosen(n > 1, e, last)
+        other = chosen(n > 2, at(P[2]) - a, _least_axis(e))
+        d = unit(e.cross(other))
+        d = chosen(n > 1, d, last)
+        h = vertex(tuple(d), P[n])
+        up = h - d.dot(a)
+        below = vertex(tuple(-d), row)
+        down = below + d.dot(a)
+        cond(down > up, lambda: _copy_row(row, P[n]), lambda: None)
+        thin = maximum(up, down) <= ROUNDING * 10.0 * size
+        sign = where((h < below) | ((h <= below) & (d.dot(last) >= 0.0)), 1.0, -1.0)
+        return n + 1, where(thin, 1, flat), *(d * sign)
+
+    _, flat, *d = while_loop(lambda n, flat, *_: (n < 4) & (flat == 0), turn, count, 0, *last, most=3)
+    return flat, d
+
+
+def _copy(S: Any, P: Any, k: Any) -> None:
+    P[k // 9, k % 9] = S[k // 9, k % 9]
+
+
+def _copy_row(row: Any, to: Any) -> None:
+    for k in range(9):
+        to[k] = row[k]
+
+
+def _least_axis(e: Vector3) -> Vector3:
+    """The axis that is least along e."""
+    x, y, z = abs(e.x), abs(e.y), abs(e.z)
+    first, second = (x <= y) & (x <= z), y <= z
+    return Vector3(
+        where(first, 1.0, 0.0), where(first, 0.0, where(second, 1.0, 0.0)), where(first | second, 0.0, 1.0)
+    )
+
+
+def _epa(vertex: Vertex, P: Any, size: Any, out: Any) -> None:
+    """Grow a polytope within A - B until its face that is nearest to the origin is one of A - B."""
+    F, corners = zeros(FACES, 4), zeros(FACES, 3, kind="integer")  # normal, distance; corners
+    gone = zeros(FACES, 3, kind="integer")  # of a turn
+
+    def add(f: Any, i: Any, j: Any, k: Any) -> Any:
+        a = at(P[i])
+        n = (at(P[j]) - a).cross(at(P[k]) - a)
+        length = sqrt(n.dot(n))
+        n = n * (1.0 / (length + TINY))
+        _put(F[f], n)
+        F[f, 3] = where(length > 0.0, n.dot(a), float("inf"))
+        for m, c in enumerate((i, j, k)):
+            corners[f, m] = c
+        return f + 1
+
+    def nearest(faces: Any) -> Any:
+        def closer(f: Any, least: Any, at_: Any) -> Any:
+            return where(F[f, 3] < least, F[f, 3], least), where(F[f, 3] < least, f, at_)
+
+        return for_range(faces, closer, float("inf"), 0)
+
+    def turn(points: Any, faces: Any, f: Any, goes: Any) -> Any:
+        n = at(F[f])
+        h = vertex(tuple(n), P[points])
+
+        def grown() -> Any:
+            more = _opened(P, F, corners, gone, add, points, faces, size)
+            return (
+                points + 1,
+                more,
+                nearest(more)[1],
+                where((points + 2 > POINTS) | (more > FACES - 40), 0, 1),
+            )
+
+        return cond(h - F[f, 3] <= 10.0 * ROUNDING * size, lambda: (points, faces, f, 0), grown)
+
+    o = at(P[0])
+    volume = (at(P[1]) - o).cross(at(P[2]) - o).dot(at(P[3]) - o)
+    i, j = where(volume > 0.0, 2, 1), where(volume > 0.0, 1, 2)
+    for f, triple in enumerate(((0, i, j), (0, 3, i), (0, j, 3), (i, 3, j))):
+        call(add, f, *triple)
+    _, _, f, _ = while_loop(lambda points, faces, f, goes: goes == 1, turn, 4, 4, nearest(4)[1], 1)
+    _at_face(vertex, P, F, corners, f, out)
+
+
+def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: Any, size: Any) -> Any:
+    """Faces that see the new corner go; those between their rim and the corner come.
+
+    Returns:
+        how many faces there are.
+    """
+    w = at(P[new])
+
+    def sort(f: Any, kept: Any, seen: Any) -> Any:
+        sees = (at(F[f]).dot(w) - F[f, 3] > ROUNDING * size) | (F[f, 3] >= float("inf"))
+
+        def go() -> Any:
+            for m in range(3):
+                gone[seen, m] = corners[f, m]
+            return kept, seen + 1
+
+        def stay() -> Any:
+            for m in range(4):
+                F[kept, m] = F[f, m]
+            for m in range(3):
+                corners[kept, m] = corners[f, m]
+            return kept + 1, seen
+
+        return cond(sees, go, stay)
+
+    kept, seen = for_range(faces, sort, 0, 0)
+
+    def edge(g: Any, now: Any) -> Any:
+        i, j = gone[g // 3, g % 3], gone[g // 3, (g + 1) % 3]
+
+        def shared(k: Any, found: Any) -> Any:
+            a, b, c = (gone[k, m] for m in range(3))
+            back = ((a == j) & (b == i)) | ((b == j) & (c == i)) | ((c == j) & (a == i))
+            return where(back, 1, found)
+
+        inner = for_range(seen, shared, 0)
+        return cond((inner == 0) & (now < FACES), lambda: call(add, now, i, j, new), lambda: now)
+
+    return for_range(3 * seen, edge, kept)
+
+
+def _at_face(vertex: Vertex, P: Any, F: Any, corners: Any, f: Any, out: Any) -> None:
+    """Depth along a face's normal, and the points of A and B below the origin."""
+    n, row = at(F[f]), zeros(9)
+    i, j, k = (corners[f, m] for m in range(3))
+    a, b, c = at(P[i]), at(P[j]), at(P[k])
+    p, area = n * F[f, 3], (b - a).cross(c - a)
+    scale = 1.0 / (area.dot(area) + TINY)
+    to_b, to_c = (p - a).cross(c - a).dot(area) * scale, (b - a).cross(p - a).dot(area) * scale
+    to_a = 1.0 - to_b - to_c
+    points = [at(P[i], m) * to_a + at(P[j], m) * to_b + at(P[k], m) * to_c for m in (3, 6)]
+    h = vertex(tuple(n), row)
+    cond(-h > out[0], lambda: _result(out, -h, n, *points), lambda: None)

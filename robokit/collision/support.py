@@ -1,0 +1,225 @@
+"""Cores of shapes: support points, and the polygon of each that faces a direction.
+
+A core is a convex set C in the axes of its shape. All that detection asks of it is
+
+    support(d)      the point of C that is farthest along d
+    facing(d)       the polygon of C's boundary that faces d: a face, an edge or segment, a point
+
+so that a new kind of core is one support function and, where it has flat or straight parts, one polygon.
+Polygons of round rims begin at the rim's point that is farthest along d: a wheel rolls on a point that turns
+with the direction of the contact, not with the wheel, and has no bumps.
+
+Cost: O(corners) for polytopes, O(1) for the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from robokit.collision.fields import CONE, ELLIPSOID, POINT, POLYTOPE, SEGMENT
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import Scalar, sqrt, where
+
+Triple = tuple[Scalar, Scalar, Scalar]
+
+TINY = 1e-300
+"""Added to lengths that are divided by, which may be 0."""
+
+RIM = 8
+"""Corners of the polygon that stands for a round face."""
+
+STEEP = 0.7
+"""A round face is what faces d where its normal is within 45 degrees of d; else it is the side."""
+
+EDGE_ON = 0.1
+"""A face whose normal has less than this along d is seen edge-on: the edge stands for it."""
+
+TILT = 1e-6
+"""A round face that is tilted by less has its polygon's first corner fixed in its axes, not where it is
+lowest: its height there differs by less than 1e-12 of the radius."""
+
+COS = [math.cos(2.0 * math.pi * k / RIM) for k in range(RIM)]
+SIN = [math.sin(2.0 * math.pi * k / RIM) for k in range(RIM)]
+
+
+def vector(array: Any, k: Any) -> Vector3:
+    """Row k of an array of vectors."""
+    return Vector3(array[k, 0], array[k, 1], array[k, 2])
+
+
+def unit(v: Vector3) -> Vector3:
+    """v over its length."""
+    return v * (1.0 / (sqrt(v.dot(v)) + TINY))
+
+
+def support(x: Any, s: Any, d: Vector3) -> Triple:
+    """The point of the core of shape s that is farthest along d, in the axes of the shape.
+
+    Args:
+        x: with SHAPES.
+        s: number of the shape.
+        d: direction, of any length.
+    """
+    kind = x.shape_kind[s]
+
+    def round_one() -> Triple:
+        return cond(
+            kind == ELLIPSOID,
+            lambda: tuple(_of_ellipsoid(vector(x.shape_size, s), d)),
+            lambda: tuple(_of_rim(x.shape_size[s, 0], x.shape_size[s, 1], kind == CONE, d)),
+        )
+
+    return cond(
+        kind == POINT,
+        lambda: (0.0, 0.0, 0.0),
+        lambda: cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), round_one),
+    )
+
+
+def farthest(x: Any, s: Any, d: Vector3) -> Any:
+    """The corner of shape s that is farthest along d: its row of ``corners``."""
+    first = x.shape_corners[s, 0]
+
+    def further(k: Any, most: Scalar, at: Any) -> tuple[Scalar, Any]:
+        h = vector(x.corners, first + 1 + k).dot(d)
+        return where(h > most, h, most), where(h > most, first + 1 + k, at)
+
+    return for_range(x.shape_corners[s, 1] - 1, further, vector(x.corners, first).dot(d), first)[1]
+
+
+def _of_ellipsoid(axes: Vector3, d: Vector3) -> Vector3:
+    scaled = Vector3(axes.x * d.x, axes.y * d.y, axes.z * d.z)
+    k = 1.0 / (sqrt(scaled.dot(scaled)) + TINY)
+    return Vector3(axes.x * scaled.x * k, axes.y * scaled.y * k, axes.z * scaled.z * k)
+
+
+def _of_rim(radius: Scalar, half: Scalar, is_cone: Any, d: Vector3) -> Vector3:
+    """Of a cylinder, or a cone with its tip up."""
+    across = sqrt(d.x * d.x + d.y * d.y)
+    k = radius / (across + TINY)
+    tip = is_cone & (2.0 * half * d.z > radius * across)
+    k = where(tip, 0.0, k)
+    z = where(is_cone & (k > 0.0), -half, where(d.z < 0.0, -half, half))
+    return Vector3(d.x * k, d.y * k, z)
+
+
+class Facing(NamedTuple):
+    """What of a core faces a direction."""
+
+    count: Any
+    """Corners of the polygon: 1 for a point, 2 for a segment."""
+    what: Any
+    """The face; of a segment or edge its first corner, -1 for none; 1 or -1 for a round face, 0 for a side."""
+    other: Any
+    """The second corner of an edge."""
+    normal: Triple
+    """Of the polygon, outward; of a segment perpendicular to it; of a point the direction itself."""
+
+
+def facing(x: Any, s: Any, d: Vector3) -> Facing:
+    """The polygon of shape s that faces the unit vector d, in the axes of the shape."""
+    kind = x.shape_kind[s]
+    point = Facing(1, 0, 0, (d.x, d.y, d.z))
+    first = x.shape_corners[s, 0]
+    return Facing(
+        *cond(
+            (kind == POINT) | (kind == ELLIPSOID),
+            lambda: point,
+            lambda: cond(
+                kind == SEGMENT,
+                lambda: _segment(x, first, first + 1, d),
+                lambda: cond(kind == POLYTOPE, lambda: _of_polytope(x, s, d), lambda: _of_round(x, s, d)),
+            ),
+        )
+    )
+
+
+def _segment(x: Any, i: Any, j: Any, d: Vector3) -> Facing:
+    along = unit(vector(x.corners, j) - vector(x.corners, i))
+    return Facing(2, i, j, tuple(unit(d - along * along.dot(d))))
+
+
+def _of_polytope(x: Any, s: Any, d: Vector3) -> Facing:
+    first = x.shape_faces[s, 0]
+
+    def better(k: Any, most: Scalar, at: Any) -> tuple[Scalar, Any]:
+        h = vector(x.face_normal, first + k).dot(d)
+        return where(h > most, h, most), where(h > most, first + k, at)
+
+    most, face = for_range(x.shape_faces[s, 1], better, EDGE_ON, -1)
+
+    def edge() -> Facing:
+        i = farthest(x, s, d)
+        links, base, here = x.corner_links[i, 0], x.shape_corners[s, 0], vector(x.corners, i)
+
+        def flatter(k: Any, most: Scalar, at: Any) -> tuple[Scalar, Any]:
+            j = base + x.neighbours[links + k]
+            h = unit(vector(x.corners, j) - here).dot(d)
+            return where(h > most, h, most), where(h > most, j, at)
+
+        j = for_range(x.corner_links[i, 1], flatter, -2.0, i)[1]
+        return cond(j == i, lambda: Facing(1, i, i, tuple(d)), lambda: _segment(x, i, j, d))
+
+    def whole_face() -> Facing:
+        return Facing(x.face_corners[face, 1], face, 0, tuple(vector(x.face_normal, face)))
+
+    return cond(face >= 0, whole_face, edge)
+
+
+def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
+    """A round face, or the straight side of a cylinder or cone."""
+    is_cone = x.shape_kind[s] == CONE
+    end = where(d.z < -STEEP, -1, where((d.z > STEEP) & ~is_cone, 1, 0))
+    across, up = 2.0 * x.shape_size[s, 1], where(is_cone, x.shape_size[s, 0], 0.0)
+    u = outermost(d)
+    side = unit(Vector3(across * u.x, across * u.y, up))
+    normal = (where(end == 0, side.x, 0.0), where(end == 0, side.y, 0.0), where(end == 0, side.z, 1.0 * end))
+    return Facing(where(end == 0, 2, RIM), end, 0, normal)
+
+
+def outermost(d: Vector3) -> Vector3:
+    """From the axis of a round face towards the point of its rim that is farthest along d."""
+    return unit(Vector3(d.x + TILT, d.y, 0.0))
+
+
+def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
+    """Corner k of a polygon that faces d, counter-clockwise seen from outside, and its number in the shape."""
+
+    def of_polytope() -> Any:
+        of_face = (x.shape_kind[s] == POLYTOPE) & (face.count > 2)
+        first = x.shape_corners[s, 0]
+
+        def of_a_face() -> Any:
+            return first + x.polygon[x.face_corners[face.what, 0] + k]
+
+        i = cond(of_face, of_a_face, lambda: where(k == 0, face.what, face.other))
+        return *vector(x.corners, i), i - first
+
+    return cond(x.shape_kind[s] <= POLYTOPE, of_polytope, lambda: _round_corner(x, s, face, d, k))
+
+
+def _round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:
+    radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(d)
+    end = face.what
+
+    def of_face() -> Any:
+        c, n = 1.0, 0.0
+        for m in range(1, RIM):
+            c, n = where(k == m, COS[m], c), where(k == m, SIN[m], n)
+        n = n * end
+        return (
+            radius * (c * u.x - n * u.y),
+            radius * (c * u.y + n * u.x),
+            half * end,
+            k + where(end < 0, RIM, 0),
+        )
+
+    def of_side() -> Any:
+        tip = (k == 1) & (x.shape_kind[s] == CONE)
+        r = where(tip, 0.0, radius)
+        z = where(k == 1, half, -half)
+        return r * u.x, r * u.y, z, where(tip, 2 * RIM, where(k == 1, 0, RIM))
+
+    return cond(end == 0, of_side, of_face)
