@@ -144,7 +144,7 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     boxes = [_box(shapes, k, *poses[shapes["shape_body"][k]]) for k in moving]
     half = 0.5 * _edges(boxes).max() if boxes else 0.0
     size, steady, loose = half or math.inf, math.inf, loose_bodies(robot)
-    for i in np.flatnonzero(loose):
+    for i in np.flatnonzero(loose).tolist():
         own = [k for k in moving if shapes["shape_body"][k] == i]
         if not own:
             continue
@@ -169,7 +169,7 @@ def _edges(boxes: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def _box(
     shapes: Mapping[str, np.ndarray], k: int, R: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corner of a box around shape k of a body with the pose R, p, along the axes there [m]."""
+    """Lower and upper corner of a box around shape k of a body with the pose R, p [m]."""
     place = shapes["shape_placement"][k]
     A, middle = R @ place[:9].reshape(3, 3), np.zeros(3)
     kind, (a, b, c) = int(shapes["shape_kind"][k]), shapes["shape_size"][k]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dense_step import DenseStep
 
 import robokit as rk
 from robokit.contact.materials import motor_numbers
-from tests.contact.dense_step import DenseStep
 
 DOOR = """<robot name="door"><link name="base"/><link name="leaf"><inertial><origin xyz="0 0 {arm}"/>
 <mass value="2"/><inertia ixx="0.5" iyy="0.5" izz="0.5" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -56,7 +56,7 @@ def test_a_stiff_servo_is_exact_and_needs_one_iteration(tmp_path, dt):
     motor = motor_numbers(robot, [1], (1e7, 1e4))
     motor["motor_command"][0, 0] = 1e7 * 0.3
     step = DenseStep(robot, dt, **motor)
-    q, v = run(step, np.array([0.0]), np.zeros(1), 0.5)
+    q, _ = run(step, np.array([0.0]), np.zeros(1), 0.5)
     weight = 2.0 * 9.81 * 0.5 * np.sin(0.3)
     assert q[0] == pytest.approx(0.3 - weight / 1e7, abs=1e-9)
     assert step.iterations <= 2

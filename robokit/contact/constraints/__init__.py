@@ -1,1 +1,4 @@
-"""Forces as constraints: adding, collecting; contacts, spin, damping, dry_friction, limits, motors, loops."""
+"""Forces as constraints.
+
+contacts spin damping dry_friction limits motors loops: the forces. adding collecting closing: what they share.
+"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.contact.constraints import contacts, damping, dry_friction, limits, motors
+from robokit.contact.constraints import contacts, damping, dry_friction, limits, loops, motors
 
 Part = Callable[[Any], None]
 
@@ -18,6 +18,7 @@ KINDS: tuple[tuple[Part, Part | None], ...] = (
     (dry_friction.collect, None),
     (limits.collect, None),
     (motors.collect, None),
+    (loops.collect, loops.remember),
 )
 """(collect, remember) of each."""
 
@@ -26,8 +27,8 @@ def collect(x: Any) -> None:
     """The constraints of all forces at the middle of the step.
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
-    numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is place
-    for, a step is not solved.
+    numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
+    place for, a step is not solved.
     """
     for k in range(3):
         x.n_of[k] = 0

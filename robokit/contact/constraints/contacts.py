@@ -86,7 +86,7 @@ def _add(x: Any, c: Any, e: Vector3) -> None:
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
     E = [Motion(p.cross(t), t) for t in axes]
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
-    k, d = x.pair_stiffness[pair], x.pair_damping[pair]
+    k = x.pair_stiffness[pair]
     kd, k_t, kd_t = _stiffnesses(x, pair)
     w = x.body_mobility[a] + x.body_mobility[b]
     bounces, back = _bounce(x, c, u, w)
@@ -108,7 +108,7 @@ def _add(x: Any, c: Any, e: Vector3) -> None:
         (a, b),
         E,
         (R[0], R[1]),
-        Vector3(*aim, where(bounces > 0.5, back, spring)),
+        Vector3(aim[0], aim[1], where(bounces > 0.5, back, spring)),
         x.pair_friction[pair],
     )
     x.contact_constraint[c] = i
@@ -141,12 +141,14 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
     """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
 
     A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
-    turntable has been carried on by half a step; against the surface at the pose it would seem to slide.
+    turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
+    body's origin is carried along a straight line, and what turns about it is not.
     """
     shape, half = x.pair_shapes[x.contact_pair[c], 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
-    rider = body_velocity(x, x.contact_bodies[c, 1])
-    carried = (rider.lin + rider.ang.cross(p)) * half
+    b = x.contact_bodies[c, 1]
+    rider = body_velocity(x, b)
+    carried = (rider.lin + rider.ang.cross(vector(x.p, b, 0))) * half
     way = at_origin + spin.cross(vector(x.origin, 0) + p + carried) + rolling_velocity(x, c, p, axes[2])
     return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
 

@@ -37,7 +37,7 @@ SERIES = (1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0, 1.0 / 47900
 """Of (1 / (1 - e^-z) - 1 / z - 1/2) / z in powers of z^2: Bernoulli numbers over factorials."""
 
 NEAR, FAR = 0.5, 40.0
-"""z up to which the series is taken: its first term left out is 2e-15 there; and from which e^-z is nothing."""
+"""z up to which the series is taken, whose first term left out is 2e-15 there; and from which e^-z is 0."""
 
 SQUARED = 6
 """e^-z is that of z / 2^6, squared as often."""

@@ -1,7 +1,7 @@
 """A step of contact in NumPy that shares nothing with the kernels but the numbers: dense, slow, to rounding.
 
-Masses and Jacobians are sums over bodies; the solution is that of the optimality conditions, by Newton's method with every derivative taken from the definition of the
-law. The forces themselves (collect and remember) are those under test.
+Masses and Jacobians are sums over bodies; the solution is that of the optimality conditions, by Newton's
+method, its derivatives of laws by differences. The forces (collect and remember) are those under test.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from robokit.contact.fields import (
     SPIN,
     STATE,
 )
-from robokit.engine.loops.fields import kernel_of
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
+from robokit.engine.loops.fields import kernel_of
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.moving_axes import advance, momenta_after
 from robokit.spatial import Motion, Vector3
@@ -215,7 +215,7 @@ class DenseStep:
         for r in range(nr):
             J[3 * nc + r, x.r_row[r]] = x.r_gain[r]
         y = v.copy()
-        stiffest = max([*(1.0 / x.r_R[:nr]), *(1.0 / x.r_speed_R[:nr]), 0.0])
+        stiffest = max([*(1.0 / x.r_R[:nr]), *(1.0 / x.r_speed_R[:nr]), *(1.0 / x.c_R[:nc, 1]), 0.0])
         for turn in range(200):
             b = self.momentum(v, 0.5 * (v + y)) + dt * tau
             g, G = self.laws(J @ y, update=turn < UPDATES)
@@ -226,20 +226,24 @@ class DenseStep:
             if turn and np.abs(r).max() <= 1e-11 * scale + rounding:
                 break
             d = np.linalg.solve(self.H + J.T @ G @ J, -r)
-
-            def slope(s: float) -> float:
-                return float(d @ (self.H @ (y + s * d) - b) - (J @ d) @ self.laws(J @ (y + s * d), False)[0])
-
-            low, high, s = 0.0, 1.0, 1.0
-            if slope(1.0) > 0.25 * abs(slope(0.0)):
-                for _ in range(50):
-                    s = 0.5 * (low + high)
-                    low, high = (low, s) if slope(s) > 0.0 else (s, high)
-            y = y + s * d
+            y = y + self.share(J, y, d, b) * d
         else:
             raise AssertionError("no solution")
         self.laws(J @ y, False)
         return y
+
+    def share(self, J: np.ndarray, y: np.ndarray, d: np.ndarray, b: np.ndarray) -> float:
+        """That minimises the cost along d, by bisection of its slope."""
+
+        def slope(s: float) -> float:
+            return float(d @ (self.H @ (y + s * d) - b) - (J @ d) @ self.laws(J @ (y + s * d), False)[0])
+
+        low, high, s = 0.0, 1.0, 1.0
+        if slope(1.0) > 0.25 * abs(slope(0.0)):
+            for _ in range(50):
+                s = 0.5 * (low + high)
+                low, high = (low, s) if slope(s) > 0.0 else (s, high)
+        return s
 
     def laws(self, u: np.ndarray, update: bool) -> tuple[np.ndarray, np.ndarray]:
         """Impulses and their slopes."""
@@ -256,6 +260,9 @@ class DenseStep:
                 x.c_shift[i] = x.c_g[x.c_of[i], 2]
             g[at] = self.impulse(i, u[at])
             for k in range(3):
+                if x.c_kind[i] == LINE:
+                    G[3 * i + k, 3 * i + k] = 1.0 / x.c_R[i, 0]
+                    continue
                 h = 1e-7 * (np.abs(u[at]).max() + np.abs(x.c_aim[i]).max() + 1e-12)
                 e = np.eye(3)[k] * h
                 G[at, 3 * i + k] = -(self.impulse(i, u[at] + e) - self.impulse(i, u[at] - e)) / (2.0 * h)

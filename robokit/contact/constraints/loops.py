@@ -1,0 +1,178 @@
+"""Loop joints: what they hold has no relative velocity.
+
+A loop joint between bodies a and b holds up to three rotations and three positions of its frame S on b in
+its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
+
+    rotations    all of them: 2 tan(theta/2) u     tilts of the axis: 2 tan(theta/2) of R axis about t1, t2
+    positions    t1 . r, t2 . r, axis . r          of a thread: 2 h tan((axis . r / h - psi) / 2)
+
+u and theta are axis and angle of R, psi the angle of R about the axis, h the pitch. A row of their Jacobian
+is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations and of positions:
+
+    u = E (V_b - V_a)     R = 1e-3 w     aim = -E (V_b - V_a) before + R lambda     set: all impulses
+
+w is the mobility of both bodies and lambda the impulse of the last step: so the mean velocity of the step is
+one that the loop allows, and the impulse does no work, from step to step ever more exactly, also where loops
+repeat each other. What a step leaves open is projected away at its end (closing.py). A loop stores nothing.
+
+Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
+Cost: O(loops), 600 operations each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact.constraints.adding import add_constraint, body_velocity, row, vector
+from robokit.contact.fields import LINE
+from robokit.spatial import Force, Matrix3, Motion, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import Scalar, cos, sin, sqrt, where
+
+SOFT = 1e-3
+"""Compliance over the mobility of the two bodies. A thousandth of it has rounding."""
+
+
+def collect(x: Any) -> None:
+    """The constraints of all loops."""
+
+    def loop(k: Any) -> None:
+        def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
+            R = SOFT * x.loop_mobility[k, half]
+            V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+            known = (x.dt[0] * x.loop_force[k, 3 * half + m] for m in range(3))
+            aim = Vector3(*(R * g - row(e, V) for g, e in zip(known, E, strict=True)))
+            add_half(x, k, half, E, R, aim)
+
+        halves(x, k, rows)
+
+    for_range(x.n_loops, loop)
+
+
+def remember(x: Any) -> None:
+    """The forces of all loops, by row, in the axes of P."""
+
+    def constraint(i: Any) -> None:
+        def keep() -> None:
+            k = x.c_of[i] // 2
+            first = 3 * (x.c_of[i] - 2 * k)
+            for m in range(3):
+                x.loop_force[k, first + m] = x.c_g[i, m] / x.dt[0]
+
+        cond(x.c_kind[i] == LINE, keep, lambda: None)
+
+    cond(x.n_loops > 0, lambda: for_range(x.n_of[0], constraint), lambda: None)
+
+
+def add_half(x: Any, k: Any, half: int, E: list[Motion], R: Scalar, aim: Vector3) -> Any:
+    """The constraint of the rotations (0) or positions (1) of loop k."""
+    bodies = x.loop_bodies[k, 0], x.loop_bodies[k, 1]
+    return add_constraint(x, LINE, 2 * k + half, bodies, E, (R, R), aim)
+
+
+def gap(x: Any, k: Any) -> Scalar:
+    """The distance by which loop k is open [m]."""
+    R, r, axes = _between(x, k)
+    a, b, c = _positions(x, k, R, r, axes)[1]
+    return sqrt(a * a + b * b + c * c)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------
+
+
+def halves(x: Any, k: Any, rows: Any) -> None:
+    """``rows(half, E, delta)`` of the rotations (0) of a loop, if there are any, and of its positions (1)."""
+    R, r, axes = _between(x, k)
+    p, at = _frame(x, k, 0)
+
+    def in_world(f: Force) -> Motion:
+        lin = p @ f.lin
+        return Motion(p @ f.ang + at.cross(lin), lin)
+
+    def rotations() -> None:
+        all_of_them, tilts = _orientation(R, axes), _tilts(R, axes)
+        full = x.loop_turns[k] > 2
+        delta = [where(full, s, t) for s, t in zip(all_of_them[1], tilts[1], strict=True)]
+        E = [_where(full, s, t) for s, t in zip(all_of_them[0], tilts[0], strict=True)]
+        rows(0, [in_world(Force(f, Vector3.zero())) for f in E], delta)
+
+    cond(x.loop_turns[k] > 0, rotations, lambda: None)
+    forces, delta = _positions(x, k, R, r, axes)
+    rows(1, [in_world(f) for f in forces], delta)
+
+
+def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
+    """Axes and origin of P (0) or S (1) of a loop in the world."""
+    b = x.loop_bodies[k, end]
+    R = Matrix3([[x.R[b, 3 * i + j] for j in range(3)] for i in range(3)])
+    own = Matrix3([[x.loop_placement[k, end, 3 * i + j] for j in range(3)] for i in range(3)])
+    return R @ own, R @ vector(x.loop_placement, k, end, 9) + vector(x.p, b, 0)
+
+
+def _between(x: Any, k: Any) -> tuple[Matrix3, Vector3, list[Vector3]]:
+    """R and r of a loop, and its t1, t2 and axis, all in P."""
+    (P, p), (S, s) = _frame(x, k, 0), _frame(x, k, 1)
+    return P.T @ S, P.transpose_apply(s - p), [vector(x.loop_axes, k, 3 * m) for m in range(3)]
+
+
+def _where(condition: Any, a: Vector3, b: Vector3) -> Vector3:
+    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
+
+
+def _orientation(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
+    """2 c . e with c = tan(theta/2) u; c' = (1 - c x + c c^T) omega / 2."""
+    k = 1.0 / (1.0 + (R[0, 0] + R[1, 1] + R[2, 2]))
+    c = Vector3((R[2, 1] - R[1, 2]) * k, (R[0, 2] - R[2, 0]) * k, (R[1, 0] - R[0, 1]) * k)
+    return [e + c.cross(e) + c * c.dot(e) for e in axes], [2.0 * c.dot(e) for e in axes]
+
+
+def _tilts(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
+    """2 t . (a x n) / (1 + a . n): the tilts of n = R a about t1 and t2, and nothing about a."""
+    a = axes[2]
+    n = R @ a
+    k = 1.0 / (1.0 + a.dot(n))
+    rows, delta = [], []
+    for t in axes[:2]:
+        m = t.cross(a)
+        h = m.dot(n) * k
+        rows.append(n.cross(m - a * h) * (2.0 * k))
+        delta.append(2.0 * h)
+    return [*rows, Vector3.zero()], [*delta, 0.0]
+
+
+def _positions(
+    x: Any, k: Any, R: Matrix3, r: Vector3, axes: list[Vector3]
+) -> tuple[list[Force], list[Scalar]]:
+    """The positions that a loop holds; the others are 0 and stay so."""
+    forces = [Force(r.cross(e), e) for e in axes]
+    delta = [e.dot(r) for e in axes]
+    pitch = x.loop_pitch[k]
+
+    def thread() -> tuple[Scalar, ...]:
+        f, s = _thread(axes, where(pitch * pitch > 0.0, pitch, 1.0), R, r)
+        return s, *f.ang, *f.lin
+
+    def plain() -> tuple[Scalar, ...]:
+        return delta[2], *forces[2].ang, *forces[2].lin
+
+    s, *f = cond(pitch * pitch > 0.0, thread, plain)
+    forces[2], delta[2] = Force(Vector3(*f[:3]), Vector3(*f[3:])), s
+    holds = [x.loop_holds[k, m] for m in range(3)]
+    return [f * h for f, h in zip(forces, holds, strict=True)], [
+        s * h for s, h in zip(delta, holds, strict=True)
+    ]
+
+
+def _thread(axes: list[Vector3], pitch: Scalar, R: Matrix3, r: Vector3) -> tuple[Force, Scalar]:
+    """2 h tan((a . r / h - psi) / 2): a thread fits again after each turn."""
+    t1, t2, a = axes
+    b1, b2 = R @ t1, R @ t2
+    s, c = t2.dot(b1) - t1.dot(b2), t1.dot(b1) + t2.dot(b2)
+    turned = b1.cross(t2) - b2.cross(t1), b1.cross(t1) + b2.cross(t2)
+    k = 1.0 / (s * s + c * c)
+    w = (turned[0] * c - turned[1] * s) * k
+    along = a.dot(r) * (1.0 / pitch)
+    root, ca, sa = sqrt(k), cos(along), sin(along)
+    T = (sa * c - ca * s) * root / (1.0 + (ca * c + sa * s) * root)
+    f = Force(r.cross(a) - w * pitch, a) * (1.0 + T * T)
+    return f, 2.0 * pitch * T
