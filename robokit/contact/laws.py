@@ -1,9 +1,9 @@
 """Laws of forces that act at velocity level: each is (J, R, aim, set), an impulse g of the velocity u = J y.
 
-    g = -dl/du,  l(u) = the least of  x.(aim - u)... over the set of admissible impulses x
+    g(u) = the least of  1/2 g.R g + g.(u - aim)  over the set of admissible impulses
 
-in words: g is the admissible impulse that is nearest to -(u - aim) / R, in the norm of the compliance R. So g
-never grows against u, G = -dg/du is symmetric and positive semidefinite, and the sum of all l is convex.
+It is the admissible impulse nearest to -(u - aim) / R, in the norm of the compliance R, and g = -dl/du of a
+convex l. So G = -dg/du is symmetric and positive semidefinite, and the cost of a step has one minimum.
 
 Source: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of compliant contact, IEEE
 Transactions on Robotics 39 (2023); the shift: G. De Saxce, Z. Feng, The bipotential method, Mathematical and
@@ -77,9 +77,7 @@ def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
     stuck, stuck_slopes = (-x * stiff_t, -y * stiff_t, n), (stiff_t, 0.0, stiff_t, 0.0, 0.0, stiff_n)
 
     def chosen(one: Any, other: Any) -> tuple[Any, ...]:
-        return tuple(
-            where(leaves, 0.0, where(sticks, k, m)) for k, m in zip(one, other, strict=True)
-        )
+        return tuple(where(leaves, 0.0, where(sticks, k, m)) for k, m in zip(one, other, strict=True))
 
     return chosen(stuck, slides), chosen(stuck_slopes, slopes)
 
@@ -121,7 +119,7 @@ def spin(u: Any, R_t: Any, R_n: Any, aim: Any, rolling: Any, torsion: Any, N: An
     )
 
 
-def law(kind: Any, u: Any, R: Any, aim: Any, mu: Any, arm: Any, s: Any) -> Law:
+def law(kind: Any, u: Any, R: tuple[Any, Any], aim: Any, mu: Any, arm: Any, s: Any) -> Law:
     """The impulse of a constraint and its slopes.
 
     Args:
@@ -181,5 +179,5 @@ def row(u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any)
     # room / speed_R < |g|, for any speed
     slower = room < speed_R * abs(g)
     g = where(slower, sign * (room / speed_R), g)
-    G = where(slower, where(0.0 < room, 1.0 / speed_R, 0.0), G)
+    G = where(slower, where(room > 0.0, 1.0 / speed_R, 0.0), G)
     return g, G

@@ -1,8 +1,8 @@
 """A = H + J^T G J, its factors L^T D L by the pattern of the step, and solutions.
 
-J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the dofs
-on their two paths; those of constraints with the world are summed down the tree first, as composite inertias
-are. All columns are in world axes about one origin.
+J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
+dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
+inertias are. All columns are in world axes about one origin.
 
 Source: RBDA sections 6.2 (composites), 6.5 (LTDL).
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.contact.pattern import apart, constraints_of, nothing, rows_of, tip
+from robokit.contact.pattern import apart, nothing, tip
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.inertia import ArticulatedInertia
@@ -71,7 +71,7 @@ def sum_of(terms: Any) -> Any:
 
 
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
-    """A = H + J^T G J of the first constraints and rows, with their slopes G, in the entries of the pattern."""
+    """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
 
     def of_H(j: Any) -> None:
         x.A[j, j] = x.H[j, j]

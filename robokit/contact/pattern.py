@@ -1,7 +1,7 @@
-"""Where A = H + J^T G J and its factors have entries: the rows of the robot's tree, cliques of pairs, and fill.
+"""Where A = H + J^T G J and its factors have entries: those of the robot's tree, cliques of pairs, and fill.
 
-Column k of a row j < k ... see :func:`symbolic`. Rows are coordinates of v. A force between two bodies couples
-the dofs that one of their paths has and the other has not; those that both have see nothing of it.
+Rows and columns are coordinates of v. A dof is coupled to those that carry it. A force between two bodies
+couples the dofs that one of their paths has and the other has not; those that both have see nothing of it.
 
 Source: RBDA section 6.4 (branch-induced sparsity); A. George, J. Liu, Computer Solution of Large Sparse
 Positive Definite Systems (1981), chapter 5 (fill).
@@ -116,9 +116,7 @@ def apart(x: Any, a: Any, b: Any) -> Any:
         up = x.dof_parent[k]
         return where(of_a, up, i), where(of_a, j, up), count + 1
 
-    return while_loop(
-        lambda i, j, _: (i < j) | (j < i), step, tip(x, a), tip(x, b), 0
-    )[2]
+    return while_loop(lambda i, j, _: (i < j) | (j < i), step, tip(x, a), tip(x, b), 0)[2]
 
 
 def _clique(x: Any, a: Any, b: Any) -> None:

@@ -1,0 +1,258 @@
+"""Random problems of a step: trees of bodies as numbers, with contacts, loops and rows, and dense matrices.
+
+Velocity products are a made-up smooth function of the velocity, so that nothing here needs a robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robokit.contact import fields, solver
+from robokit.engine.loops.fields import kernel_of
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.spatial.control_flow import cond, for_range
+
+Arrays = dict[str, np.ndarray]
+
+TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
+
+
+def taken(names: str = "") -> list[Any]:
+    """The arrays of the solver, all of them to be looked at."""
+    robot = [a for a in fields.ROBOT if a.name in TREE]
+    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H")]
+    rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
+    return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
+
+
+def velocities(x: Any, v: Any, V: Any) -> None:
+    """Of all bodies."""
+
+    def body(b: Any) -> None:
+        for c in range(6):
+            V[b, c] = 0.0
+        cond(x.parent[b] >= 0, lambda: _copy(V, b, x.parent[b]), lambda: None)
+
+        def dof(n: Any) -> None:
+            j = x.body_dofs[b, 0] + n
+
+            def add() -> None:
+                for c in range(6):
+                    V[b, c] = V[b, c] + x.S[j, c] * v[x.dof_row[j]]
+
+            cond(x.dof_row[j] >= 0, add, lambda: None)
+
+        for_range(x.body_dofs[b, 1], dof)
+
+    for_range(x.n_bodies, body)
+
+
+def _copy(V: Any, b: Any, a: Any) -> None:
+    for c in range(6):
+        V[b, c] = V[a, c]
+
+
+def bias(x: Any, w: Any, out: Any) -> None:
+    """Made-up weights and velocity products."""
+
+    def entry(j: Any) -> None:
+        out[j] = x.gravity[0] + x.gravity[1] * w[j] * w[(j + 1) % x.nv]
+
+    for_range(x.nv, entry)
+
+
+def multiply(x: Any, vector: Any, out: Any) -> None:
+    """H times a vector, by its lower half."""
+
+    def clear(j: Any) -> None:
+        out[j] = 0.0
+
+    def row(j: Any) -> None:
+        def entry(k: Any) -> None:
+            out[j] = out[j] + x.H[j, k] * vector[k]
+            out[k] = out[k] + x.H[j, k] * vector[j]
+
+        for_range(j, entry)
+        out[j] = out[j] + x.H[j, j] * vector[j]
+
+    for_range(x.nv, clear)
+    for_range(x.nv, row)
+
+
+@contextmanager
+def made_up() -> Iterator[None]:
+    """The solver with these functions in place of a robot's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for function in (velocities, bias, multiply):
+            patch.setattr(solver, function.__name__, function)
+        yield
+
+
+def kernel(name: str, function: Any) -> LoopKernel:
+    """A kernel of the solver's arrays."""
+
+    def run(x: Any) -> None:
+        with made_up():
+            function(x)
+
+    return kernel_of(name, run, taken())
+
+
+SOLVE = kernel("random_solve", lambda x: solver.solve(x))
+
+
+def random_tree(
+    rng: np.random.Generator, n_bodies: int, coupled: bool = False, floating: float = 0.2
+) -> Arrays:
+    """Bodies 1.. on random parents, with 0 to 6 dofs; some dofs share a row, some stand still."""
+    parent = np.array([-1, *(int(rng.integers(max(0, k - 3), k)) for k in range(1, n_bodies))], np.int32)
+    counts = np.array([0, *rng.choice([0, 1, 1, 1, 1, 2, 3], n_bodies - 1)])
+    floats = rng.random(n_bodies) < floating
+    floats[0], floats[1] = False, True
+    parent[floats], counts[floats] = 0, 6
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    n_dofs = int(counts.sum())
+    body = np.repeat(np.arange(n_bodies), counts)
+    tip = np.full(n_bodies, -1)
+    dof_parent = np.full(n_dofs, -1)
+    for b in range(n_bodies):
+        at = tip[parent[b]] if parent[b] >= 0 else -1
+        for j in range(first[b], first[b] + counts[b]):
+            dof_parent[j], at = at, j
+        tip[b] = at
+    row = np.arange(n_dofs)
+    gain = np.ones(n_dofs)
+    if coupled:
+        leads: list[int] = []
+        for j in range(n_dofs):
+            kind = rng.random() if j > 6 else 1.0
+            if kind < 0.1:
+                row[j] = -1
+            elif kind < 0.4:
+                row[j], gain[j] = int(rng.choice(leads)), rng.uniform(-2, 2)
+            else:
+                row[j] = len(leads)
+                leads.append(len(leads))
+    nv = int(row.max()) + 1
+    S = rng.normal(size=(n_dofs, 6)) * gain[:, None]
+    above = [[] for _ in range(n_dofs)]
+    for j in range(n_dofs):
+        if dof_parent[j] >= 0:
+            above[j] = [dof_parent[j], *above[dof_parent[j]]]
+    lengths = np.array([len(a) for a in above])
+    path = np.stack([np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths], 1)
+    J = np.zeros((n_bodies, 6, nv))
+    for b in range(n_bodies):
+        j = tip[b]
+        while j >= 0:
+            if row[j] >= 0:
+                J[b, :, row[j]] += S[j]
+            j = dof_parent[j]
+    H = 0.1 * np.diag(rng.uniform(0.1, 1.0, nv))
+    for b in range(1, n_bodies):
+        L = rng.normal(size=(6, 6)) * 10 ** rng.uniform(-1, 0.5)
+        H += J[b].T @ L @ L.T @ J[b]
+    whole = {"parent": parent, "body_dofs": np.stack([first, counts], 1), "dof_parent": dof_parent}
+    whole |= {
+        "dof_body": body,
+        "dof_row": row,
+        "path": path,
+        "ancestors": np.array([k for a in above for k in a], int),
+    }
+    x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
+    return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
+
+
+def random_problem(
+    rng: np.random.Generator,
+    tree: Arrays,
+    contacts: int,
+    loops: int = 0,
+    rows: int = 0,
+    dt: float = 1e-3,
+    place: int = 3,
+) -> Arrays:
+    """A step of that tree; bodies of contacts at random, neighbours of one pair together."""
+    n_bodies, nv = len(tree["parent"]), len(tree["H"])
+    n = contacts + loops + (contacts + 1) // 2
+    x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
+    sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
+    sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
+    for a in taken():
+        x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
+    moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
+    moving = moving if len(moving) > 1 else [0, *moving]
+    pairs = sorted(
+        (0, int(rng.choice(moving))) if rng.random() < 0.5 else tuple(sorted(rng.choice(moving, 2, False)))
+        for _ in range(max(1, contacts // 3))
+    )
+    of = sorted(rng.choice(len(pairs), contacts)) if contacts else []
+    spins = [k for k in range(contacts) if k % 2 == 0]
+    kinds = [fields.FRICTION] * contacts + [fields.LINE] * loops + [fields.SPIN] * len(spins)
+    for c, kind in enumerate(kinds):
+        E = np.zeros((3, 6))
+        T = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        p = rng.normal(size=3)
+        E[:, :3], E[:, 3:] = np.cross(p, T), T
+        bodies = pairs[of[c]] if kind == fields.FRICTION else tuple(sorted(rng.choice(moving, 2, False)))
+        R_n = 10 ** rng.uniform(-2, 0)
+        R = (R_n / rng.choice([6.0, 1.0, 30.0]), R_n)
+        if kind == fields.FRICTION:
+            x["c_mu"][c] = rng.choice([0.0, 0.3, 0.8, 1.5])
+            x["c_aim"][c] = rng.normal(size=3) * [0.1, 0.1, 0.3]
+        elif kind == fields.LINE:
+            x["c_aim"][c] = 0.1 * rng.normal(size=3)
+            R = (np.inf, R_n) if rng.random() < 0.3 else (1e-3, 1e-3)
+        else:
+            of_contact = spins[c - contacts - loops]
+            x["c_of"][c], bodies, T = (
+                of_contact,
+                pairs[of[of_contact]],
+                x["c_E"][of_contact].reshape(3, 6)[:, 3:],
+            )
+            E = np.concatenate([T, np.zeros((3, 3))], 1)
+            x["c_mu"][c], x["c_arm"][c] = rng.uniform(0, 0.05), rng.uniform(0, 0.05)
+        x["c_kind"][c], x["c_bodies"][c], x["c_E"][c], x["c_R"][c] = kind, bodies, E.ravel(), R
+    for i in range(rows):
+        weight = 1.0 / tree["full_H"][(j := int(rng.integers(nv))), j]
+        low, high = sorted(rng.normal(size=2)) if rng.random() < 0.5 else (0.0, np.inf)
+        speed = abs(rng.normal()) if rng.random() < 0.3 else np.inf
+        numbers = {
+            "r_row": j,
+            "r_gain": rng.choice([1.0, -1.0, 0.5]),
+            "r_R": weight * 10 ** rng.uniform(-6, 1),
+        }
+        numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
+        for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
+            x[name][i] = value
+    x["n_of"][:] = len(kinds), rows, 0
+    x["dt"], x["tolerance"] = np.array([dt]), np.array([1e-3])
+    x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
+    x["guess"][:] = x["v0"]
+    return x
+
+
+def bodies_jacobian(tree: Arrays, x: Arrays, c: int) -> np.ndarray:
+    """J of a constraint (3, nv)."""
+    a, b = x["c_bodies"][c]
+    return x["c_E"][c].reshape(3, 6) @ (tree["J_bodies"][b] - tree["J_bodies"][a])
+
+
+def rows_jacobian(x: Arrays) -> np.ndarray:
+    """J of the rows."""
+    J = np.zeros((x["n_of"][1], len(x["y"])))
+    for i in range(len(J)):
+        J[i, x["r_row"][i]] = x["r_gain"][i]
+    return J
+
+
+def solved(x: Arrays, run: LoopKernel = SOLVE, engine: str | None = None) -> Arrays:
+    """The arrays after the step."""
+    given = {a.name: x[a.name] for a in run.arrays}
+    return {**x, **run(engine=engine, **given)}

@@ -1,0 +1,261 @@
+"""The solver of a step on random trees with contacts, loops and rows, against what it is meant to find."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from robokit.contact import linear, pattern, solver
+from robokit.contact.fields import FRICTION, LINE, SPIN
+from robokit.contact.laws import shift
+from robokit.contact.pattern import constraints_of, rows_of
+from tests.contact.random_steps import (
+    Arrays,
+    bodies_jacobian,
+    kernel,
+    random_problem,
+    random_tree,
+    rows_jacobian,
+    solved,
+)
+
+
+def problem(seed: int, largest: int = 20, contacts: int = 12, loops: int = 3, rows: int = 8) -> Any:
+    """A tree and a step of it; every other one has dofs that share a row."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, int(rng.integers(4, largest)), coupled=bool(seed % 2))
+    counts = (int(rng.integers(0, n + 1)) for n in (contacts, loops, rows))
+    return tree, random_problem(rng, tree, *counts)
+
+
+def jacobian(tree: Arrays, x: Arrays) -> np.ndarray:
+    """J of all constraints, then of all rows."""
+    parts = [bodies_jacobian(tree, x, c) for c in range(x["n_of"][0])]
+    return np.concatenate([*parts, rows_jacobian(x)])
+
+
+def impulses(x: Arrays) -> np.ndarray:
+    """g of all constraints, then of all rows."""
+    return np.concatenate([x["c_g"][: x["n_of"][0]].ravel(), x["r_g"][: x["n_of"][1]]])
+
+
+def unbalanced(tree: Arrays, x: Arrays) -> float:
+    """Largest error of H y = b + J^T g, relative to the momentum."""
+    momentum = tree["full_H"] @ x["y"]
+    left = momentum - x["b"] - jacobian(tree, x).T @ impulses(x)
+    return float(np.abs(left).max() / np.abs(momentum).max())
+
+
+# ---- linear algebra ---------------------------------------------------------------------------------------
+
+
+def _linear(x: Any) -> None:
+    pattern.symbolic(x)
+    linear.assemble(x, constraints_of(x), rows_of(x))
+    linear.factor(x)
+    linear.back_substitute(x, x.d)
+
+
+LINEAR = kernel("random_linear", _linear)
+
+
+def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system() -> None:
+    for seed in range(60):
+        tree, x = problem(seed, 25)
+        rng = np.random.default_rng(seed)
+        n, rows = x["n_of"][:2]
+        G = np.zeros((3 * n + rows,) * 2)
+        for c in range(n):
+            L = rng.normal(size=(3, 3))
+            M = G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = L @ L.T * 10 ** rng.uniform(-2, 2)
+            x["c_G"][c] = M[0, 0], M[0, 1], M[1, 1], M[0, 2], M[1, 2], M[2, 2]
+        x["r_G"][:rows] = rng.random(rows)
+        G[3 * n :, 3 * n :] = np.diag(x["r_G"][:rows])
+        J = jacobian(tree, x)
+        b = x["d"][:] = rng.normal(size=len(x["y"]))
+        found = solved(x, LINEAR)
+        A = tree["full_H"] + J.T @ G @ J
+        assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
+        # L^T D L = A, and nothing is outside of the pattern.
+        entries = np.eye(len(b), dtype=bool)
+        for k, count in enumerate(found["pattern_length"]):
+            columns = found["pattern"][k, :count]
+            assert (np.diff(columns) < 0).all() and (columns < k).all()
+            entries[k, columns] = True
+        factors = np.where(entries, found["A"], 0.0)
+        L = np.tril(factors, -1) + np.eye(len(b))
+        assert np.allclose(L.T @ np.diag(1 / found["Dinv"]) @ L, A, rtol=0, atol=1e-11 * np.abs(A).max())
+
+
+def test_contacts_with_the_world_make_no_fill() -> None:
+    rng = np.random.default_rng(3)
+    tree = random_tree(rng, 15)
+    x = random_problem(rng, tree, 9)
+    x["c_bodies"][:, 0] = 0
+    found = solved(x, LINEAR)
+    assert (found["pattern_length"] == tree["path"][:, 1]).all()
+
+
+# ---- the solution -----------------------------------------------------------------------------------------
+
+
+def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
+    iterations: Counter[int] = Counter()
+    for seed in range(300):
+        tree, x = problem(seed)
+        found = solved(x)
+        assert found["solved"][2:].tolist() == [0, 0] and found["solved"][1] <= x["tolerance"][0]
+        assert unbalanced(tree, found) <= 1e-12
+        iterations[int(found["solved"][0])] += 1
+    with capsys.disabled():
+        print("\niterations:", dict(sorted(iterations.items())))
+    assert max(iterations) <= solver.CAP
+
+
+def test_plain_python_finds_the_same() -> None:
+    for seed in range(6):
+        _, x = problem(seed, 6, 5)
+        one, other = solved(x, engine="python"), solved(x)
+        assert one["solved"][0] == other["solved"][0]
+        assert np.allclose(one["y"], other["y"], rtol=0, atol=1e-9 * np.abs(one["y"]).max())
+
+
+def gaps(x: Arrays, c: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """g of a contact, and R g + u - aim + shift: both in cones that are dual to each other."""
+    R = np.array([x["c_R"][c, 0]] * 2 + [x["c_R"][c, 1]])
+    if np.isinf(R[0]):  # free
+        assert (x["c_g"][c][:2] == 0).all()
+        return x["c_g"][c], np.array([0, 0, R[2] * x["c_g"][c, 2] + u[2] - x["c_aim"][c, 2]])
+    return x["c_g"][c], R * x["c_g"][c] + u - x["c_aim"][c] + np.array([0, 0, x["c_shift"][c]])
+
+
+def test_impulses_and_velocities_are_complementary() -> None:
+    """The cones' conditions, which have one solution: g in the cone, w in the dual one, g.w = 0."""
+    for seed in range(100):
+        tree, x = problem(seed)
+        x["tolerance"][:] = 1e-10
+        found = solved(x)
+        scale = np.abs(found["c_g"]).max(initial=1e-9)
+        for c in range(x["n_of"][0]):
+            u = bodies_jacobian(tree, found, c) @ found["y"]
+            assert np.allclose(u, found["c_u"][c], rtol=0, atol=1e-9 * (1 + np.abs(u).max()))
+            g, w = gaps(found, c, u)
+            size, speed = np.abs(g).max() + 1e-6 * scale, np.abs(w).max() + np.abs(u).max() + 1e-9
+            if x["c_kind"][c] == FRICTION:
+                mu = x["c_mu"][c]
+                assert g[2] >= -1e-7 * size and np.hypot(*g[:2]) <= mu * g[2] + 1e-7 * size
+                assert mu * np.hypot(*w[:2]) <= w[2] + 1e-7 * speed
+                assert abs(g @ w) <= 1e-7 * size * speed
+            elif x["c_kind"][c] == LINE:
+                assert np.abs(w).max() <= 1e-7 * speed
+        for i in range(x["n_of"][1]):
+            g, u = found["r_g"][i], x["r_gain"][i] * found["y"][x["r_row"][i]]
+            if np.isinf(x["r_speed"][i]):
+                wanted = np.clip((x["r_aim"][i] - u) / x["r_R"][i], x["r_low"][i], x["r_high"][i])
+                room = 1e-7 * (abs(u) + abs(x["r_aim"][i])) / x["r_R"][i]
+                assert abs(g - wanted) <= room + 1e-9 * scale
+
+
+def test_a_general_minimiser_finds_the_same_impulses() -> None:
+    """The dual problem with the last shift: minimise 1/2 g.(J H^-1 J^T + R) g + g.(J y* - aim) over cones."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        tree = random_tree(rng, 7)
+        x = random_problem(rng, tree, 4)
+        x["c_kind"][4:] = FRICTION
+        x["n_of"][0] = 4
+        x["c_mu"][:4] = 0.7
+        x["tolerance"][:] = 1e-10
+        found = solved(x)
+        J, H = jacobian(tree, x), tree["full_H"]
+        shifts = np.stack([np.zeros(4), np.zeros(4), found["c_shift"][:4]], 1)
+        R = np.stack([x["c_R"][:4, 0], x["c_R"][:4, 0], x["c_R"][:4, 1]], 1)
+        W = J @ np.linalg.solve(H, J.T) + np.diag(R.ravel())
+        start = J @ np.linalg.solve(H, found["b"]) + (shifts - x["c_aim"][:4]).ravel()
+        result = minimize(
+            lambda g, W=W, start=start: 0.5 * g @ W @ g + g @ start,
+            np.tile([0.0, 0.0, 1.0], 4),
+            jac=lambda g, W=W, start=start: W @ g + start,
+            constraints=[
+                {"type": "ineq", "fun": lambda g, k=k: 0.7 * g[3 * k + 2] - np.hypot(g[3 * k], g[3 * k + 1])}
+                for k in range(4)
+            ],
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-14},
+        )
+        assert np.allclose(result.x, found["c_g"][:4].ravel(), rtol=0, atol=2e-4 * np.abs(result.x).max())
+
+
+def test_the_shift_at_the_end_is_nearly_that_of_the_solution() -> None:
+    """What is left of Coulomb's law when the shift is held, relative to the velocity: without one it is 0.2.
+
+    These steps are harder than any of a robot: friction up to 1.5, tangents as stiff as normals.
+    """
+    left, without = [], []
+    for seed in range(200):
+        _, x = problem(seed)
+        found = solved(x)
+        for c in np.flatnonzero(x["c_kind"][: x["n_of"][0]] == FRICTION):
+            u = found["c_u"][c]
+            wanted = shift(u, *x["c_R"][c], x["c_aim"][c], x["c_mu"][c])
+            size = np.abs(u).max() + np.abs(x["c_aim"][c]).max()
+            left.append(abs(found["c_shift"][c] - wanted) / size)
+            without.append(wanted / size)
+    assert np.median(without) > 0.05
+    assert np.median(left) < 1e-3 and np.quantile(left, 0.9) < 0.2
+
+
+# ---- the ray ----------------------------------------------------------------------------------------------
+
+
+def test_a_step_that_does_not_settle_is_admissible_and_takes_energy() -> None:
+    """At a tolerance that nothing reaches the ray is taken: the balance of momentum is exact."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        tree = random_tree(rng, int(rng.integers(4, 15)), coupled=bool(seed % 2))
+        x = random_problem(rng, tree, int(rng.integers(1, 12)))
+        x["c_aim"][:], x["tolerance"][:] = 0.0, -1.0
+        found = solved(x)
+        assert found["solved"].tolist()[0] == solver.CAP and found["solved"][2] == 1
+        assert unbalanced(tree, found) <= 1e-12
+        for c in range(x["n_of"][0]):
+            g, kind = found["c_g"][c], x["c_kind"][c]
+            if kind == FRICTION:
+                assert g[2] >= 0 and np.hypot(*g[:2]) <= x["c_mu"][c] * g[2] * (1 + 1e-12)
+            if kind == SPIN:
+                N = found["c_shift"][c]
+                assert np.hypot(*g[:2]) <= x["c_mu"][c] * N + 1e-12 and abs(g[2]) <= x["c_arm"][c] * N + 1e-12
+        H, free = tree["full_H"], np.linalg.solve(tree["full_H"], found["b"])
+        gain = found["y"] @ H @ found["y"] - free @ H @ free
+        assert gain <= 1e-9 * (free @ H @ free)
+
+
+def test_what_is_not_finite_is_said() -> None:
+    _, x = problem(1)
+    x["tau"][0] = np.nan
+    found = solved(x)
+    assert found["solved"][3] == 1 and np.isnan(found["y"]).all()
+
+
+# ---- units ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mass, time", [(2.0**-20, 1.0), (2.0**30, 1.0), (1.0, 2.0**-7), (2.0**-20, 2.0**5)])
+def test_units_of_mass_and_time_change_no_bit(mass: float, time: float) -> None:
+    """Powers of two are exact."""
+    impulse = mass / time
+    factors = {"tau": impulse / time, "v0": 1 / time, "guess": 1 / time, "c_aim": 1 / time, "r_aim": 1 / time}
+    factors |= {"H": mass, "c_R": 1 / mass, "r_R": 1 / mass, "r_speed_R": 1 / mass, "r_speed": 1 / time}
+    factors |= {"r_low": impulse, "r_high": impulse, "dt": time}
+    for seed in range(20):
+        _, x = problem(seed)
+        other = x | {name: x[name] * factor for name, factor in factors.items()}
+        other["gravity"] = x["gravity"] * [impulse / time, mass, 1.0]
+        one, other = solved(x), solved(other)
+        assert one["solved"].tolist() == other["solved"].tolist()
+        assert (one["y"] == other["y"] * time).all()
+        assert (impulses(one) == impulses(other) / impulse).all()
