@@ -14,10 +14,12 @@ ROBOT = (
     whole("parent", "n_bodies"),  # lambda; of the world -1
     whole("body_dofs", "n_bodies", 2),  # first dof of a body's joint, and how many
     whole("joint_kind", "n_bodies"),  # row of the joint table (contact/robot_data.py)
-    real("joint_axes", "n_bodies", 9),  # rows t1, t2, axis (model.joints.plane_axes), in the joint's frame
-    real("joint_pitch", "n_bodies"),  # of a screw [m/rad]
     real("joint_placement", "n_bodies", 12),  # rotation by rows and origin: x_parent = R x_joint + r
+    real("joint_turn", "n_bodies", 27),  # three matrices by rows: R = turn_0 + cos(q_0) turn_1 + sin(q_0) turn_2
+    real("joint_slide", "n_bodies", 3, 3),  # what the unit of each coordinate shifts the body by, parent's axes
+    real("joint_axis", "n_bodies", 3),  # in the joint's frame
     whole("joint_coordinate", "n_bodies"),  # first of a joint's coordinates of the tree
+    whole("joint_leads", "n_bodies"),  # 1 where it has coordinates of its own in q, 0 where it follows others
     whole("coordinate_from", "n_coordinates"),  # place in q of each coordinate of the tree, or -1
     real("coordinate_gain", "n_coordinates"),
     real("coordinate_offset", "n_coordinates"),
@@ -29,6 +31,9 @@ ROBOT = (
     real("armature", "n_dofs"),  # of rotors [kg m^2 | kg]
     whole("path", "n_dofs", 2),  # first of a dof's entries of `ancestors`, and how many
     whole("ancestors", "n_path"),  # the dofs above it, nearest first, itself not
+    whole("row_path", "nv", 2),  # first of a row's entries of `row_columns`, and how many
+    whole("row_columns", "n_entries"),  # columns of H left of the diagonal, nearest first; without followers
+    # these two are `path` and `ancestors`
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates
     real("gravity", 3),  # [m/s^2]
 )
@@ -42,6 +47,11 @@ MOTION = (
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
+    real("coordinate", "n_coordinates", role="work"),  # those of the tree
+    real("composite", "n_bodies", 10, role="work"),  # like I, of a body and all that it carries
+    real("W", "n_bodies", 6, role="work"),  # velocities that velocity products are taken at
+    real("a", "n_bodies", 6, role="work"),  # accelerations of bodies while the joints' are 0
+    real("f", "n_bodies", 6, role="work"),  # forces on bodies
 )
 """The robot at the middle of the step, where the forces act."""
 

@@ -1,0 +1,394 @@
+"""Rigid-body dynamics of a robot that is data: loops over the arrays of fields.py.
+
+All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta of
+all bodies are compared and summed as they are, and what is subtracted does not grow with the distance of the
+robot from the world's origin.
+
+    V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
+
+Source: RBDA chapters 5 and 6 (recursive Newton-Euler, composite rigid bodies), in one frame for all bodies as
+in section 2.2; seeds 000, 001.  Differs: gain of followers in their columns S, so that G^T H G and G^T C
+(section 3.3) need no matrix G; bases that float keep their linear velocity in axes that do not turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact.robot_data import FLOATING, PLANAR, SPHERICAL
+from robokit.model.joints import JOINT_TABLE
+from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
+from robokit.spatial.scalars import Scalar, cos, sin, where
+
+# ---- positions --------------------------------------------------------------------------------------------
+
+
+def advance(x: Any, q: Any, v: Any, h: Scalar) -> None:
+    """Move q along v for a time h, in place, and turn the linear velocity of bases that float.
+
+    That velocity is in axes that do not turn; v has it as seen from the base's new axes.
+    """
+
+    def body(m: Any) -> None:
+        b = m + 1
+        at, row = x.coordinate_from[x.joint_coordinate[b]], x.dof_row[x.body_dofs[b, 0]]
+        kind = x.joint_kind[b]
+
+        def of_several() -> None:
+            planar = kind < SPHERICAL
+            cond(planar, lambda: _move(x, "planar", b, q, at, v, row, h), with_quaternion)
+
+        def with_quaternion() -> None:
+            alone = kind < FLOATING
+            cond(alone, lambda: _move(x, "spherical", b, q, at, v, row, h), floating)
+
+        def floating() -> None:
+            carried = x.parent[b] > 0
+            cond(
+                carried,
+                lambda: _move(x, "floating", b, q, at, v, row, h),
+                lambda: _float(q, at, v, row, h),
+            )
+
+        def own() -> None:
+            cond(kind < PLANAR, lambda: for_range(x.body_dofs[b, 1], add), of_several)
+
+        def add(k: Any) -> None:
+            q[at + k] = q[at + k] + h * v[row + k]
+
+        cond(x.joint_leads[b] > 0, own, _nothing)
+
+    for_range(x.n_bodies - 1, body)
+
+
+def _move(x: Any, kind: str, b: Any, q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
+    """The motion of the joint table."""
+    joint = JOINT_TABLE[kind]
+    step = [v[row + k] * h for k in range(joint.nv)]
+    _write(q, at, joint.exp([q[at + k] for k in range(joint.nq)], step, _vector(x.joint_axis, b)))
+
+
+def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
+    """The motion of a free base: its origin goes straight."""
+    now = [q[at + k] for k in range(7)]
+    spin, velocity = (Vector3(*(v[row + first + k] for k in range(3))) for first in (0, 3))
+    place = Vector3(*now[4:]) + quat_wxyz_to_rotation(now[:4]) @ velocity * h
+    _write(q, at, JOINT_TABLE["spherical"].exp(now[:4], [*(spin * h)], spin))
+    _write(q, at + 4, place)
+    _write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(velocity))
+
+
+def place_bodies(x: Any, q: Any) -> None:
+    """Origin, poses R and p, columns S with gains and inertias I of a configuration."""
+    for_range(x.n_coordinates, lambda k: _coordinate(x, q, k))
+    _write_row(x.R, 0, _entries(Matrix3.identity()))
+    _write_row(x.p, 0, Vector3.zero())
+    _write(x.origin, 0, Vector3.zero())
+    _write_row(x.I, 0, [0.0] * 10)
+    for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
+    for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
+    for_range(x.n_dofs, lambda j: _column(x, j))
+    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
+
+
+def _coordinate(x: Any, q: Any, k: Any) -> None:
+    """A coordinate of the tree: gain q + offset."""
+    place = x.coordinate_from[k]
+    leader = where(place < 0, 0.0, q[where(place < 0, 0, place)])
+    x.coordinate[k] = x.coordinate_gain[k] * leader + x.coordinate_offset[k]
+
+
+def _joint_pose(x: Any, b: Any) -> None:
+    """Pose of a body in its parent's axes, in R and p."""
+    at, kind = x.joint_coordinate[b], x.joint_kind[b]
+
+    def by_angle() -> None:
+        c, s = cos(x.coordinate[at]), sin(x.coordinate[at])
+        for k in range(9):
+            x.R[b, k] = x.joint_turn[b, k] + c * x.joint_turn[b, 9 + k] + s * x.joint_turn[b, 18 + k]
+        r = _vector(x.joint_placement, b, 9)
+
+        def shift(n: Any, *r: Scalar) -> tuple[Scalar, ...]:
+            return tuple(r[c] + x.coordinate[at + n] * x.joint_slide[b, n, c] for c in range(3))
+
+        _write_row(x.p, b, for_range(x.body_dofs[b, 1], shift, *r))
+
+    def by_quaternion() -> None:
+        R_0 = _matrix(x.joint_placement, b)
+        R = quat_wxyz_to_rotation([x.coordinate[at + k] for k in range(4)])
+        _write_row(x.R, b, _entries(R_0 @ R))
+        r = _vector(x.joint_placement, b, 9)
+
+        def shifted() -> tuple[Scalar, ...]:
+            return tuple(r + R_0 @ Vector3(*(x.coordinate[at + 4 + k] for k in range(3))))
+
+        _write_row(x.p, b, cond(kind < FLOATING, lambda: tuple(r), shifted))
+
+    cond(kind < SPHERICAL, by_angle, by_quaternion)
+
+
+def _pose(x: Any, b: Any) -> None:
+    """Pose of a body from its parent's; that of body 1 is the origin."""
+    parent = x.parent[b]
+
+    def begin() -> None:
+        _write(x.origin, 0, _vector(x.p, 1))
+        _write_row(x.p, 0, -_vector(x.p, 1))
+
+    cond(b < 2, begin, _nothing)
+    R = _matrix(x.R, parent)
+    _write_row(x.p, b, R @ _vector(x.p, b) + _vector(x.p, parent))
+    _write_row(x.R, b, _entries(R @ _matrix(x.R, b)))
+
+
+def _column(x: Any, j: Any) -> None:
+    """Column of S: that in body coordinates turned, about the origin."""
+    b, gain = x.dof_body[j], x.dof_gain[j]
+    R, s = _matrix(x.R, b), _motion(x.dof_axis, j) * gain
+    ang = R @ s.ang
+    _write_row(x.S, j, Motion(ang, R @ s.lin + _vector(x.p, b).cross(ang)))
+
+
+def _inertia_here(x: Any, b: Any) -> None:
+    """Inertia of a body turned, about the origin (RBDA eq. 2.66)."""
+    X = Transform(_matrix(x.R, b).T, _vector(x.p, b))
+    _write_row(x.I, b, _ten(X.T @ _inertia(x.inertia, b) @ X))
+
+
+# ---- motion -----------------------------------------------------------------------------------------------
+
+
+def velocities(x: Any, v: Any, V: Any) -> None:
+    """V: the velocities of all bodies, (n_bodies, 6), at velocities v of the robot."""
+    _write_row(V, 0, [0.0] * 6)
+
+    def body(m: Any) -> None:
+        b = m + 1
+        first = x.body_dofs[b, 0]
+
+        def more(n: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
+            rate = v[_known(x.dof_row[first + n])]
+            return tuple(so_far[c] + x.S[first + n, c] * rate for c in range(6))
+
+        _write_row(V, b, for_range(x.body_dofs[b, 1], more, *_motion(V, x.parent[b])))
+
+    for_range(x.n_bodies - 1, body)
+
+
+def _known(row: Any) -> Any:
+    """The row of a dof; of one that stands still, whose column S is 0, any."""
+    return where(row < 0, 0, row)
+
+
+def mass_matrix(x: Any) -> None:
+    """H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
+    composites(x)
+    for_range(x.nv, lambda k: for_range(k + 1, lambda c: _put(x.H, (k, c), 0.0)))
+
+    def dof(j: Any) -> None:
+        s, row, first = _motion(x.S, j), x.dof_row[j], x.path[j, 0]
+        f = _inertia(x.composite, x.dof_body[j]) @ s
+        rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
+        _add(x.H, (row, row), s.dot(f) + rotor)
+
+        def ancestor(n: Any) -> None:
+            k = x.ancestors[first + n]
+            other, power = x.dof_row[k], _motion(x.S, k).dot(f)
+            # Two dofs of one row meet on its diagonal from both sides.
+            twice = where(other < row, power, where(row < other, power, 2.0 * power))
+            place = where(row < other, other, row), where(row < other, row, other)
+            cond(other < 0, _nothing, lambda: _add(x.H, place, twice))
+
+        cond(row < 0, _nothing, lambda: for_range(x.path[j, 1], ancestor))
+
+    for_range(x.n_dofs, dof)
+
+
+def composites(x: Any) -> None:
+    """Inertias of bodies with all that they carry; that of the world is the whole robot's."""
+    for_range(x.n_bodies, lambda b: _write_row(x.composite, b, [x.I[b, k] for k in range(10)]))
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        parent = x.parent[b]
+        _write_row(x.composite, parent, [x.composite[parent, k] + x.composite[b, k] for k in range(10)])
+
+    for_range(x.n_bodies - 1, inward)
+
+
+def multiply(x: Any, vector: Any, out: Any) -> None:
+    """H times a vector, by the entries that H has."""
+
+    def row(j: Any) -> None:
+        first, own = x.row_path[j, 0], vector[j]
+
+        def entry(n: Any, total: Scalar) -> Scalar:
+            k = x.row_columns[first + n]
+            out[k] = out[k] + x.H[j, k] * own
+            return total + x.H[j, k] * vector[k]
+
+        # Columns are smaller, so that row j is entered before a later one adds to it.
+        out[j] = for_range(x.row_path[j, 1], entry, x.H[j, j] * own)
+
+    for_range(x.nv, row)
+
+
+# ---- forces -----------------------------------------------------------------------------------------------
+
+
+def bias(x: Any, w: Any, out: Any) -> None:
+    """C: the forces of joints that stay at velocities w, of velocity products and gravity (RBDA table 5.1).
+
+        a_i = a_lambda + W_lambda x W_i        f_i = I_i a_i + W_i x* I_i W_i
+
+    with a_0 = -a_g. The product is W_i x S w, as W_i = W_lambda + S w. A base that floats keeps its linear
+    velocity u in axes that do not turn: seen from there its acceleration at the origin is u x omega.
+    """
+    velocities(x, w, x.W)
+    gravity = _vector(x.gravity)
+    _write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
+    _write_row(x.f, 0, Force.zero())
+
+    def body(m: Any) -> None:
+        b = m + 1
+        parent, W, I = x.parent[b], _motion(x.W, b), _inertia(x.I, b)
+        a = _motion(x.a, parent) + _motion(x.W, parent).cross(W)
+        u = W.lin + W.ang.cross(_vector(x.p, b))
+        floats = where((parent < 1) & (x.joint_kind[b] == FLOATING), 1.0, 0.0)
+        a = Motion(a.ang, a.lin + u.cross(W.ang) * floats)
+        _write_row(x.a, b, a)
+        _write_row(x.f, b, I @ a + W.cross_force(I @ W))
+
+    for_range(x.n_bodies - 1, body)
+    generalized(x, x.f, out)
+
+
+def generalized(x: Any, f: Any, out: Any) -> None:
+    """J^T f: forces of joints that do the work of forces f on bodies, (n_bodies, 6), about the origin.
+
+    f is overwritten by sums: of each body, and of all that it carries.
+    """
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        parent = x.parent[b]
+        _write_row(f, parent, _force(f, parent) + _force(f, b))
+
+    def dof(j: Any) -> None:
+        row, power = x.dof_row[j], _motion(x.S, j).dot(_force(f, x.dof_body[j]))
+        cond(row < 0, _nothing, lambda: _add(out, row, power))
+
+    for_range(x.n_bodies - 1, inward)
+    for_range(x.nv, lambda j: _put(out, j, 0.0))
+    for_range(x.n_dofs, dof)
+
+
+# ---- of the whole -----------------------------------------------------------------------------------------
+
+
+def spatial_momentum(x: Any, V: Any) -> Force:
+    """Momentum of all bodies about the origin, [N m s; N s]."""
+
+    def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
+        return tuple(_of_force(so_far) + _inertia(x.I, b) @ _motion(V, b))
+
+    return _of_force(for_range(x.n_bodies, more, *Force.zero()))
+
+
+def whole_inertia(x: Any) -> RigidInertia:
+    """The robot as one rigid body, about the origin."""
+
+    def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
+        return tuple(so_far[k] + x.I[b, k] for k in range(10))
+
+    return _of_ten(for_range(x.n_bodies, more, *[0.0] * 10))
+
+
+def center_of_mass(x: Any) -> Vector3:
+    """Centre of mass from the origin [m]."""
+    I = whole_inertia(x)
+    return I.h * (1.0 / I.m)
+
+
+def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
+    """T [J] at velocities v of the robot and V of its bodies; rotors included."""
+
+    def of_body(b: Any, T: Scalar) -> Scalar:
+        return T + _motion(V, b).dot(_inertia(x.I, b) @ _motion(V, b))
+
+    def of_rotor(j: Any, T: Scalar) -> Scalar:
+        rate = x.dof_gain[j] * v[_known(x.dof_row[j])]
+        return T + x.armature[j] * rate * rate
+
+    return 0.5 * for_range(x.n_dofs, of_rotor, for_range(x.n_bodies, of_body, 0.0))
+
+
+def potential_energy(x: Any) -> Scalar:
+    """V [J]; 0 where the centre of mass is at the height of the world's origin."""
+    I = whole_inertia(x)
+    return -_vector(x.gravity).dot(I.h + _vector(x.origin) * I.m)
+
+
+# ---- what arrays hold -------------------------------------------------------------------------------------
+
+
+def _nothing() -> None:
+    """The other branch of what is only done sometimes."""
+
+
+def _put(A: Any, place: Any, value: Any) -> None:
+    A[place] = value
+
+
+def _add(A: Any, place: Any, value: Any) -> None:
+    A[place] = A[place] + value
+
+
+def _write(A: Any, first: Any, values: Any) -> None:
+    for k, value in enumerate(values):
+        A[first + k] = value
+
+
+def _write_row(A: Any, row: Any, values: Any) -> None:
+    for k, value in enumerate(values):
+        A[row, k] = value
+
+
+def _vector(A: Any, row: Any = None, first: int = 0) -> Vector3:
+    return Vector3(*(A[first + k] if row is None else A[row, first + k] for k in range(3)))
+
+
+def _matrix(A: Any, row: Any) -> Matrix3:
+    return Matrix3([[A[row, 3 * r + c] for c in range(3)] for r in range(3)])
+
+
+def _entries(A: Matrix3) -> list[Scalar]:
+    return [entry for row in A.rows for entry in row]
+
+
+def _motion(A: Any, row: Any) -> Motion:
+    return Motion(_vector(A, row), _vector(A, row, 3))
+
+
+def _force(A: Any, row: Any) -> Force:
+    return Force(_vector(A, row), _vector(A, row, 3))
+
+
+def _of_force(six: Any) -> Force:
+    return Force(Vector3(*six[:3]), Vector3(*six[3:]))
+
+
+def _inertia(A: Any, row: Any) -> RigidInertia:
+    return _of_ten([A[row, k] for k in range(10)])
+
+
+def _of_ten(values: Any) -> RigidInertia:
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
+    return RigidInertia(m, Vector3(hx, hy, hz), Symmetric3(xx, yy, zz, xy, xz, yz))
+
+
+def _ten(I: RigidInertia) -> list[Scalar]:
+    J = I.Ibar
+    return [I.m, *I.h, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]

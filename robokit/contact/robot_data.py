@@ -1,0 +1,152 @@
+"""A robot as numbers: the arrays ROBOT of fields.py.
+
+A joint turns its body by an angle a and shifts it by its coordinates q_k (all but spherical and floating ones):
+
+    R = turn_0 + cos(a) turn_1 + sin(a) turn_2        r = r_0 + sum of q_k slide_k
+
+in the axes of its parent: for the unit axis u and the placement R_0 of the joint these are R_0 u u^T,
+R_0 (1 - u u^T) and R_0 u x. Spherical and floating ones turn by a quaternion, and shift along the axes of R_0.
+
+Source: RBDA table 4.1; mimic joints: model/mimic_coupling.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.model.joints import JOINT_TABLE, JointModel, plane_axes
+from robokit.model.robot import Robot
+from robokit.model.sparsity import inertia_pattern
+from robokit.model.tree import Tree
+from robokit.spatial import Matrix3, Transform
+
+Arrays = dict[str, np.ndarray]
+
+KINDS = tuple(JOINT_TABLE)
+"""Kinds of joints in the order of their numbers."""
+
+PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
+"""Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
+
+
+def robot_data(robot: Robot) -> Arrays:
+    """The arrays ROBOT of a robot, by name; made once and read-only.
+
+    Args:
+        robot: the robot, or several in one world. With B samples of inertias, ``inertia`` is
+            (B, n_bodies, 10).
+    """
+    found: Arrays = robot.derived.get("numbers of a step", lambda: _made(robot))
+    return found
+
+
+def _made(robot: Robot) -> Arrays:
+    tree = robot.tree
+    whole, real = _connectivity(tree), _joints(tree)
+    whole_of_rows, real_of_rows = _coordinates(robot)
+    real |= real_of_rows | {"inertia": robot.inertial_parameters, "gravity": robot.gravity}
+    arrays = {name: np.array(values, np.int32) for name, values in (whole | whole_of_rows).items()}
+    arrays |= {name: np.array(values, float) for name, values in real.items()}
+    for each in arrays.values():
+        each.flags.writeable = False
+    return arrays
+
+
+def _connectivity(tree: Tree) -> dict[str, Any]:
+    """How bodies and dofs hang together."""
+    above: list[list[int]] = []
+    for parent in tree.dof_parent:
+        above.append([] if parent < 0 else [parent, *above[parent]])
+    return {
+        "parent": tree.parent,
+        "body_dofs": [(s.start, s.stop - s.start) for s in tree.v_slice],
+        "joint_kind": [KINDS.index(joint.kind.name) for joint in tree.joint],
+        "joint_coordinate": [s.start for s in tree.q_slice],
+        "dof_parent": tree.dof_parent,
+        "dof_body": [i for i in tree.outward() for _ in range(tree.joint[i].kind.nv)],
+        **_lists(above, "path", "ancestors"),
+    }
+
+
+def _lists(rows: Sequence[Sequence[int]], where: str, what: str) -> dict[str, np.ndarray]:
+    """Lists one after the other, and of each its first entry and how many."""
+    counts = np.array([len(row) for row in rows], int)
+    first = np.cumsum(counts) - counts
+    return {where: np.stack([first, counts], 1), what: np.array([k for row in rows for k in row], int)}
+
+
+def _joints(tree: Tree) -> dict[str, Any]:
+    """Where joints are, how they turn and shift their bodies, and their columns of S."""
+    each = list(zip(tree.joint, tree.XT, strict=True))
+    columns = [list(column) for joint in tree.joint for column in joint.S.columns]
+    return {
+        "joint_placement": [[*_entries(X.E.T), *X.r] for X in tree.XT],
+        "joint_turn": [_turns(joint, X.E.T) for joint, X in each],
+        "joint_slide": [_slides(joint, X) for joint, X in each],
+        "joint_axis": [list(joint.axis) for joint in tree.joint],
+        "dof_axis": np.reshape(columns, (-1, 6)),
+        "armature": [a for row in tree.armature[1:] for a in row] or [0.0] * tree.nv,
+    }
+
+
+def _entries(A: Matrix3) -> list[float]:
+    return [x for row in A.rows for x in row]
+
+
+def _turns(joint: JointModel, R_0: Matrix3) -> list[float]:
+    """The three matrices of a joint's rotation in its parent's axes."""
+    u = joint.axis
+    along = Matrix3([[a * b for b in u] for a in u])
+    if not joint.kind.angle:
+        return [*_entries(R_0), *[0.0] * 18]
+    parts = (along, Matrix3.identity() - along, Matrix3.skew(u))
+    return [x for part in parts for x in _entries(R_0 @ part)]
+
+
+def _slides(joint: JointModel, X: Transform) -> list[list[float]]:
+    """What the unit of each coordinate shifts the body by, in its parent's axes."""
+    u, kind = joint.axis, joint.kind.name
+    along = {
+        "prismatic": [u],
+        "helical": [u * joint.pitch],
+        "cylindrical": [u * 0.0, u],
+        "planar": [u * 0.0, *plane_axes(u)],
+    }.get(kind, [])
+    found = [list(X.E.transpose_apply(d)) for d in along]
+    return found + [[0.0] * 3] * (3 - len(found))
+
+
+def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How coordinates and dofs of the tree follow those of the robot, and where H has entries."""
+    tree, coupling = robot.tree, robot.tree.coupling
+    if coupling is None:
+        q_from = [(k, 1.0, 0.0) for k in range(tree.nq)]
+        v_from, own = [(k, 1.0) for k in range(tree.nv)], set(range(tree.nv))
+    else:
+        q_from, v_from, own = list(coupling.q_from), list(coupling.v_from), set(coupling.own_v)
+    rows = [row for row, _ in v_from]
+    whole = {
+        "coordinate_from": [k for k, _, _ in q_from],
+        "dof_row": rows,
+        "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
+        **_lists(_columns_of_H(tree, rows, robot.nv), "row_path", "row_columns"),
+    }
+    real = {
+        "coordinate_gain": [gain for _, gain, _ in q_from],
+        "coordinate_offset": [offset for _, _, offset in q_from],
+        "dof_gain": [gain if row >= 0 else 0.0 for row, gain in v_from],
+    }
+    return whole, real
+
+
+def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:
+    """Of each row of H its columns left of the diagonal, the nearest first."""
+    columns: list[set[int]] = [set() for _ in range(nv)]
+    for j, k in np.argwhere(np.tril(inertia_pattern(tree.dof_parent))).tolist():
+        low, high = sorted((rows[j], rows[k]))
+        if 0 <= low < high:
+            columns[high].add(low)
+    return [sorted(row, reverse=True) for row in columns]
