@@ -72,7 +72,7 @@ def stairs(look: Look) -> Found:
         def theirs(stiff: bool, world: w.World = world, depth: Any = depth) -> float:
             return depth(world.peer(stiff=stiff).states(4000, 5)[0])
 
-        above = t.energy.total.max() - t.energy.total[0]
+        above = t.energy.mechanical.max() - t.energy.mechanical[0]
         found.add(f"{label}: energy above the start", "J", above, most=1e-9)
         what = f"{label}: deepest corner in a step"
         found.add(what, "mm", depth(t.q[::5]), **both(look, theirs), most=10.0)

@@ -72,7 +72,9 @@ def on_a_cart(look: Look) -> Found:
             return 1e3 * abs(slip(Pushed(world, stiff).run, share) - wanted)
 
         mine = 1e3 * abs(slip(lambda *x: moved(world, *x), share) - wanted)
-        found.add(f"{share:g} of µ g: slip less {1e3 * wanted:.3g} mm", "mm", mine, **both(look, theirs), most=0.1)
+        found.add(
+            f"{share:g} of µ g: slip less {1e3 * wanted:.3g} mm", "mm", mine, **both(look, theirs), most=0.1
+        )
     return found
 
 

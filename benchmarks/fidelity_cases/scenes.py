@@ -168,8 +168,8 @@ def alone(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_integrator(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with the integrator that is looked at, where there is something to touch."""
-    touching = options.get("ground") or options.get("self_collision")
+    """Options with the integrator that is looked at; "contact" only where there is something to touch."""
+    touching = options.get("ground") or options.get("self_collision") or INTEGRATOR != "contact"
     return {"integrator": INTEGRATOR, **options} if INTEGRATOR and touching else options
 
 

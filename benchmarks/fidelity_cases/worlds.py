@@ -165,7 +165,9 @@ def _body(geometry: Any, mass: float) -> rk.Robot:
         inertia = inertia * mass
     else:
         shape, inertia = geometry, np.diag(_diagonal(geometry)) * mass
-    return ModelBuilder("body").link("body", mass, inertia=inertia, collisions=(Shape(shape),)).build("floating")
+    return (
+        ModelBuilder("body").link("body", mass, inertia=inertia, collisions=(Shape(shape),)).build("floating")
+    )
 
 
 def _diagonal(g: Any) -> np.ndarray:

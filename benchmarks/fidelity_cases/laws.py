@@ -1,0 +1,250 @@
+"""Laws that every step must keep: order, energy, admissible forces, balance of momentum, rest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import robokit as rk
+from fidelity_cases import scenes as s
+from fidelity_cases import worlds as w
+from fidelity_cases.falls import apart
+from fidelity_cases.peer import Peer
+from fidelity_cases.table import Found, Look, case
+from robokit.model import Box, Capsule, Sphere
+
+MU = 0.5
+
+
+@case("order", "Laws of a step", "The order of falls, bodies that touch each other")
+def order(look: Look) -> Found:
+    """Forty random falls of humanoid and G1 from just above the ground, self-collision on, at 2, 1, 0.5 and
+    0.25 ms beside 1/16 ms. Counted is the exponent of the median error of a coordinate, by least squares, and
+    the errors of the centre of mass at 1 ms.
+    """
+    found, rows = Found(), look.some(40, 6)
+    steps = (2e-3, 1e-3, 0.5e-3, 0.25e-3)
+    for label, name in (("humanoid", "humanoid"), ("G1", s.G1))[: look.some(2, 1)]:
+        robot = s.same_joints(s.load(name))
+        q, v = s.random_starts(robot, rows, 0.5, 0.0, 0.02)
+        pairs = rk.collision_pairs(robot)
+
+        def mine(dt: float, robot: Any = robot, q: Any = q, v: Any = v) -> np.ndarray:
+            options = {"ground": s.ground(), "self_collision": True, "record_every": round(4e-3 / dt)}
+            return s.many(robot, q, v, steps=round(0.4 / dt), dt=dt, **options).q
+
+        def theirs(dt: float, robot: Any = robot, q: Any = q, v: Any = v, pairs: Any = pairs) -> np.ndarray:
+            peer, out = Peer(robot, dt, pairs=pairs), []
+            for a, b in zip(q, v, strict=True):
+                peer.start(a, b)
+                out.append(peer.states(round(0.4 / dt), round(4e-3 / dt))[0])
+            return np.stack(out, axis=1)
+
+        exponents: dict[str, dict[float, float]] = {}
+        at: dict[str, dict[float, float]] = {}
+        for program, run in (("robokit", mine), ("mujoco", theirs))[: 1 + look.peer]:
+            fine = run(1e-3 / 16)
+            errors = {dt: apart(robot, run(dt), fine) for dt in steps}
+            for t in (0.08, 0.4):
+                k = round(t / 4e-3)
+                logs = [math.log(np.nanmedian(errors[dt][0][k])) for dt in steps]
+                exponents.setdefault(program, {})[t] = float(np.polyfit(np.log(steps), logs, 1)[0])
+                at.setdefault(program, {})[t] = 1e3 * float(np.nanmedian(errors[1e-3][1][k]))
+        for t in (0.08, 0.4):
+            them = {"mujoco": exponents["mujoco"][t]} if look.peer else {}
+            found.add(f"{label}, {t:g} s: order", "", exponents["robokit"][t], **them, least=0.95)
+            them = {"mujoco": at["mujoco"][t]} if look.peer else {}
+            found.add(f"{label}, {t:g} s: centre of mass at 1 ms, median", "mm", at["robokit"][t], **them)
+    return found
+
+
+def _mixed(rng: np.random.Generator, count: int) -> w.World:
+    """Small bodies above each other, at random angles."""
+    bodies = []
+    for k in range(count):
+        size = rng.uniform(0.05, 0.1)
+        kinds = (
+            Box(tuple(size * rng.uniform(0.5, 2.0, 3))),
+            Sphere(size),
+            Capsule(0.5 * size, size),
+            w.hull(rng, size),
+        )
+        at = (*rng.uniform(-0.03, 0.03, 2), 0.25 + 0.35 * k)
+        bodies.append(w.Body(kinds[rng.integers(4)], rng.uniform(0.2, 5.0), at))
+    return w.World(bodies)
+
+
+@case("energy", "Laws of a step", "Ten thousand random scenes make no energy")
+def energy(look: Look) -> Found:
+    """Ten rows of worlds of one to four mixed bodies, of the humanoid and of G1, with self-collision, random
+    friction of 0 to 1.2, restitution of 0 to 1 and steps of 0.5 to 4 ms; 500 random starts of each with
+    random speeds, two draws, 0.6 s each. Counted are the scenes in which kinetic and potential energy are ever
+    above the start by more than 1e-9 of what moves, and the largest such rise.
+    """
+    found = Found()
+    rng = np.random.default_rng(1)
+    rows, worst, above, scenes = look.some(500, 20), 0.0, 0, 0
+    for draw in range(look.some(20, 3)):
+        kind = draw % 10
+        robot, options = _scene(rng, kind, draw)
+        q, v = _starts(rng, robot, rows, kind)
+        dt = float(rng.choice((0.5e-3, 1e-3, 2e-3, 4e-3)))
+        r = s.many(robot, q, v, steps=round(0.6 / dt), dt=dt, record_every=round(4e-3 / dt), **options)
+        kinetic, potential = s.rollout_energies(robot, r.q, r.v)
+        total = kinetic + potential
+        moves = kinetic[0] + np.ptp(potential, axis=0)
+        rise = np.nanmax((total - total[0]) / moves, axis=0)
+        above += int((rise > 1e-9).sum()) + len(r.failed)
+        worst, scenes = max(worst, float(rise.max())), scenes + rows
+    found.add(f"of {scenes} scenes, with energy above the start", "", above, most=0.0)
+    found.add("largest energy above the start, of what moves", "", max(worst, 0.0), most=1e-9)
+    return found
+
+
+def _scene(rng: np.random.Generator, kind: int, draw: int) -> tuple[rk.Robot, dict[str, Any]]:
+    """A robot or a world, with the options of a run."""
+    friction, restitution = rng.uniform(0.0, 1.2), float(rng.choice((0.0, 0.0, 0.5, 1.0)))
+    if kind < 8:
+        robot = _mixed(np.random.default_rng(kind), 1 + kind % 4).robot()
+    else:
+        robot = s.load("humanoid" if kind == 8 else s.G1)
+    pairs: Any = rk.collision_pairs(robot).with_law(friction=friction, restitution=restitution)
+    pairs = pairs if kind % 4 or kind >= 8 else False
+    return robot, {"ground": s.ground(friction=friction, restitution=restitution), "self_collision": pairs}
+
+
+def _starts(rng: np.random.Generator, robot: rk.Robot, rows: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
+    if kind >= 8:
+        q, v = s.random_starts(robot, rows, 3.0, 0.02, 0.5)
+        middle = robot.neutral()[7:]  # bodies that start in each other hold energy that no sum shows
+        q[:, 7:] = middle + 0.1 * (q[:, 7:] - middle)
+        q[:, 6] = [rk.standing_height(robot, x, clearance=rng.uniform(0.02, 0.5)) for x in q]
+        return q, v
+    count = 1 + kind % 4
+    q, v = np.empty((rows, count, 7)), rng.uniform(-3.0, 3.0, (rows, count, 6))
+    turn = rng.standard_normal((rows, count, 4))
+    q[..., :4] = turn / np.linalg.norm(turn, axis=-1)[..., None]
+    q[..., 4:6] = rng.uniform(-0.03, 0.03, (rows, count, 2))
+    q[..., 6] = 0.4 + 0.45 * np.arange(count)
+    return q.reshape(rows, -1), v.reshape(rows, -1)
+
+
+@case("balance", "Laws of a step", "Forces that are possible, and the balance of momentum of every step")
+def balance(look: Look) -> Found:
+    """Humanoid and G1 fall from 2 cm for 2 s, and a heap of four boxes, self-collision on, friction 0.5, every
+    step recorded, at 0.5, 1 and 4 ms. Counted are the largest pull and the largest force outside the cone, in
+    weights, and how far m Δv is from the impulses of gravity and of the ground's points, of the weight's.
+    """
+    found = Found()
+    for label, name in (("humanoid", "humanoid"), ("G1", s.G1), ("boxes", None))[: look.some(3, 1)]:
+        if name is None:
+            world = w.World([w.Body(Box((0.1,) * 3), 1.0, (0.03 * k, 0.0, 0.15 + 0.2 * k), (0.9, 0.3, 0.1, 0.2))
+                             for k in range(4)], friction=MU)  # fmt: skip
+            robot, (q0, _), options = world.robot(), world.start(), {}
+            options = world.options(robot)
+        else:
+            robot = s.load(name)
+            q0 = rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=0)
+            options = {"ground": s.ground(friction=MU), "self_collision": True}
+        for dt in (0.5e-3, 1e-3, 4e-3):
+            t = s.fall(robot, q0, duration=2.0, dt=dt, record_every=1, **options)
+            weight = robot.total_mass * s.G
+            with s.quiet():
+                force = t.contacts.forces
+            pull = max(0.0, float(-force[..., 2].min())) / weight
+            over = np.linalg.norm(force[..., :2], axis=-1) - MU * np.maximum(force[..., 2], 0.0)
+            where = f"{label}, {1e3 * dt:g} ms"
+            found.add(f"{where}: largest pull", "weights", pull, most=1e-9)
+            found.add(
+                f"{where}: largest force outside the cone",
+                "weights",
+                max(0.0, over.max() / weight),
+                most=1e-9,
+            )
+            change = np.diff(t.momentum[:, 3:], axis=0) / dt
+            given = force.sum(axis=1)[1:] - np.array([0.0, 0.0, weight])
+            found.add(f"{where}: balance of momentum of a step", "weights", np.abs(change - given).max() / weight,
+                      most=1e-9)  # fmt: skip
+    return found
+
+
+@case("residuals", "Laws of a step", "ContactBench's residuals: Signorini, Coulomb, greatest dissipation")
+def residuals(look: Look) -> Found:
+    """A box of 10 cm is tossed and slides, twenty times, friction 0.5, 1 ms. For each point and step: the
+    normal force times the gap that the point will have half a step later, at the next kick, where that is
+    open; the force outside the cone; and |µ N u + |u| t|, which is
+    nothing if friction is as large as it may be and against the velocity u of the point, where that slides by
+    more than 1 mm/s. Largest ones; forces in weights.
+
+    Source: Q. Le Lidec et al., "Contact models in robotics: a comparative analysis" (2024).
+    """
+    found, rng = Found(), np.random.default_rng(2)
+    robot, worst = s.box((0.1, 0.1, 0.1), 1.0), np.zeros(3)
+    for _ in range(look.some(20, 3)):
+        turn = rng.standard_normal(4)
+        q0 = s.at_height(robot, 0.12, turn)
+        v0 = np.concatenate([rng.uniform(-5, 5, 3), rng.uniform(-1, 1, 3)])
+        t = s.fall(robot, q0, v0, duration=0.6, dt=1e-3, ground=s.ground(friction=MU), record_every=1)
+        with s.quiet():
+            force, points = t.contacts.forces / s.G, t.contacts.points
+        worst = np.maximum(worst, _residuals(t, force, points))
+    for what, x in zip(("a force where the gap is open (× gap)", "force outside the cone",
+                        "greatest dissipation"), worst, strict=True):  # fmt: skip
+        unit = "weights m" if "gap" in what else "weights" if "cone" in what else "weights m/s"
+        found.add(what, unit, x, most=1e-9 if "dissipation" not in what else 1e-2)
+    return found
+
+
+def _residuals(t: rk.Trajectory, force: np.ndarray, points: np.ndarray) -> np.ndarray:
+    normal, sideways = force[..., 2], force[..., :2]
+    outside = (np.linalg.norm(sideways, axis=-1) - MU * np.maximum(normal, 0.0)).max()
+    worst = np.array([0.0, max(outside, 0.0), 0.0])
+    for k in range(1, len(t)):
+        acting = normal[k] > 1e-6
+        if not acting.any():
+            continue
+        R, p = rk.forward_kinematics(t.robot, t.q[k])["box"]
+        omega, v = R @ t.v[k, :3], R @ t.v[k, 3:6]
+        u = v + np.cross(omega, points[k][acting] - p)
+        gap = points[k][acting][:, 2] + 0.5e-3 * u[:, 2]
+        worst[0] = max(worst[0], float((np.maximum(gap, 0.0) * normal[k][acting]).max()))
+        slides = np.linalg.norm(u[:, :2], axis=1)
+        x = MU * normal[k][acting][:, None] * u[:, :2] + slides[:, None] * sideways[k][acting]
+        worst[2] = max(worst[2], float((np.linalg.norm(x, axis=1) * (slides > 1e-3)).max()))
+    return worst
+
+
+@case("still", "Laws of a step", "320 fallen humanoids and 120 fallen G1")
+def still(look: Look) -> Found:
+    """Robots fall from 2 cm, leaning 4 degrees, self-collision on, 1 ms, 30 s. Counted are those whose bodies
+    move by more than 0.1 mm after 10 s, and those that move so after they had come to rest: no speed above
+    1e-6 for half a second.
+    """
+    found, end = Found(), look.some(30, 12)
+    for label, name, rows in (("humanoid", "humanoid", 320), ("G1", s.G1, 120))[: look.some(2, 1)]:
+        rows, robot = look.some(rows, 8), s.load(name)
+        q0 = np.array([rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k)
+                       for k in range(rows)])  # fmt: skip
+        options = {"ground": s.ground(), "self_collision": True, "record_every": 100}
+        r = s.many(robot, q0, None, steps=1000 * end, dt=1e-3, **options)
+        late, after = 0, 0
+        for k in range(rows):
+            speed = np.abs(r.v[:, k]).max(axis=1)
+            places = rk.forward_kinematics(robot, np.ascontiguousarray(r.q[:, k])).position
+            moved = np.linalg.norm(places[100:] - places[100], axis=-1).max()
+            late += bool(moved > 1e-4)
+            calm = np.convolve(speed < 1e-6, np.ones(6), "valid") > 5.5
+            if calm.any():
+                first = int(np.argmax(calm)) + 5
+                after += bool(np.linalg.norm(places[first:] - places[first], axis=-1).max() > 1e-4)
+        found.add(f"{label}: move by 0.1 mm after 10 s, of {rows}", "", late)
+        found.add(f"{label}: move after they came to rest, of {rows}", "", after, most=0.0)
+        found.add(
+            f"{label}: speed of nine in ten at the end",
+            "rad/s, m/s",
+            np.percentile(np.abs(r.v[-1]).max(axis=1), 90),
+        )
+        found.add(f"{label}: rows that failed", "", len(r.failed), most=0.0)
+    return found

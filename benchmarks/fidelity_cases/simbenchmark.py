@@ -1,0 +1,160 @@
+"""Tasks of SimBenchmark, made anew: rolling, elastic bounces, a crowd of balls, a robot and balls in space.
+
+Source: D. Kang, J. Hwangbo, "SimBenchmark: Physics engine benchmark for robotics applications" (2018); its
+figures at 1 ms: squared error of a velocity RaiSim 4.1e-7, Bullet 5.7e-9, MuJoCo 6.9e-3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import robokit as rk
+from fidelity_cases import scenes as s
+from fidelity_cases import worlds as w
+from fidelity_cases.peer import Peer, both
+from fidelity_cases.piles import try_it
+from fidelity_cases.table import Found, Look, case
+from robokit.model import Box, Sphere
+
+
+@case("pushed_ball", "Public references", "SimBenchmark: a ball rolls and a box slides under a force")
+def pushed_ball(look: Look) -> Found:
+    """A ball of 10 cm and 1 kg is pushed at its middle by 3 N for 4 s, friction 0.8: it rolls with 5/7 of what a
+    sliding one has. A box of 10 kg is pushed by 1.5 times its friction of 0.4. Counted is the mean squared
+    error of the speed, and the distance's.
+    """
+    found = Found()
+    for label, body, mu, force, wanted in (
+        ("ball rolls", w.Body(Sphere(0.1), 1.0, (0.0, 0.0, 0.1)), 0.8, 3.0, 3.0 * 5.0 / 7.0),
+        ("box slides", w.Body(Box((0.4, 0.4, 0.1)), 10.0, (0.0, 0.0, 0.05)), 0.4, 6.0 * s.G, 0.2 * s.G),
+    ):
+        world = w.World([body], friction=mu)
+        robot = world.robot()
+        q0 = world.run(1.0).q[-1]
+        link = robot.links[-1].name
+        push = rk.Push(link, (force, 0.0, 0.0), duration=10.0)
+        t = world.run(4.0, q=q0, v=np.zeros(6), pushes=push)
+
+        def theirs(
+            stiff: bool, world: w.World = world, force: float = force, wanted: float = wanted
+        ) -> float:
+            peer = world.peer(stiff=stiff)
+            peer.step(1000)
+            peer.start(peer.q)
+            peer.data.xfrc_applied[1, 0] = force
+            v = np.array([(peer.step(10), peer.data.qvel[0])[1] for _ in range(400)])
+            return float(np.mean((v - wanted * 0.01 * np.arange(1, 401)) ** 2))
+
+        x = t.q[:, 4] - q0[4]
+        v = t.momentum[:, 3] / robot.total_mass
+        error = float(np.mean((v - wanted * t.t) ** 2))
+        found.add(f"{label}: squared error of the speed", "m²/s²", error, **both(look, theirs), most=1e-6)
+        found.add(f"{label}: error of the way", "", abs(x[-1] / (0.5 * wanted * 16.0) - 1.0), most=1e-3)
+    return found
+
+
+@case("elastic", "Public references", "SimBenchmark: elastic bounces")
+def elastic(look: Look) -> Found:
+    """Balls of 5 cm fall from 0.5 and 1 m on the plane with a restitution of 1 and 0.8. Counted are the
+    height of the tenth bounce at 1, and of the fourth at 0.8, beside e^2n h, and the energy above the start, at 0.25 to
+    4 ms.
+    """
+    found = Found()
+    for height in (0.5, 1.0)[: look.some(2, 1)]:
+        for e in (1.0, 0.8):
+            for dt in (0.25e-3, 1e-3, 4e-3):
+                bounces = 10 if e == 1.0 else 4
+                fall = math.sqrt(2.0 * height / s.G)
+                end = fall * (1.0 + 2.0 * sum(e**k for k in range(1, bounces)) + e**bounces)  # highest
+                world = w.World([w.Body(Sphere(0.05), 1.0, (0.0, 0.0, 0.05 + height))], restitution=e)
+                t = world.run(end, dt, every=dt)
+                left = (float(t.energy.mechanical[-1]) - s.G * 0.05) / (s.G * height)
+                wanted = e ** (2 * bounces)
+                where = f"{height:g} m, e {e:g}, {1e3 * dt:g} ms: bounce {bounces}"
+                found.add(f"{where}, height error", "", abs(left / wanted - 1.0), most=0.01)
+                if e == 1.0:
+                    above = (t.energy.mechanical.max() - t.energy.mechanical[0]) / (s.G * height)
+                    found.add(f"{where}, energy above the start", "", max(above, 0.0), most=1e-9)
+    return found
+
+
+@case("crowd", "Public references", "SimBenchmark: balls dropped at once")
+def crowd(look: Look) -> Found:
+    """Balls of 1 kg and 10 cm on a grid of 22 cm with small offsets fall on the plane and each other, without
+    restitution, friction 0.8, 2 s at 1 ms: 8, 27 and 666. Counted are the energy above what it was at the
+    start, and the largest overlap.
+    """
+    found = Found()
+    for count in (8, 27, 666)[: look.some(3, 1)]:
+        rng, bodies = np.random.default_rng(0), []
+        side = max(2, round(count ** (1.0 / 3.0)))
+        for k in range(count):
+            i, j, z = k % side, k // side % side, k // side**2
+            at = np.array([0.22 * i, 0.22 * j, 0.15 + 0.22 * z]) + rng.uniform(-0.005, 0.005, 3)
+            bodies.append(w.Body(Sphere(0.1), 1.0, tuple(at)))
+        world = w.World(bodies, friction=0.8)
+        t = try_it(found, lambda world=world: world.run(2.0))
+        theirs = {}
+        if look.peer and count < 100:
+            theirs = both(
+                look, lambda stiff, world=world: _overlap(world.peer(stiff=stiff).states(2000, 10)[0])
+            )
+        mine = None if t is None else _overlap(t.q)
+        found.add(f"{count} balls: largest overlap", "mm", mine, **theirs, most=10.0)
+        if t is not None:
+            above = t.energy.mechanical.max() / t.energy.mechanical[0] - 1.0
+            found.add(f"{count} balls: energy above the start", "of it", max(above, 0.0), most=1e-9)
+    return found
+
+
+def _overlap(q: np.ndarray) -> float:
+    """Largest overlap of balls of 10 cm [mm]."""
+    deepest = 0.0
+    for x in w.places(q[::5]):
+        away = np.linalg.norm(x[:, None] - x[None], axis=-1) + np.eye(len(x))
+        deepest = max(deepest, 0.2 - away.min())
+    return 1e3 * deepest
+
+
+@case("anymal", "Public references", "SimBenchmark: a robot and balls that fly at it, momentum and energy")
+def anymal(look: Look) -> Found:
+    """ANYmal floats without gravity, joints undamped; four balls of 5 kg fly at it with 3 m/s and a
+    restitution of 1, for 1 s at 1 ms. Counted are the largest changes of the momentum of all, and the energy
+    above the start.
+    """
+    found = Found()
+    robot = s.with_joints(
+        s.load("quadruped" if look.quick else "example-robot-data:anymal"), damping=0.0, friction=0.0
+    )
+    shot = w._body(Sphere(0.1), 5.0)
+    world = rk.together({"robot": robot} | {f"ball{k}": shot for k in range(4)})
+    q = [robot.neutral()]
+    v = [np.zeros(robot.nv)]
+    for k in range(4):
+        angle = 0.5 * math.pi * k + 0.3
+        way = np.array([math.cos(angle), math.sin(angle), 0.0])
+        q.append(np.concatenate([[1.0, 0.0, 0.0, 0.0], 1.2 * way + [0.0, 0.0, 0.05 * k]]))
+        v.append(np.concatenate([np.zeros(3), -3.0 * way]))
+    q, v = np.concatenate(q), np.concatenate(v)
+    pairs = rk.collision_pairs(world).with_law(restitution=1.0, friction=0.0)
+    t = s.fall(world, q, v, duration=1.0, dt=1e-3, gravity=(0, 0, 0), self_collision=pairs, joint_damping=0.0,
+               record_every=1)  # fmt: skip
+    change = np.abs(t.momentum - t.momentum[0]).max(axis=0)
+
+    def theirs(stiff: bool) -> float:
+        peer = Peer(
+            world.with_gravity((0, 0, 0)), 1e-3, stiff, 0.0, pairs=rk.collision_pairs(world), plane=False
+        )
+        peer.start(q, v)
+        qs, vs = peer.states(1000, 10)
+        p = np.array([rk.centroidal_momentum(world, x, y) for x, y in zip(qs, vs, strict=True)])[:, 3:]
+        return float(np.abs(p - p[0]).max())
+
+    found.add("change of the linear momentum", "N s", change[3:].max(), **both(look, theirs), most=1e-9)
+    found.add("change of the angular momentum", "N m s", change[:3].max(), most=1e-9)
+    above = t.energy.mechanical.max() / t.energy.mechanical[0] - 1.0
+    found.add("energy above the start", "of it", max(above, 0.0), most=1e-9)
+    found.add("energy at the end", "of the start's", t.energy.mechanical[-1] / t.energy.mechanical[0])
+    return found
