@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
+from robokit.contact.constraints.closing import close
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -26,98 +27,126 @@ from robokit.contact.fields import (
     SPIN,
     STATE,
 )
+from robokit.contact.kinematics import advance as advance_in_place
+from robokit.contact.kinematics import mass_matrix, place_bodies, velocities
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
+from robokit.contact.robot_data import robot_data
+from robokit.contact.solver import solve
 from robokit.engine.loops.fields import kernel_of
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.moving_axes import advance, momenta_after
 from robokit.spatial import Motion, Vector3
+from robokit.spatial.control_flow import for_range
 
 UPDATES = 30
 
-READ = (
-    *SHAPES,
-    *PAIRS,
-    *CONTACTS,
-    *POSES,
-    *(a for a in ROBOT if a.name in {"joint_coordinate", "coordinate_from", "coordinate_gain", "gravity"}),
-    *(a for a in ROBOT if a.name in {"coordinate_offset", "dof_body", "dof_row", "dof_gain"}),
-    *(a for a in MOTION if a.name in {"I", "H"}),
-    *(a for a in SOLVER if a.name in {"dt", "y"}),
-    *FORCES,
-    *STATE,
-)
-"""What forces read; and what they write, and the solution with it."""
-
-WRITTEN = tuple(replace(a, role="inout") for a in (*CONSTRAINTS, *FORCE_MEMORY))
-ARRAYS = (*(replace(a, role="in") for a in READ), *WRITTEN)
+TABLES = (SHAPES, PAIRS, CONTACTS, POSES, ROBOT, MOTION, CONSTRAINTS, SOLVER, FORCES, FORCE_MEMORY, STATE)
+ARRAYS = tuple({a.name: replace(a, role="inout") for table in TABLES for a in table}.values())
 COLLECT, REMEMBER = kernel_of("collect", collect, ARRAYS), kernel_of("remember", remember, ARRAYS)
 
 
-class DenseStep:
-    """Steps of one robot with contacts that a function finds.
+def begin(x: Any) -> None:
+    """The first half of a step's motion, and the robot at its middle."""
+    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
+    place_bodies(x, x.q)
+    velocities(x, x.v, x.V)
+    mass_matrix(x)
+
+
+def end(x: Any) -> None:
+    """The kick, and the second half."""
+
+    def before(j: Any) -> None:
+        x.v0[j], x.guess[j] = x.v[j], x.v[j]
+
+    def after(j: Any) -> None:
+        x.v[j] = x.y[j]
+
+    for_range(x.nv, before)
+    collect(x)
+    solve(x)
+    remember(x)
+    for_range(x.nv, after)
+    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
+    close(x)
+
+
+BEGIN, END = kernel_of("begin", begin, ARRAYS), kernel_of("end", end, ARRAYS)
+
+
+class ForcesStep:
+    """Steps of one robot by the kernels, with contacts that a function finds.
 
     Attributes:
         x: the namespace of the arrays.
-        iterations: of the last step.
+        find: writes CONTACTS, from the poses.
     """
+
+    def __init__(self, robot: Any, dt: float, most_contacts: int = 8, **numbers: Any) -> None:
+        self.robot = robot
+        self.x, self.sizes = arrays_of(robot, dt, most_contacts, numbers)
+        arrays = [getattr(self.x, a.name) for a in ARRAYS]
+        self.begin, self.end = (kernel.single(self.sizes, arrays) for kernel in (BEGIN, END))
+        self.find: Any = lambda x: None
+
+    def step(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One step."""
+        x = self.x
+        x.q[:], x.v[:], x.tau[:] = q, v, tau
+        self.begin()
+        self.find(x)
+        self.end()
+        assert x.n_of[0] <= x.n_constraints and x.n_of[1] <= x.n_rows and not x.solved[3]
+        return x.q.copy(), x.v.copy()
+
+    @property
+    def iterations(self) -> int:
+        """Of the last step."""
+        return int(self.x.solved[0])
+
+
+def arrays_of(
+    robot: Any, dt: float, most_contacts: int, numbers: dict[str, Any]
+) -> tuple[Any, dict[str, int]]:
+    """The arrays of a step of a robot, and their sizes."""
+    forces = {
+        **robot_data(robot),
+        **body_numbers(robot),
+        **joint_numbers(robot, joint_law(robot)[0]),
+        **motor_numbers(robot, []),
+        **loop_numbers(robot),
+        **no_pairs(),
+        **numbers,
+    }
+    sizes = {"nv": robot.nv, "nq": robot.nq, "n_contacts": most_contacts}
+    for a in (a for a in ARRAYS if a.name in forces):
+        each = zip(a.shape, forces[a.name].shape, strict=True)
+        sizes |= {name: count for name, count in each if isinstance(name, str)}
+    sizes["n_constraints"] = 2 * most_contacts + 2 * sizes["n_loops"] + 1
+    sizes["n_rows"] = 2 * sizes["n_dofs"] + sizes["n_stops"] + sizes["n_motors"] + 1
+    arrays = {}
+    for a in ARRAYS:
+        shape = [sizes.setdefault(s, 1) if isinstance(s, str) else s for s in a.shape]
+        kind = np.int32 if a.kind == "integer" else float
+        arrays[a.name] = np.array(np.broadcast_to(forces.get(a.name, 0), shape), dtype=kind)
+    x = SimpleNamespace(**{**sizes, **arrays})
+    x.bristle_pair[:] = -1
+    x.dt[0], x.tolerance[0] = dt, 1e-6
+    return x, sizes
+
+
+class DenseStep:
+    """The same, all but the forces by NumPy; arguments as of :class:`ForcesStep`, and the engine of these."""
 
     def __init__(
         self, robot: Any, dt: float, most_contacts: int = 8, engine: str | None = None, **numbers: Any
     ) -> None:
         self.robot, self.tree, self.engine = robot, robot.tree, engine
-        tree, coupling = robot.tree, robot.tree.coupling
-        n, D, nv = tree.n + 1, tree.nv, robot.nv
-        self.G = np.eye(D) if coupling is None else np.array(coupling.G, dtype=float)
-        forces = {
-            **body_numbers(robot),
-            **joint_numbers(robot, joint_law(robot)[0]),
-            **motor_numbers(robot, []),
-            **loop_numbers(robot),
-            **no_pairs(),
-            **numbers,
-        }
-        sizes = {
-            "n_bodies": n,
-            "n_coordinates": tree.nq,
-            "n_dofs": D,
-            "nv": nv,
-            "nq": robot.nq,
-            "n_contacts": most_contacts,
-            "n_stops": len(forces["stop_dof"]),
-            "n_motors": len(forces["motor_dof"]),
-            "n_loops": len(forces["loop_bodies"]),
-            "n_constraints": 2 * most_contacts + 2 * len(forces["loop_bodies"]) + 1,
-            "n_rows": 4 * D + 2 * len(forces["stop_dof"]) + len(forces["motor_dof"]) + 1,
-        }
-        arrays = {}
-        for a in (a for a in ARRAYS if a.name in forces):
-            sizes |= {
-                name: count
-                for name, count in zip(a.shape, forces[a.name].shape, strict=True)
-                if isinstance(name, str)
-            }
-        for a in ARRAYS:
-            shape = [sizes.setdefault(s, 1) if isinstance(s, str) else s for s in a.shape]
-            kind = np.int32 if a.kind == "integer" else float
-            arrays[a.name] = np.array(np.broadcast_to(forces.get(a.name, 0), shape), dtype=kind)
-        x = self.x = SimpleNamespace(**{**sizes, **arrays})
-        x.bristle_pair[:] = -1
-        x.dt[0] = dt
-        x.gravity = np.array(tree.gravity, dtype=float)
-        x.origin = np.zeros(3)
-        x.joint_coordinate = np.array([s.start if s.stop > s.start else 0 for s in tree.q_slice])
-        x.dof_body = np.array(
-            [i for i in range(n) for _ in range(tree.v_slice[i].start, tree.v_slice[i].stop)], dtype=int
-        )
-        if coupling is None:
-            x.coordinate_from, x.coordinate_gain = np.arange(tree.nq), np.ones(tree.nq)
-            x.coordinate_offset, x.dof_row, x.dof_gain = np.zeros(tree.nq), np.arange(D), np.ones(D)
-        else:
-            table = np.array(coupling.q_from, dtype=float)
-            x.coordinate_from, x.coordinate_gain = table[:, 0].astype(int), table[:, 1]
-            x.coordinate_offset = table[:, 2]
-            table = np.array(coupling.v_from, dtype=float)
-            x.dof_row, x.dof_gain = table[:, 0].astype(int), table[:, 1]
+        coupling = robot.tree.coupling
+        self.G = np.eye(self.tree.nv) if coupling is None else np.array(coupling.G, dtype=float)
+        self.x, _ = arrays_of(robot, dt, most_contacts, numbers)
         self.find: Any = lambda x: None
         self.iterations = 0
 
@@ -152,6 +181,7 @@ class DenseStep:
             ang = R[i] @ b[:3]
             self.J.append(np.concatenate([ang, R[i] @ b[3:] + np.cross(p[i], ang, axisb=0).T]))
         x.R, x.p = np.array([r.ravel() for r in R]), np.array(p)
+        x.coordinate = np.array([a for row in self.robot.split_q(q.tolist()) for a in row])
         self.H = x.H = self.G.T @ H @ self.G
 
     def momentum(self, v: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
 """Forces as constraints.
 
-contacts spin damping dry_friction limits motors loops: the forces. adding collecting closing: what they share.
+contacts spin damping dry_friction limits motors loops: the forces. adding collecting closing: shared.
 """

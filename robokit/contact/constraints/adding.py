@@ -119,8 +119,7 @@ def speed(x: Any, dof: Any) -> Scalar:
 
 def value(x: Any, dof: Any) -> Scalar:
     """The coordinate of a joint with one dof [rad | m]."""
-    k = x.joint_coordinate[x.dof_body[dof]]
-    return x.coordinate_gain[k] * x.q[x.coordinate_from[k]] + x.coordinate_offset[k]
+    return x.coordinate[x.joint_coordinate[x.dof_body[dof]]]
 
 
 def vector(array: Any, *at: Any) -> Vector3:
