@@ -18,8 +18,9 @@ from robokit.contact.constraints.loops import add_half, halves
 from robokit.contact.kinematics import advance, place_bodies, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.solver import impulses, relative
+from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import call, cond, for_range
+from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, where
 
 CLOSED = 1e-6
@@ -32,72 +33,62 @@ PASSES = 2
 def close(x: Any) -> None:
     """Project q and v onto the loops at the end of a step, with the H and the pattern of the step.
 
-    It takes the constraints' arrays for its own: what the step's are needed for has to be done before.
+    It takes the constraints' arrays for its own: what the step's are needed for has to be done before. It
+    leaves the poses of the new q.
     """
 
     def closed() -> None:
-        project = _project(x)
-
         def positions(_: Any) -> None:
-            call(project, 0)
-            advance(x, x.q, x.d, 1.0)
+            once(x, project, 0)
+            once(x, advance, x.q, x.d, 1.0)
 
         for_range(PASSES, positions)
-        call(project, 1)
-
-        def faster(j: Any) -> None:
-            x.v[j] = x.v[j] + x.d[j]
-
-        for_range(x.nv, faster)
+        once(x, project, 1)
+        for_range(x.nv, lambda j: _set(x.v, j, x.v[j] + x.d[j]))
 
     cond(x.n_loops > 0, closed, lambda: None)
 
 
-def _project(x: Any) -> Any:
+def project(x: Any, speeds: Any) -> None:
     """The change d that closes the loops at q (0), or stops what opens them (1)."""
+    once(x, place_bodies, x.q)
+    once(x, velocities, x.v, x.V)
+    for k in range(3):
+        x.n_of[k] = 0
+    for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
+    n = x.n_of[0]
+    once(x, assemble, n, 0)
+    once(x, factor)
+    for_range(x.nv, lambda j: _set(x.d, j, 0.0))
 
-    def project(speeds: Any) -> None:
-        place_bodies(x, x.q)
-        velocities(x, x.v, x.V)
-        for k in range(3):
-            x.n_of[k] = 0
+    def correct(_: Any) -> None:
+        once(x, velocities, x.d, x.Vd)
 
-        def loop(k: Any) -> None:
-            def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
-                R = CLOSED * x.loop_mobility[k, half]
-                V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
-                open_ = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
-                i = add_half(x, k, half, E, R, Vector3(*(-s for s in open_)))
-                for m, G in enumerate((1.0, 0.0, 1.0, 0.0, 0.0, 1.0)):
-                    x.c_G[i, m] = G / R
+        def push(i: Any) -> None:
+            for m, u in enumerate(relative(x, i, x.Vd)):
+                x.c_g[i, m] = (x.c_aim[i, m] - u) / x.c_R[i, 0]
 
-            halves(x, k, rows)
+        for_range(n, push)
+        once(x, impulses, n, 0)
+        once(x, back_substitute, x.Jg)
+        for_range(x.nv, lambda j: _set(x.d, j, x.d[j] + x.Jg[j]))
 
-        for_range(x.n_loops, loop)
-        n = x.n_of[0]
-        assemble(x, n, 0)
-        factor(x)
+    for_range(2, correct)
 
-        def clear(j: Any) -> None:
-            x.d[j] = 0.0
 
-        def correct(_: Any) -> None:
-            velocities(x, x.d, x.Vd)
+def _constraints(x: Any, k: Any, speeds: Any) -> None:
+    """Of loop k: they aim at what is open."""
 
-            def push(i: Any) -> None:
-                for m, u in enumerate(relative(x, i, x.Vd)):
-                    x.c_g[i, m] = (x.c_aim[i, m] - u) / x.c_R[i, 0]
+    def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
+        R = CLOSED * x.loop_mobility[k, half]
+        V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+        left = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
+        i = add_half(x, k, half, E, R, Vector3(*(-s for s in left)))
+        for m, G in enumerate((1.0, 0.0, 1.0, 0.0, 0.0, 1.0)):
+            x.c_G[i, m] = G / R
 
-            for_range(n, push)
-            impulses(x, n, 0)
-            back_substitute(x, x.Jg)
+    halves(x, k, rows)
 
-            def move(j: Any) -> None:
-                x.d[j] = x.d[j] + x.Jg[j]
 
-            for_range(x.nv, move)
-
-        for_range(x.nv, clear)
-        for_range(2, correct)
-
-    return project
+def _set(A: Any, j: Any, value: Any) -> None:
+    A[j] = value

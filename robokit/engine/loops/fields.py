@@ -8,6 +8,7 @@ from typing import Any
 
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
+from robokit.spatial.control_flow import call
 
 
 def real(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
@@ -43,3 +44,17 @@ def kernel_of(
         function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
     return LoopKernel(name, run, sizes, arrays, **options)
+
+
+def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(x, *arguments)``, whose code a kernel has once, wherever it is called by this.
+
+    Args:
+        x: the namespace of a kernel.
+        function: of it, and of numbers and arrays.
+        arguments: these.
+    """
+    known = vars(x).setdefault("once", {})
+    if function not in known:
+        known[function] = lambda *given: function(x, *given)
+    return call(known[function], *arguments)
