@@ -48,7 +48,8 @@ MOTION = (
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
-    real("composite", "n_bodies", 10, role="work"),  # like I, of a body and all that it carries
+    real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries; rows of 12 keep
+    # apart in memory what is written from what is read next: 10 take three times as long
     real("W", "n_bodies", 6, role="work"),  # velocities that velocity products are taken at
     real("a", "n_bodies", 6, role="work"),  # accelerations of bodies while the joints' are 0
     real("f", "n_bodies", 6, role="work"),  # forces on bodies
@@ -174,6 +175,7 @@ SOLVER = (
     whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("pattern_length", "nv", role="work"),
     whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
+    whole("touched", "nv", role="work"),  # 1 where a row of A has other entries than that of H
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A
@@ -186,3 +188,31 @@ SOLVER = (
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
 )
+
+STEP = (
+    # What is given besides
+    real("joint_forces", "nv"),  # held over the step [N m | N]
+    whole("push_body", "n_pushes"),
+    real("push_point", "n_pushes", 3),  # in body coordinates [m]
+    whole("push_in_world", "n_pushes"),  # 1 where the wrench is about the world's origin instead
+    real("push_wrench", "n_pushes", 6),  # moment and force, in world axes [N m; N]
+    whole("keeps", 1),  # what the end of a step corrects (conservation.py)
+    # What is handed to the next step
+    real("change", "nv", role="inout"),  # last change of the velocity by a kick
+    real("kept", 11, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
+    # centre of mass in the world; 1 once these are known
+    whole("needed", 5, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
+    # contacts, near pairs, constraints and rows that the step needed
+    # Accounts (accounts.py)
+    real("ledger", "n_entries", role="inout"),
+    real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]
+    real("motor_sums", "n_motors", 2, role="inout"),  # force times dt [N m s | N s]; time at a limit [s]
+    # Work arrays
+    real("q_before", "nq", role="work"),
+    real("v_before", "nv", role="work"),
+    whole("near_pair_before", "n_near", role="work"),
+    real("near_direction_before", "n_near", 3, role="work"),
+    real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
+    # outside about the centre of mass
+)
+"""What a step is given, hands on and accounts for."""

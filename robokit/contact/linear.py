@@ -118,7 +118,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         cond(
             one < 0,
             of_one(b),
-            lambda: cond(other < 0, of_one(a), lambda: _of_pair(x, a, b, ArticulatedInertia.of(K))),
+            lambda: cond(other < 0, of_one(a), lambda: _of_pair(x, one, other, ArticulatedInertia.of(K))),
         )
         return following
 
@@ -152,9 +152,9 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     for_range(x.n_bodies, down)
 
 
-def _of_pair(x: Any, a: Any, b: Any, K: ArticulatedInertia) -> None:
-    """Add S^T K S of two bodies that both move: dofs that carry both see nothing of it."""
-    count = apart(x, a, b)
+def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
+    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it."""
+    count = apart(x, one, other)
 
     def of_dof(m: Any) -> None:
         j = x.pair_dofs[m]

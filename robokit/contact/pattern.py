@@ -39,95 +39,114 @@ def tip(x: Any, body: Any) -> Any:
 
 
 def symbolic(x: Any) -> None:
-    """Columns of the entries of each row of A left of the diagonal, descending, for x.pattern.
+    """Columns of the entries of each row of A left of the diagonal, descending, to x.pattern.
 
-    Eliminated from the last row to the first, row k changes the rows i of its entries; all of these are in
-    the pattern of the first of them, i = max, so that it is enough to hand them on to that one.
+    Eliminated from the last row to the first, row k changes the rows of its entries. All of these are in the
+    pattern of the first of them, so that it is enough to hand them on to that one. Rows that no pair touches
+    keep the pattern of H, for which this holds already if no dof follows another.
     """
-    marks, n = x.marks, x.nv
+    follows = x.n_dofs > x.nv
 
-    def clear(k: Any) -> None:
-        for_range(k, lambda c: _mark(marks, k, c, 0))
-
-    def of_tree(j: Any) -> None:
-        first = x.path[j, 0]
-        for_range(x.path[j, 1], lambda m: _couple(x, j, x.ancestors[first + m]))
+    def of_H(k: Any) -> None:
+        first, count = x.row_path[k, 0], x.row_path[k, 1]
+        x.pattern_length[k], x.touched[k] = count, 0
+        for_range(count, lambda m: _put(x.pattern, (k, m), x.row_columns[first + m]))
+        cond(follows, lambda: touch(x, k), nothing)
 
     def of_pair(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
         now = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        cond((now[0] == a) & (now[1] == b), nothing, lambda: _clique(x, *now))
+        known = (now[0] == a) & (now[1] == b)
+        cond(known, nothing, lambda: _clique(x, tip(x, now[0]), tip(x, now[1])))
         return now
 
-    def fill(m: Any) -> None:
-        k = n - 1 - m
-        i = while_loop(lambda c: _unmarked(marks, k, c), lambda c: c - 1, k - 1)
+    def eliminate(m: Any) -> None:
+        k = x.nv - 1 - m
+        cond(x.touched[k] > 0, lambda: _eliminated(x, k), nothing)
 
-        def hand_on(c: Any) -> None:
-            marks[i, c] = where(marks[k, c] > 0, 1, marks[i, c])
-
-        for_range(i, hand_on)
-
-    def listed(k: Any) -> None:
-        def entry(m: Any, count: Any) -> Any:
-            c = k - 1 - m
-            x.pattern[k, count] = c
-            return count + marks[k, c]
-
-        x.pattern_length[k] = for_range(k, entry, 0)
-
-    for_range(n, clear)
-    for_range(x.n_dofs, of_tree)
+    for_range(x.nv, of_H)
     for_range(constraints_of(x), of_pair, -1, -1)
-    for_range(n, fill)
-    for_range(n, listed)
+    for_range(x.nv, eliminate)
 
 
-def _unmarked(marks: Any, k: Any, c: Any) -> Any:
-    """Whether a row has an entry in a column from 0 on, and not in this one."""
-    return (c >= 0) & (marks[k, where(c < 0, 0, c)] == 0)
+def touch(x: Any, k: Any) -> None:
+    """Begin the marks of a row that has other entries than H."""
+
+    def begin() -> None:
+        x.touched[k] = 1
+        for_range(k, lambda c: _put(x.marks, (k, c), 0))
+        for_range(x.pattern_length[k], lambda m: _put(x.marks, (k, x.pattern[k, m]), 1))
+
+    cond(x.touched[k] > 0, nothing, begin)
 
 
-def _mark(marks: Any, k: Any, c: Any, value: Any) -> None:
-    marks[k, c] = value
+def _eliminated(x: Any, k: Any) -> None:
+    """List the marks of a row, and hand them on."""
+
+    def entry(m: Any, count: Any) -> Any:
+        c = k - 1 - m
+        x.pattern[k, count] = c
+        return count + x.marks[k, c]
+
+    count = for_range(k, entry, 0)
+    x.pattern_length[k] = count
+
+    def hand_on() -> None:
+        i = x.pattern[k, 0]
+        touch(x, i)
+        for_range(count - 1, lambda m: _put(x.marks, (i, x.pattern[k, m + 1]), 1))
+
+    cond(count > 1, hand_on, nothing)
+
+
+def _put(A: Any, place: Any, value: Any) -> None:
+    A[place] = value
+
+
+def apart(x: Any, one: Any, other: Any) -> Any:
+    """Write the dofs that one of two paths has and the other has not to x.pair_dofs, descending.
+
+    Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs.
+
+    Args:
+        x: the step.
+        one, other: the last dofs of the paths.
+
+    Returns:
+        how many dofs they are.
+    """
+
+    def step(i: Any, j: Any, count: Any) -> tuple[Any, Any, Any]:
+        of_one = i > j
+        k = where(of_one, i, j)
+        x.pair_dofs[count] = k
+        x.pair_signs[count] = where(of_one, -1.0, 1.0)
+        up = x.dof_parent[k]
+        return where(of_one, up, i), where(of_one, j, up), count + 1
+
+    return while_loop(lambda i, j, _: (i < j) | (j < i), step, one, other, 0)[2]
+
+
+def _clique(x: Any, one: Any, other: Any) -> None:
+    """Mark what a force between two bodies couples; one with the world couples what the tree does."""
+
+    def both() -> None:
+        count = apart(x, one, other)
+
+        def begin(m: Any) -> None:
+            row = x.dof_row[x.pair_dofs[m]]
+            cond(row < 0, nothing, lambda: touch(x, row))
+
+        def row(m: Any) -> None:
+            for_range(count - 1 - m, lambda e: _couple(x, x.pair_dofs[m], x.pair_dofs[m + 1 + e]))
+
+        for_range(count, begin)
+        for_range(count, row)
+
+    cond((one >= 0) & (other >= 0), both, nothing)
 
 
 def _couple(x: Any, j: Any, k: Any) -> None:
     """Mark the entry of the rows of two dofs."""
     a, b = x.dof_row[j], x.dof_row[k]
-
-    def mark() -> None:
-        x.marks[where(a < b, b, a), where(a < b, a, b)] = 1
-
-    cond((a >= 0) & (b >= 0) & ((a < b) | (b < a)), mark, nothing)
-
-
-def apart(x: Any, a: Any, b: Any) -> Any:
-    """Write the dofs that one of two paths has and the other has not to x.pair_dofs, descending.
-
-    Returns:
-        how many they are; signs, 1 for b and -1 for a, are in x.pair_signs.
-    """
-
-    def step(i: Any, j: Any, count: Any) -> tuple[Any, Any, Any]:
-        of_a = i > j
-        k = where(of_a, i, j)
-        x.pair_dofs[count] = k
-        x.pair_signs[count] = where(of_a, -1.0, 1.0)
-        up = x.dof_parent[k]
-        return where(of_a, up, i), where(of_a, j, up), count + 1
-
-    return while_loop(lambda i, j, _: (i < j) | (j < i), step, tip(x, a), tip(x, b), 0)[2]
-
-
-def _clique(x: Any, a: Any, b: Any) -> None:
-    """Mark what a force between two bodies couples; one with the world couples what the tree does."""
-
-    def both() -> None:
-        count = apart(x, a, b)
-
-        def row(m: Any) -> None:
-            for_range(count - 1 - m, lambda e: _couple(x, x.pair_dofs[m], x.pair_dofs[m + 1 + e]))
-
-        for_range(count, row)
-
-    cond((tip(x, a) >= 0) & (tip(x, b) >= 0), both, nothing)
+    distinct = (a >= 0) & (b >= 0) & ((a < b) | (b < a))
+    cond(distinct, lambda: _put(x.marks, (where(a < b, b, a), where(a < b, a, b)), 1), nothing)

@@ -20,10 +20,12 @@ from robokit.spatial.control_flow import cond, for_range
 
 Arrays = dict[str, np.ndarray]
 
-TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
+TREE = (
+    "parent body_dofs dof_parent dof_body dof_row path ancestors row_path row_columns gravity".split()
+)
 
 
-def taken(names: str = "") -> list[Any]:
+def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
     motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H")]
@@ -165,6 +167,14 @@ def random_tree(
         "path": path,
         "ancestors": np.array([k for a in above for k in a], int),
     }
+    columns: list[set[int]] = [set() for _ in range(nv)]
+    for j in range(n_dofs):
+        for k in above[j]:
+            low, high = sorted((row[j], row[k]))
+            columns[high] |= {low} if 0 <= low < high else set()
+    counts = np.array([len(c) for c in columns])
+    whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
+    whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
@@ -184,6 +194,7 @@ def random_problem(
     x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
+    sizes["n_entries"] = len(tree["row_columns"])
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
