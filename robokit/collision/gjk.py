@@ -1,7 +1,7 @@
 """Distance of two convex sets by GJK, depth of their overlap by EPA, on their Minkowski difference.
 
 The difference A - B is known by its supports alone: ``vertex(d, row)`` writes the point w of A - B that is
-farthest along d and the points a, b with w = a - b to row ``row`` of an array (9 columns), and returns h = d.w.
+farthest along d, and the points a, b with w = a - b, to a row (9 numbers), and returns h = d.w.
 The origin is outside where h < 0 for some unit vector d, which then points from A to B, and
 
     distance = max over d of -h(d)          depth = min over d of h(d)
@@ -34,6 +34,9 @@ GOES, FAR, APART, INSIDE = range(4)
 
 ROUNDING = 1e-14
 """Of the size of A - B: two supports that differ by less along a direction are the same."""
+
+SETTLED = 1e-10
+"""Of the size of A - B: what a distance or depth of round sets may be off. Polytopes' are exact."""
 
 TURNS = 100
 """Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
@@ -93,7 +96,8 @@ def _gjk(vertex: Vertex, S: Any, weights: Any, far: Any, direction: Any) -> tupl
             more, v = _nearest(S, weights, count + 1)
             now = sqrt(sum(k * k for k in v))
             inside = (more == 4) | (now <= ROUNDING * size)
-            return where(inside, INSIDE, where(now < length, GOES, APART)), more, v, now
+            stalls = where(length + h <= SETTLED * size, APART, INSIDE)
+            return where(inside, INSIDE, where(now < length, GOES, stalls)), more, v, now
 
         def at_end() -> Any:
             return where(-h > far, FAR, APART), count, v, length
@@ -323,7 +327,7 @@ def _epa(vertex: Vertex, P: Any, size: Any, out: Any) -> None:
                 where((points + 2 > POINTS) | (more > FACES - 40), 0, 1),
             )
 
-        return cond(h - F[f, 3] <= 10.0 * ROUNDING * size, lambda: (points, faces, f, 0), grown)
+        return cond(h - F[f, 3] <= SETTLED * size, lambda: (points, faces, f, 0), grown)
 
     o = at(P[0])
     volume = (at(P[1]) - o).cross(at(P[2]) - o).dot(at(P[3]) - o)
@@ -343,7 +347,7 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
     w = at(P[new])
 
     def sort(f: Any, kept: Any, seen: Any) -> Any:
-        sees = (at(F[f]).dot(w) - F[f, 3] > ROUNDING * size) | (F[f, 3] >= float("inf"))
+        sees = (at(F[f]).dot(w) - F[f, 3] > 1e2 * ROUNDING * size) | (F[f, 3] >= float("inf"))
 
         def go() -> Any:
             for m in range(3):

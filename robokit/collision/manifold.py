@@ -1,18 +1,19 @@
-"""Contacts of two cores that are near: the polygons that face each other, one clipped by the sides of the other.
+"""Contacts of two cores that are near: polygons that face each other, one clipped by the sides of the other.
 
-With the normal n, from A to B, found by GJK or EPA, the polygon of each core that faces along it is taken. The
-one whose normal is closer to n is the reference; the other is clipped by planes through the reference's sides,
-parallel to n. Each corner of what is left is a contact, and its gap is its distance to the reference along n.
-This is exact for face on face, edge on face and edge across edge: the point where two edges cross, seen along
-n, is a corner of what is left. Segments give the parts that lie side by side. If no corner is as deep as the
-nearest points of the cores are, these are a contact too.
+With the normal n, from A to B, found by GJK or EPA, the polygon of each core that faces along it is taken.
+The one whose normal is closer to n is the reference; the other is clipped by planes through the reference's
+sides, parallel to n. Each corner of what is left is a contact, and its gap is its distance to the reference
+along n. This is exact for face on face, edge on face and edge across edge: the point where two edges cross,
+seen along n, is a corner of what is left. Segments give the parts that lie side by side. If no corner is as
+deep as the nearest points of the cores are, these are a contact too.
 
 All is in the axes of A. Features have a number that lasts as long as the contact does:
 
     4 c        corner c of A          4 c + 1    corner c of B
     4 e + 2    edges of A and B       3          the nearest points
 
-Source: for clipping, I. Sutherland, G. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974).
+Source: for clipping, I. Sutherland, G. Hodgman, Reentrant polygon clipping, Communications of the ACM 17
+(1974).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.collision.support import Facing, corner, facing, vector
+from robokit.collision.support import Facing, corner, facing, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, zeros
 from robokit.spatial.scalars import clamp, minimum, sqrt, where
@@ -124,15 +125,15 @@ def _polygons(
     size = sqrt(sum(k * k for k in vector(face, 1) - vector(face, 0)))
     flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
-    along = along * (1.0 / sqrt(along.dot(along)))
+    across = unit(along.cross(up))
     gaps = zeros(most)
 
     def measure(k: Any, least: Any, near: Any) -> Any:
         w = vector(V, begin + k) - p
         gap = w.dot(N) / N.dot(up)
-        beside = w - along * along.dot(w)
+        beside = across.dot(w)
         # Of two segments it is their distance, for what is a little beside.
-        gap = where(flat, gap, gap + sqrt(beside.dot(beside)) - abs(gap))
+        gap = where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap))
         gaps[k] = gap
         return minimum(gap, least), near + where(gap < far, 1, 0)
 

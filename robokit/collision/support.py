@@ -111,7 +111,7 @@ class Facing(NamedTuple):
     count: Any
     """Corners of the polygon: 1 for a point, 2 for a segment."""
     what: Any
-    """The face; of a segment or edge its first corner, -1 for none; 1 or -1 for a round face, 0 for a side."""
+    """The face; of a segment or edge its first corner; 1 or -1 for a round face, 0 for a straight side."""
     other: Any
     """The second corner of an edge."""
     normal: Triple
@@ -148,7 +148,7 @@ def _of_polytope(x: Any, s: Any, d: Vector3) -> Facing:
         h = vector(x.face_normal, first + k).dot(d)
         return where(h > most, h, most), where(h > most, first + k, at)
 
-    most, face = for_range(x.shape_faces[s, 1], better, EDGE_ON, -1)
+    _, face = for_range(x.shape_faces[s, 1], better, EDGE_ON, -1)
 
     def edge() -> Facing:
         i = farthest(x, s, d)
@@ -185,7 +185,7 @@ def outermost(d: Vector3) -> Vector3:
 
 
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
-    """Corner k of a polygon that faces d, counter-clockwise seen from outside, and its number in the shape."""
+    """Corner k of a polygon that faces d, counter-clockwise from outside, and its number in the shape."""
 
     def of_polytope() -> Any:
         of_face = (x.shape_kind[s] == POLYTOPE) & (face.count > 2)

@@ -25,26 +25,29 @@ from robokit.collision.narrow import narrow
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.spatial.control_flow import for_range
 
-ROOM = 64
 FOUND = [
     real("far", 1),
     whole("found", 1, role="out"),
-    whole("feature", ROOM, role="out"),
-    real("place", ROOM, 3, role="out"),
-    real("gap", ROOM, role="out"),
-    real("normal", ROOM, 3, role="out"),
+    whole("pair", "room", role="out"),
+    whole("feature", "room", role="out"),
+    real("place", "room", 3, role="out"),
+    real("gap", "room", role="out"),
+    real("normal", "room", 3, role="out"),
 ]
 
 
 def _all(x: Any) -> None:
-    def add(feature: Any, place: Any, gap: Any, n: Any) -> None:
-        i = x.found[0]
-        x.found[0] = i + 1
-        x.feature[i], x.gap[i] = feature, gap
-        for k in range(3):
-            x.place[i, k], x.normal[i, k] = place[k], n[k]
+    def pair(p: Any) -> None:
+        def add(feature: Any, place: Any, gap: Any, n: Any) -> None:
+            i = x.found[0]
+            x.found[0] = i + 1
+            x.pair[i], x.feature[i], x.gap[i] = p, feature, gap
+            for k in range(3):
+                x.place[i, k], x.normal[i, k] = place[k], n[k]
 
-    for_range(x.n_pairs, lambda k: narrow(x, k, x.far[0], x.near_direction[k], add))
+        narrow(x, p, x.far[0], x.near_direction[p], add)
+
+    for_range(x.n_pairs, pair)
 
 
 NARROW = kernel_of("narrow_alone", _all, [*SHAPES, *PAIRS, *POSES, *MEMORY, *FOUND])
@@ -164,18 +167,24 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
     }
 
 
+def contacts_of(given: dict, far: float = 1e9, room: int = 64, **options: Any) -> dict:
+    """All contacts of arrays: pair, feature, place, gap, normal; and the last directions."""
+    found = NARROW(**given, far=np.array([far]), room=room, **options)
+    m = int(found["found"][0])
+    assert m <= room
+    return {name: found[name][:m] for name in ("pair", "feature", "place", "gap", "normal")} | {
+        "direction": found["near_direction"]
+    }
+
+
 def contacts(
     a: dict, b: dict, pose_a: Any, pose_b: Any, far: float = 1e9, direction: Any = None, **options: Any
 ) -> dict:
-    """The contacts of two shapes: feature, place, gap, normal, and the last direction."""
+    """The contacts of two shapes, as :func:`contacts_of`."""
     given = arrays([a, b], [(0, 1)], [pose_a, pose_b])
     if direction is not None:
         given["near_direction"] = np.array([direction], float)
-    found = NARROW(**given, far=np.array([far]), **options)
-    m = int(found["found"][0])
-    return {name: found[name][:m] for name in ("feature", "place", "gap", "normal")} | {
-        "direction": found["near_direction"][0]
-    }
+    return contacts_of(given, far, **options)
 
 
 @cache

@@ -1,0 +1,440 @@
+"""The narrow phase against dense oracles that share nothing with it, and by its laws."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scenes import (
+    arrays,
+    box,
+    capsule,
+    cone,
+    contacts,
+    contacts_of,
+    cylinder,
+    ellipsoid,
+    flat,
+    hull,
+    plane,
+    sphere,
+    turned,
+)
+from scipy.optimize import nnls
+from scipy.spatial import ConvexHull
+
+HERE = np.eye(3), np.zeros(3)
+LYING = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+"""Turns z to x."""
+
+ANY = [
+    sphere(0.4),
+    capsule(0.2, 0.5),
+    box(0.5, 0.3, 0.4),
+    cylinder(0.4, 0.5),
+    cone(0.5, 0.4),
+    ellipsoid(0.5, 0.3, 0.4),
+    hull(np.random.default_rng(0).normal(size=(12, 3)) * 0.4),
+]
+
+
+def at(*p: float, R: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    return np.eye(3) if R is None else R, np.array(p, float)
+
+
+def random_poses(seed: int, reach: float) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    d = rng.normal(size=3)
+    p = rng.normal(size=3)
+    return (turned(2 * seed), p), (turned(2 * seed + 1), p + d * rng.uniform(0.0, reach) / np.linalg.norm(d))
+
+
+def deepest(found: dict) -> tuple[float, np.ndarray]:
+    k = np.argmin(found["gap"])
+    return found["gap"][k], found["normal"][k]
+
+
+def core(s: dict, pose: Any) -> np.ndarray:
+    return s["corners"] @ pose[0].T + pose[1]
+
+
+def dense_distance(a: dict, b: dict, P: Any, Q: Any) -> float:
+    """Of cores with corners: from all differences of corners."""
+    w = (core(a, P)[:, None] - core(b, Q)[None]).reshape(-1, 3)
+    radii = a.get("radius", 0.0) + b.get("radius", 0.0)
+    try:
+        inner = ConvexHull(w).equations[:, 3].max()
+    except Exception:  # flat: it has no inside
+        inner = 1.0
+    if inner <= 0.0:
+        return inner - radii
+    scale = 1e6 * np.abs(w).max()  # the weights sum to 1 by a heavy row
+    shares, _ = nnls(np.vstack([w.T, np.full(len(w), scale)]), np.array([0, 0, 0, scale]))
+    return float(np.linalg.norm(shares @ w / shares.sum())) - radii
+
+
+def support(s: dict, d: np.ndarray) -> np.ndarray:
+    if "corners" in s:
+        return s["corners"][np.argmax(s["corners"] @ d)]
+    r, h, last = s["size"]
+    if s["kind"] == ellipsoid(1, 1, 1)["kind"]:
+        w = np.array([r, h, last]) * d
+        return np.array([r, h, last]) * w / np.linalg.norm(w)
+    u = np.array([d[0], d[1], 0.0]) / np.hypot(d[0], d[1])
+    ends = [r * u + [0, 0, -h], r * u + [0, 0, h] if s["kind"] == cylinder(1, 1)["kind"] else [0, 0, h]]
+    return np.array(max(ends, key=lambda p: np.dot(p, d)))
+
+
+def separation(a: dict, b: dict, P: Any, Q: Any, n: np.ndarray) -> float:
+    """How far b is from a along n: at most the distance, and the depth is at most minus that."""
+    far_a = P[0] @ support(a, P[0].T @ n) + P[1]
+    near_b = Q[0] @ support(b, -Q[0].T @ n) + Q[1]
+    return float(n @ (near_b - far_a)) - a.get("radius", 0.0) - b.get("radius", 0.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_distance_and_depth_of_hulls_are_those_of_all_differences(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pool = [box(*rng.uniform(0.2, 1, 3)) for _ in range(3)]
+    pool += [hull(rng.normal(size=(n, 3)) * 0.5) for n in (5, 8, 16, 24)]
+    pool += [capsule(0.1, 0.5), sphere(0.3)]
+    errors, inside = [], 0
+    for k in range(40):
+        a, b = (pool[i] for i in rng.integers(0, len(pool), 2))
+        P, Q = random_poses(100 * seed + k, 2.0)
+        wanted, (gap, n) = dense_distance(a, b, P, Q), deepest(contacts(a, b, P, Q))
+        errors += [gap - wanted, separation(a, b, P, Q, n) - wanted]
+        inside += wanted < 0
+    assert np.abs(errors).max() < 1e-9
+    assert 5 < inside < 35
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_direction_separates_curved_shapes_more(seed: int) -> None:
+    rng, seen = np.random.default_rng(seed), [0, 0]
+    for k in range(60):
+        i, j = rng.integers(0, len(ANY), 2)
+        if i < 2 or j < 2:  # spheres and capsules: closed forms below
+            continue
+        P, Q = random_poses(100 * seed + k, 1.6)
+        gap, n = deepest(contacts(ANY[i], ANY[j], P, Q))
+        assert abs(separation(ANY[i], ANY[j], P, Q, n) - gap) < 1e-9
+        seen[int(gap < 0)] += 1
+        for size in (1e-2, 1e-3, 1e-4):
+            for _ in range(8):
+                d = n + size * rng.normal(size=3)
+                other = separation(ANY[i], ANY[j], P, Q, d / np.linalg.norm(d))
+                assert other < gap + 2e-7, (i, j, k)
+    assert min(seen) > 3
+
+
+def test_sphere_and_cylinder() -> None:
+    s, c = sphere(0.2), cylinder(0.5, 1.0)
+    for place, gap, n in [
+        ((1.0, 0.0, 0.3), 0.3, (1, 0, 0)),
+        ((0.0, 0.2, 1.5), 0.3, (0, 0, 1)),
+        ((0.5 + 0.3, 0.0, 1.0 + 0.4), 0.3, (0.6, 0, 0.8)),
+        ((0.4, 0.0, 0.3), -0.3, (1, 0, 0)),
+        ((0.1, 0.0, 0.9), -0.3, (0, 0, 1)),
+    ]:
+        found, normal = deepest(contacts(c, s, HERE, at(*place)))
+        assert abs(found - gap) < 1e-9
+        assert np.allclose(normal, n, atol=1e-4)
+
+
+@pytest.mark.parametrize("i", range(len(ANY)))
+def test_swapped_shapes_have_mirrored_contacts(i: int) -> None:
+    for j in range(len(ANY)):
+        P, Q = random_poses(7 * i + j, 0.9)
+        there, back = contacts(ANY[i], ANY[j], P, Q, 0.05), contacts(ANY[j], ANY[i], Q, P, 0.05)
+        assert bool(len(there["gap"])) == bool(len(back["gap"]))
+        if "corners" in ANY[i] and "corners" in ANY[j]:
+            assert np.allclose(np.sort(there["gap"]), np.sort(back["gap"]), atol=1e-9)
+        if not len(there["gap"]):
+            continue
+        (gap, n), (other, m) = deepest(there), deepest(back)
+        assert abs(gap - other) < 1e-8
+        if gap > 1e-3 or j in (2, 6):
+            assert np.allclose(n, -m, atol=1e-4)
+
+
+@pytest.mark.parametrize("i", range(len(ANY)))
+def test_contacts_move_with_both_shapes(i: int) -> None:
+    E, r = turned(99), np.array([3.0, -2.0, 1.0])
+    for j in range(len(ANY)):
+        P, Q = random_poses(11 * i + j, 0.9)
+        here = contacts(ANY[i], ANY[j], P, Q, 0.05)
+        there = contacts(ANY[i], ANY[j], *((E @ R, E @ p + r) for R, p in (P, Q)), 0.05)
+        assert list(here["feature"]) == list(there["feature"])
+        assert np.allclose(here["gap"], there["gap"], atol=1e-9)
+        assert np.allclose(here["place"] @ E.T + r, there["place"], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("i", range(len(ANY)))
+def test_contacts_scale_with_lengths(i: int, size: float) -> None:
+    def scaled(s: dict) -> dict:
+        return s | {
+            "corners": np.asarray(s.get("corners", np.zeros((0, 3)))) * size,
+            "radius": s.get("radius", 0.0) * size,
+            "size": tuple(size * k for k in s.get("size", (0.0,) * 3)),
+        }
+
+    for j in range(len(ANY)):
+        (R, p), (S, q) = random_poses(13 * i + j, 0.9)
+        one = contacts(ANY[i], ANY[j], (R, p), (S, q), 0.05)
+        other = contacts(scaled(ANY[i]), scaled(ANY[j]), (R, size * p), (S, size * q), 0.05 * size)
+        assert list(one["feature"]) == list(other["feature"])
+        assert np.allclose(one["gap"], other["gap"] / size, atol=1e-9)
+        assert np.allclose(one["place"], other["place"] / size, atol=1e-5)
+
+
+def test_machine_code_is_plain_python() -> None:
+    for i in range(len(ANY)):
+        P, Q = random_poses(i, 0.6)
+        a, b = (contacts(ANY[i], ANY[-1], P, Q, 0.05, engine=engine) for engine in (None, "python"))
+        assert list(a["feature"]) == list(b["feature"])
+        assert np.allclose(a["gap"], b["gap"], atol=1e-12)
+
+
+# ---- manifolds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", [-0.02, 0.0, 1e-9, 0.02])
+def test_flush_faces_have_the_corners_of_their_overlap(gap: float) -> None:
+    found = contacts(box(1, 1, 1), box(0.5, 0.5, 0.5), HERE, at(0.7, 0.2, 1.5 + gap), 0.1)
+    assert np.allclose(found["gap"], gap, atol=1e-12)
+    corners = {(x, y) for x in (0.2, 1.0) for y in (-0.3, 0.7)}
+    assert {(round(x, 9), round(y, 9)) for x, y, _ in found["place"]} == corners
+    assert np.allclose(found["place"][:, 2], 1 + gap / 2)
+    assert np.allclose(found["normal"], [0, 0, 1])
+
+
+def test_equal_boxes_keep_their_corners_under_noise() -> None:
+    rng, cube = np.random.default_rng(0), box(0.5, 0.5, 0.5)
+    features = {
+        tuple(
+            sorted(contacts(cube, cube, HERE, at(*(rng.normal(size=3) * 1e-15 + [0, 0, 1])), 0.1)["feature"])
+        )
+        for _ in range(20)
+    }
+    assert len(features) == 1
+
+
+def test_turned_squares_meet_in_an_octagon() -> None:
+    c = np.cos(np.pi / 4)
+    R = np.array([[c, -c, 0], [c, c, 0], [0, 0, 1]])
+    found = contacts(box(1, 1, 1), box(1, 1, 1), HERE, at(0, 0, 2, R=R), 0.1)
+    assert len(found["gap"]) == 8
+    assert np.allclose(np.linalg.norm(found["place"][:, :2], axis=1), np.hypot(1, np.sqrt(2) - 1))
+    assert len(set(found["feature"])) == 8
+
+
+def test_crossed_edges_meet_in_a_point() -> None:
+    c = np.cos(np.pi / 4)
+    up = np.array([[1, 0, 0], [0, c, -c], [0, c, c]])  # an edge along x on top
+    down = np.array([[c, 0, c], [0, 1, 0], [-c, 0, c]])  # an edge along y below
+    for gap in (-0.01, 0.01):
+        found = contacts(
+            box(1, 1, 1), box(1, 1, 1), at(0, 0, 0, R=up), at(0.3, 0.2, 2 * np.sqrt(2) + gap, R=down), 0.05
+        )
+        k = np.argmin(found["gap"])
+        assert abs(found["gap"][k] - gap) < 1e-12
+        assert np.allclose(found["normal"], [0, 0, 1], atol=1e-12)
+        assert np.allclose(found["place"][k], [0.3, 0.0, np.sqrt(2) + gap / 2], atol=1e-9)
+        assert found["feature"][k] % 4 == 2
+
+
+def test_many_sided_faces_give_the_points_farthest_out() -> None:
+    t = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    disc = hull(np.array([[np.cos(a), np.sin(a), z] for a in t for z in (-0.1, 0.1)]))
+    found = contacts(disc, box(2, 2, 0.5), HERE, at(0, 0, 0.6), 0.05)
+    assert 8 <= len(found["gap"]) <= 9
+    assert np.allclose(np.linalg.norm(found["place"][:, :2], axis=1), 1.0)
+    assert len(set(found["feature"])) == len(found["gap"])
+
+
+def test_capsule_lies_on_a_face_by_two_points() -> None:
+    found = contacts(box(1, 1, 1), capsule(0.1, 0.5), HERE, at(0.2, 0.3, 1.09, R=LYING), 0.05)
+    assert np.allclose(sorted(found["place"][:, 0]), [-0.3, 0.7])
+    assert np.allclose(found["gap"], -0.01)
+    assert np.allclose(found["place"][:, 2], 0.995)
+
+
+def test_parallel_capsules_touch_at_two_points_and_crossed_ones_at_one() -> None:
+    rod = capsule(0.1, 0.5)
+    found = contacts(rod, rod, HERE, at(0.19, 0, 0.3), 0.05)
+    assert np.allclose(sorted(found["place"][:, 2]), [-0.2, 0.5])
+    assert np.allclose(found["gap"], -0.01)
+    crossed = contacts(rod, rod, HERE, at(0.0, 0.19, 0.3, R=LYING), 0.05)
+    assert len(crossed["gap"]) == 1
+    assert np.allclose(crossed["place"], [[0, 0.095, 0.3]])
+
+
+def test_nearly_parallel_capsules_change_smoothly() -> None:
+    rod, last = capsule(0.1, 0.5), None
+    for angle in np.linspace(0.0, 0.3, 31):
+        c, s = np.cos(angle), np.sin(angle)
+        R = np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+        found = contacts(rod, rod, HERE, at(0.19, 0, 0, R=R), 0.05)
+        force = np.sum(0.05 - found["gap"]), np.min(found["gap"])
+        assert abs(force[1] + 0.01) < 1e-9
+        if last is not None:
+            assert np.abs(np.sort(found["gap"])[0] - last) < 1e-8
+        last = np.sort(found["gap"])[0]
+
+
+def test_capsule_in_a_groove_touches_both_sides_at_both_ends() -> None:
+    rod, wall = capsule(0.1, 0.4), box(1, 1, 0.2)
+    sides = []
+    for sign in (-1, 1):
+        c, s = np.cos(0.5), sign * np.sin(0.5)
+        R = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+        sides.append((R, -R @ np.array([0, 0, 0.3])))
+    along_y = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
+    for pose in sides:
+        found = contacts(wall, rod, pose, at(0, 0, 0, R=along_y), 0.01)
+        assert len(found["gap"]) == 2
+        assert np.allclose(found["gap"], 0.0, atol=1e-12)
+        assert np.allclose(sorted(found["place"][:, 1]), [-0.4, 0.4])
+
+
+# ---- planes and rims -----------------------------------------------------------------------------------
+
+
+def test_every_corner_meets_a_plane() -> None:
+    R = turned(3)
+    found = contacts(plane(), ANY[6], at(0, 0, 0.1, R=R), at(0.2, 0.1, 0), 10.0)
+    heights = ((ANY[6]["corners"] + [0.2, 0.1, 0]) - [0, 0, 0.1]) @ R[:, 2]
+    assert np.allclose(found["gap"], heights)
+    assert np.allclose(found["normal"], R[:, 2])
+    turned_round = contacts(ANY[6], plane(), at(0.2, 0.1, 0), at(0, 0, 0.1, R=R), 10.0)
+    assert np.allclose(turned_round["gap"], heights)
+    assert np.allclose(turned_round["place"], found["place"])
+    assert np.allclose(turned_round["normal"], -R[:, 2])
+
+
+@pytest.mark.parametrize(
+    "s", [ANY[0], ANY[3], ANY[4], ANY[5]], ids=["sphere", "cylinder", "cone", "ellipsoid"]
+)
+def test_lowest_point_of_round_shapes_meets_a_plane(s: dict) -> None:
+    for seed in range(10):
+        P, Q = random_poses(seed, 1.0)
+        gap, n = deepest(contacts(plane(), s, P, Q, 10.0))
+        lowest = P[0][:, 2] @ (Q[0] @ support(s, -Q[0].T @ P[0][:, 2]) + Q[1] - P[1]) - s.get("radius", 0.0)
+        assert abs(gap - lowest) < 1e-9
+        assert np.allclose(n, P[0][:, 2])
+
+
+@pytest.mark.parametrize("ground", [plane(), box(2, 2, 1)], ids=["plane", "box"])
+def test_a_can_stands_and_lies(ground: dict) -> None:
+    floor = at(0, 0, 0 if "corners" not in ground else -1)
+    standing = contacts(ground, cylinder(0.3, 0.5), floor, at(0, 0, 0.499), 0.05)
+    assert len(standing["gap"]) >= 4
+    assert np.allclose(standing["gap"], -0.001, atol=1e-9)
+    assert np.allclose(standing["place"][:, :2].mean(0), 0.0, atol=1e-12)
+    lying = contacts(ground, cylinder(0.3, 0.5), floor, at(0.1, 0.2, 0.299, R=LYING), 0.05)
+    assert np.allclose(sorted(lying["place"][:, 0]), [-0.4, 0.6])
+    assert np.allclose(lying["gap"], -0.001)
+
+
+@pytest.mark.parametrize("ground", [plane(), box(2, 2, 1)], ids=["plane", "box"])
+def test_a_wheel_has_no_bumps(ground: dict) -> None:
+    floor = at(0, 0, 0 if "corners" not in ground else -1)
+    for angle in np.linspace(0, 7, 50):
+        c, s = np.cos(angle), np.sin(angle)
+        R = np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ LYING
+        found = contacts(ground, cylinder(0.3, 0.1), floor, at(0, 0, 0.299, R=R), 0.02)
+        assert np.allclose(found["gap"], -0.001, atol=1e-11)
+        assert np.allclose(sorted(found["place"][:, 0]), [-0.1, 0.1])
+        assert np.allclose(found["place"][:, 1], 0.0, atol=1e-6)
+        assert len(set(found["feature"])) == 2
+
+
+# ---- traps ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("i", range(len(ANY)))
+def test_coincident_centres(i: int) -> None:
+    found = contacts(ANY[i], ANY[i], HERE, HERE, 0.1)
+    gap, n = deepest(found)
+    assert np.isfinite(found["place"]).all()
+    assert abs(np.linalg.norm(n) - 1) < 1e-12
+    assert gap < -0.3 if i not in (1, 6) else gap <= -0.399 or i == 6
+
+
+@pytest.mark.parametrize("i", range(len(ANY)))
+@pytest.mark.parametrize("gap", [0.0, 1e-15, -1e-15, 1e-12, -1e-12, 1e-9, -1e-9])
+def test_shapes_that_just_touch_are_not_deep(i: int, gap: float) -> None:
+    for j in range(len(ANY)):
+        for seed in range(3):
+            R, S, n = turned(20 * i + seed), turned(20 * j + seed + 1), turned(50 + seed)[:, 0]
+            radii = ANY[i].get("radius", 0.0) + ANY[j].get("radius", 0.0)
+            p = R @ support(ANY[i], R.T @ n) - S @ support(ANY[j], -S.T @ n) + n * (gap + radii)
+            least, _ = deepest(contacts(ANY[i], ANY[j], at(0, 0, 0, R=R), (S, p), 0.01))
+            exact = 1e-12 if "corners" in ANY[i] and "corners" in ANY[j] else 3e-10
+            assert gap - exact < least < abs(gap) + exact
+
+
+def test_thin_plates_do_not_fall_through() -> None:
+    plate = box(1, 1, 1e-3)
+    for z in (2.1e-3, 1.9e-3, 1e-4):
+        gap, n = deepest(contacts(plate, plate, HERE, at(0.3, 0.2, z), 0.01))
+        assert abs(gap - (z - 2e-3)) < 1e-12
+        assert np.allclose(n, [0, 0, 1], atol=1e-9)
+
+
+def test_degenerate_hulls() -> None:
+    square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    sheet = flat(square, [((0, 0, 1), [0, 1, 2, 3]), ((0, 0, -1), [3, 2, 1, 0])])
+    found = contacts(sheet, box(0.5, 0.5, 0.5), HERE, at(0.2, 0.1, 0.5), 0.05)
+    assert np.allclose(found["gap"], 0.0, atol=1e-12)
+    assert len(found["gap"]) == 4
+    upright = contacts(box(2, 2, 1), sheet, at(0, 0, -1), at(0, 0, 1.0, R=LYING), 0.05)
+    assert np.allclose(sorted(upright["place"][:, 1]), [-1, 1])
+    assert np.allclose(upright["gap"], 0.0, atol=1e-12)
+    stick = flat([[0, 0, -1], [0, 0, 1]], [])
+    lying = contacts(box(2, 2, 1), stick, at(0, 0, -1), at(0, 0, 0.01, R=LYING), 0.05)
+    assert np.allclose(lying["gap"], 0.01, atol=1e-12)
+    assert np.allclose(sorted(lying["place"][:, 0]), [-1, 1])
+
+
+def test_a_warm_direction_changes_no_result() -> None:
+    rng = np.random.default_rng(0)
+    for k in range(30):
+        i, j = rng.integers(0, len(ANY), 2)
+        P, Q = random_poses(k, 1.2)
+        d = rng.normal(size=3)
+        cold, warm = (
+            contacts(ANY[i], ANY[j], P, Q),
+            contacts(ANY[i], ANY[j], P, Q, direction=d / np.linalg.norm(d)),
+        )
+        assert abs(deepest(cold)[0] - deepest(warm)[0]) < 1e-8
+
+
+def test_slack_is_overlap_that_is_not_felt() -> None:
+    given = arrays([box(1, 1, 1), box(1, 1, 1)], [(0, 1)], [HERE, at(0, 0, 1.95)])
+    given["pair_slack"] = np.array([0.03])
+    assert np.allclose(contacts_of(given, 0.01)["gap"], -0.02)
+    given["pair_slack"] = np.array([0.07])
+    assert len(contacts_of(given, 0.01)["gap"]) == 0
+
+
+def test_features_tell_contacts_of_a_pair_apart() -> None:
+    rng = np.random.default_rng(1)
+    for k in range(60):
+        i, j = rng.integers(1, len(ANY), 2)
+        P, Q = random_poses(k, 0.7)
+        found = contacts(ANY[i], ANY[j], P, Q, 0.2)
+        assert len(set(found["feature"])) == len(found["feature"])
+        assert (found["feature"] >= 0).all()
+
+
+def test_features_last_while_a_box_slides() -> None:
+    features = [
+        set(contacts(box(1, 1, 1), box(0.3, 0.3, 0.3), HERE, at(x, 0.1, 1.29), 0.05)["feature"])
+        for x in np.linspace(-0.6, 0.6, 20)
+    ]
+    assert all(a == b for a, b in pairwise(features))
