@@ -15,8 +15,12 @@ ROBOT = (
     whole("body_dofs", "n_bodies", 2),  # first dof of a body's joint, and how many
     whole("joint_kind", "n_bodies"),  # row of the joint table (contact/robot_data.py)
     real("joint_placement", "n_bodies", 12),  # rotation by rows and origin: x_parent = R x_joint + r
-    real("joint_turn", "n_bodies", 27),  # three matrices by rows: R = turn_0 + cos(q_0) turn_1 + sin(q_0) turn_2
-    real("joint_slide", "n_bodies", 3, 3),  # what the unit of each coordinate shifts the body by, parent's axes
+    real(
+        "joint_turn", "n_bodies", 27
+    ),  # three matrices by rows: R = turn_0 + cos(q_0) turn_1 + sin(q_0) turn_2
+    real(
+        "joint_slide", "n_bodies", 3, 3
+    ),  # what the unit of each coordinate shifts the body by, parent's axes
     real("joint_axis", "n_bodies", 3),  # in the joint's frame
     whole("joint_coordinate", "n_bodies"),  # first of a joint's coordinates of the tree
     whole("joint_leads", "n_bodies"),  # 1 where it has coordinates of its own in q, 0 where it follows others
@@ -48,7 +52,9 @@ MOTION = (
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
-    real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries; rows of 12 keep
+    real(
+        "composite", "n_bodies", 12, role="work"
+    ),  # like I, of a body and all that it carries; rows of 12 keep
     # apart in memory what is written from what is read next: 10 take three times as long
     real("W", "n_bodies", 6, role="work"),  # velocities that velocity products are taken at
     real("a", "n_bodies", 6, role="work"),  # accelerations of bodies while the joints' are 0
@@ -91,7 +97,9 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
-    whole("n_of", 3, role="work"),  # how many constraints and rows are needed, also beyond the place that there
+    whole(
+        "n_of", 3, role="work"
+    ),  # how many constraints and rows are needed, also beyond the place that there
     # is; how many of the contacts bounce
 )
 """All forces that depend on the velocity to come."""
@@ -130,7 +138,7 @@ FORCES = (
     real("motor_gains", "n_motors", 2),  # kp and kd
     real("motor_inertia", "n_motors"),  # that it moves, roughly [kg m^2 | kg]
     real("motor_limits", "n_motors", 2),  # largest effort and speed, infinite for none
-    real("motor_command", "n_motors", 2),  # kp q* + feedforward [N m | N], and v* [rad/s | m/s]
+    real("motor_command", "n_motors", 2),  # kp q* + all that is given [N m | N], and v* [rad/s | m/s]
     # Loop joints
     whole("loop_bodies", "n_loops", 2),  # predecessor and successor
     real("loop_placement", "n_loops", 2, 12),  # of the joint's frame on each, as `joint_placement`
@@ -151,7 +159,8 @@ FORCE_MEMORY = (
     real("bristle_normal", "n_contacts", role="inout"),  # impulse along the normal [N s]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
-    real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt, or rolling, t1, t2, n [m/s]
+    real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
+    real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1 where restitution decides
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
@@ -204,7 +213,7 @@ STEP = (
     whole("needed", 5, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
     # contacts, near pairs, constraints and rows that the step needed
     # Accounts (accounts.py)
-    real("ledger", "n_entries", role="inout"),
+    real("ledger", "n_ledger", role="inout"),
     real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]
     real("motor_sums", "n_motors", 2, role="inout"),  # force times dt [N m s | N s]; time at a limit [s]
     # Work arrays
