@@ -96,10 +96,14 @@ def _add(x: Any, c: Any, e: Vector3) -> None:
         x.contact_bristle[c, i] = bent[i]
     for i, s in enumerate(surface):
         x.contact_surface[c, i] = s
+    rolls = rolling_velocity(x, c, p, axes[2])
+    for i in range(2):
+        x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, 0)
     x.n_of[2] = x.n_of[2] + x.contact_bounces[c]
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
-    aim = [s - q * k_t / kd_t for s, q in zip(surface, bent, strict=False)]
+    still = surface + Vector3(*(t.dot(rolls) for t in axes))
+    aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     R = [where(bounces > 0.5, RIGID * w, 1.0 / (dt * s)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
@@ -149,7 +153,7 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
     b = x.contact_bodies[c, 1]
     rider = body_velocity(x, b)
     carried = (rider.lin + rider.ang.cross(vector(x.p, b, 0))) * half
-    way = at_origin + spin.cross(vector(x.origin, 0) + p + carried) + rolling_velocity(x, c, p, axes[2])
+    way = at_origin + spin.cross(vector(x.origin, 0) + p + carried)
     return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
 
 
@@ -182,7 +186,8 @@ def remember(x: Any) -> None:
 def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
     """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
-    e = [x.contact_bristle[c, k] + x.dt[0] * (x.c_u[i, k] - x.contact_surface[c, k]) for k in range(2)]
+    slip = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
+    e = [x.contact_bristle[c, k] + x.dt[0] * slip[k] for k in range(2)]
     most = where(x.contact_bounces[c] > 0, 0.0, x.c_mu[i] * normal)
     share = minimum(1.0, most / sqrt(e[0] * e[0] + e[1] * e[1] + TINY))
     return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)
