@@ -1,0 +1,381 @@
+"""What keeps momentum, energy and the path of the centre of mass at the end of a step.
+
+The error of a step is put right by a rigid motion of the whole, which adds the momentum that is missing
+about the centre of mass G, and by one number x for the energy. A robot that floats moves as a rigid whole and
+in its shape, and the two share no kinetic energy:
+
+    T = 1/2 M v_G^2 + 1/2 k^T I_G^-1 k + T_s        k = I_G omega: angular momentum about G
+    T_s <- (1 + 2 x) T_s        turn by x I_G^-1 (omega x k) / omega^2
+
+Where nothing touches, G goes the way of the throw, k stays and the energy about G is met. A step with
+contacts is less exact: there energy is only taken, where the step has made some; what it has lost stays lost.
+With a fixed base T is scaled to meet T + V. Several robots that hang on nothing share their momentum, and
+nothing holds their energy.
+
+Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
+kinetic energy about G, dynamics notes eq. 20-22.
+Cost: O(n), one pass of kinematics.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, add
+from robokit.contact.kinematics import (
+    kinetic_energy,
+    place_bodies,
+    potential_energy,
+    spatial_momentum,
+    velocities,
+    whole_inertia,
+)
+from robokit.contact.robot_data import FLOATING
+from robokit.engine.loops.fields import once
+from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+
+NOTHING, MOMENTUM, FIXED, FLOATS = range(4)
+"""What is kept: nothing; the momentum of robots that hang on nothing; the energy of robots with a fixed base;
+momentum and energy of one that floats."""
+
+LARGEST = 0.25
+"""Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
+keeps the rest of its error, and the rounding of forces turns no robot that hardly moves."""
+
+SMALL = 1e-12
+"""Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
+stays there, and what is missing is carried until there is motion again."""
+
+TINY = 1e-300
+"""Added to what is divided by."""
+
+MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10
+"""Places in ``kept``."""
+
+
+class Inner(NamedTuple):
+    """A state seen from the centre of mass G, in world axes; what has a base that floats moves with it.
+
+    Attributes:
+        m: mass [kg].
+        com: centre of mass from the step's origin [m].
+        u: velocity of G relative to that of body 1's origin [m/s].
+        k: angular momentum about G [N m s].
+        I_G: rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2].
+        T: kinetic energy about G [J].
+    """
+
+    m: Scalar
+    com: Vector3
+    u: Vector3
+    k: Vector3
+    I_G: tuple[Scalar, ...]
+    T: Scalar
+
+    @classmethod
+    def of(cls, numbers: Any) -> Inner:
+        """From all of them in a row."""
+        m, *rest = numbers
+        p_G, u, k = (Vector3(*rest[first : first + 3]) for first in (0, 3, 6))
+        return cls(m, p_G, u, k, tuple(rest[9:15]), rest[15])
+
+
+def begin(x: Any) -> None:
+    """Before the first step: what is kept from then on."""
+
+    def floats() -> None:
+        state = _inner(x)
+        _keep(x, [*state.k, *_velocity(x, state) * state.m], state.T, _origin(x) + state.com)
+
+    def fixed() -> None:
+        T, V = once(x, _energies)
+        _keep(x, [0.0] * 6, T + V, Vector3.zero())
+
+    def momentum() -> None:
+        state = _of_all(x)
+        _keep(x, [*state.k, *state.u * state.m], 0.0, Vector3.zero())
+
+    def all_of_it() -> None:
+        once(x, place_bodies, x.q)
+        x.kept[KNOWN_AT] = 1.0
+        _chosen(x, momentum, fixed, floats)
+
+    new = (x.kept[KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
+    cond(new, all_of_it, _nothing)
+
+
+def conserve(x: Any) -> None:
+    """At the end of a step: q and v corrected."""
+
+    def all_of_it() -> None:
+        once(x, place_bodies, x.q)
+        _chosen(x, lambda: _hold_momentum(x), lambda: _hold_energy(x), lambda: _hold_both(x))
+
+    cond(x.keeps[0] > NOTHING, all_of_it, _nothing)
+
+
+def _chosen(x: Any, momentum: Any, fixed: Any, floats: Any) -> None:
+    keeps = x.keeps[0]
+    cond(keeps == FLOATS, floats, lambda: cond(keeps == FIXED, fixed, momentum))
+
+
+def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
+    for k, number in enumerate([*momentum, energy, *centre]):
+        x.kept[k] = number
+
+
+# ---- states -----------------------------------------------------------------------------------------------
+
+
+def _inner(x: Any) -> Inner:
+    """Of a robot that floats, from axes that move with its base: a fast fall rounds nothing."""
+    for_range(x.nv, lambda j: _set(x.mean, j, x.v[j]))
+    for k in range(3, 6):
+        x.mean[_base(x) + k] = 0.0
+    return Inner.of(once(x, _seen))
+
+
+def _of_all(x: Any) -> Inner:
+    for_range(x.nv, lambda j: _set(x.mean, j, x.v[j]))
+    return Inner.of(once(x, _seen))
+
+
+def _seen(x: Any) -> tuple[Scalar, ...]:
+    """The numbers of :class:`Inner` at the velocities in ``mean``."""
+    once(x, velocities, x.mean, x.W)
+    h, I = spatial_momentum(x, x.W), whole_inertia(x)
+    p_G, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
+    T = kinetic_energy(x, x.mean, x.W) - 0.5 * h.lin.dot(u)
+    return I.m, *p_G, *u, *(h.ang - p_G.cross(h.lin)), *_about(I, p_G), T
+
+
+def _velocity(x: Any, state: Inner) -> Vector3:
+    """Of G in the world."""
+    return state.u + _rotation(x, 1) @ Vector3(*(x.v[_base(x) + k] for k in range(3, 6)))
+
+
+def _energies(x: Any) -> tuple[Scalar, Scalar]:
+    once(x, velocities, x.v, x.W)
+    return kinetic_energy(x, x.v, x.W), potential_energy(x)
+
+
+def _wanted(x: Any, m: Scalar) -> tuple[Force, Force]:
+    """Momentum before and after the step; the latter is kept from now on."""
+    before, impulse = _six(x.kept, MOMENTUM_AT), _six(x.account, IMPULSE)
+    wanted = Force(before.ang + impulse.ang, before.lin + impulse.lin + _gravity(x) * (m * x.dt[0]))
+    for k, number in enumerate([*wanted]):
+        x.kept[MOMENTUM_AT + k] = number
+    return before, wanted
+
+
+# ---- ends -------------------------------------------------------------------------------------------------
+
+
+def _hold_energy(x: Any) -> None:
+    T, V = once(x, _energies)
+    touched = x.account[TOUCHED] > 0.0
+    target = x.kept[ENERGY_AT] + x.account[GIVEN]
+    change = _bounded((target - T - V) * _inverse(2.0 * T, SMALL * (T + abs(V))), touched)
+    add(x, "corrected_e", abs(change) * 2.0 * T)
+    x.kept[ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
+    s = sqrt(1.0 + 2.0 * change)
+    for_range(x.nv, lambda j: _set(x.v, j, s * x.v[j]))
+
+
+def _hold_momentum(x: Any) -> None:
+    """The rigid motion of all that adds what is missing, to each base that floats."""
+    state = _of_all(x)
+    _, wanted = _wanted(x, state.m)
+    k, lin = wanted.ang - state.k, wanted.lin - state.u * state.m
+    omega, v_G = _solve(_factor(state.I_G), k), lin * (1.0 / state.m)
+
+    def body(m: Any) -> None:
+        b = m + 1
+
+        def moved() -> None:
+            R, row = _rotation(x, b), x.dof_row[x.body_dofs[b, 0]]
+            p = Vector3(*(x.p[b, c] for c in range(3)))
+            faster = [
+                *R.transpose_apply(omega),
+                *R.transpose_apply(v_G + omega.cross(p - state.com)),
+            ]
+            for c, more in enumerate(faster):
+                x.v[row + c] = x.v[row + c] + more
+
+        cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, _nothing)
+
+    for_range(x.n_bodies - 1, body)
+    add(x, "corrected_k", sqrt(k.dot(k)))
+    add(x, "corrected_l", sqrt(lin.dot(lin)))
+
+
+def _hold_both(x: Any) -> None:
+    after = _inner(x)
+    before, wanted = _wanted(x, after.m)
+    m, k, v_G = after.m, wanted.ang, wanted.lin * (1.0 / after.m)
+    touched = x.account[TOUCHED] > 0.0
+    mean = (before.lin + wanted.lin) * (0.5 / m)
+    throw = Vector3(*(x.kept[CENTRE_AT + c] for c in range(3))) + mean * x.dt[0]
+    here = _origin(x) + after.com
+    G = Vector3(*(where(touched, a, b) for a, b in zip(here, throw, strict=True)))
+    # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
+    # much that its rounding would turn a robot that hardly moves.
+    work = x.account[GIVEN] - _six(x.account, IMPULSE).lin.dot(mean)
+    target = x.kept[ENERGY_AT] + work + _gravity(x).dot(G - throw) * m
+    I_G = _factor(after.I_G)
+    spun = _solve(I_G, after.k)
+    T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
+    change, omega, turned, turn = _share(x, I_G, k, T_s, target, touched)
+    _enter(x, after, T_s, change, omega, turned, target, touched, k, v_G)
+    _write(x, after, change, spun, omega, turn, G, v_G)
+    for c, number in enumerate(G):
+        x.kept[CENTRE_AT + c] = number
+
+
+def _enter(
+    x: Any,
+    after: Inner,
+    T_s: Scalar,
+    change: Scalar,
+    omega: Vector3,
+    turned: Vector3,
+    target: Scalar,
+    touched: Any,
+    k: Vector3,
+    v_G: Vector3,
+) -> None:
+    """Of the energy what is kept; in the ledger what was missing."""
+    x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + 0.5 * turned.dot(omega), target)
+    missed_k, missed_l = k - after.k, (v_G - _velocity(x, after)) * after.m
+    add(x, "corrected_e", abs(where(touched, 2.0 * change * T_s, target - after.T)))
+    add(x, "corrected_k", sqrt(missed_k.dot(missed_k)))
+    add(x, "corrected_l", sqrt(missed_l.dot(missed_l)))
+
+
+def _write(
+    x: Any,
+    after: Inner,
+    change: Scalar,
+    spun: Vector3,
+    omega: Vector3,
+    turn: list[Scalar],
+    G: Vector3,
+    v_G: Vector3,
+) -> None:
+    """The base's velocity grows by that of its shape and of the whole, in axes before the turn.
+
+    Only what changes is turned: rounding would else scale the velocity at each step.
+    """
+    base = _base(x)
+    R, R_turn = _rotation(x, 1), quat_wxyz_to_rotation(turn)
+    s = sqrt(1.0 + 2.0 * change)
+    more = 2.0 * change / (1.0 + s)
+    spin = R @ Vector3(*(x.v[base + c] for c in range(3))) - spun
+    shift = spun.cross(after.com) - after.u
+    faster = omega - spun
+    moved = R_turn.transpose_apply(v_G) - _velocity(x, after)
+    lin = shift * more + moved - faster.cross(after.com)
+    own = [*R.transpose_apply(spin * more + faster), *R.transpose_apply(lin)]
+    own = [x.v[base + c] + more_of for c, more_of in enumerate(own)]
+    for_range(x.nv, lambda j: _set(x.v, j, s * x.v[j]))
+    for c, number in enumerate(own):
+        x.v[base + c] = number
+    at = x.coordinate_from[x.joint_coordinate[1]]
+    place = [*quat_multiply(turn, [x.q[at + c] for c in range(4)]), *(G - R_turn @ after.com)]
+    for c, number in enumerate(place):
+        x.q[at + c] = number
+
+
+def _share(
+    x: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
+) -> tuple[Scalar, Vector3, Vector3, list[Scalar]]:
+    """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
+    omega = _solve(I_G, k)
+    torque = omega.cross(k)
+    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + TINY))
+    gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
+    farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + TINY)
+    change: Scalar = 0.0
+    turned, turn = k, [1.0, 0.0, 0.0, 0.0]
+    for _ in range(2):
+        left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
+        change = _bounded(change + left * gain, touched)
+        turn = list(quat_exp(direction * _within(change, farthest)))
+        # The robot stays and the world turns back: I_G is the same.
+        turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
+        omega = _solve(I_G, turned)
+    return change, omega, turned, turn
+
+
+# ---- numbers ----------------------------------------------------------------------------------------------
+
+
+def _nothing() -> None:
+    """The other branch of what is only done sometimes."""
+
+
+def _set(A: Any, j: Any, value: Any) -> None:
+    A[j] = value
+
+
+def _base(x: Any) -> Any:
+    """First of the base's places in v."""
+    return x.dof_row[x.body_dofs[1, 0]]
+
+
+def _rotation(x: Any, b: Any) -> Matrix3:
+    return Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
+
+
+def _six(array: Any, first: int) -> Force:
+    return Force(*(Vector3(*(array[first + 3 * half + k] for k in range(3))) for half in range(2)))
+
+
+def _origin(x: Any) -> Vector3:
+    return Vector3(*(x.origin[k] for k in range(3)))
+
+
+def _gravity(x: Any) -> Vector3:
+    return Vector3(*(x.gravity[k] for k in range(3)))
+
+
+def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
+    """Rotational inertia about the centre of mass p of an inertia given about the origin."""
+    xx, yy, zz, xy, xz, yz = I.Ibar
+    (a, b, c), (ha, hb, hc) = p, I.h
+    return (
+        xx - (b * hb + c * hc),
+        yy - (a * ha + c * hc),
+        zz - (a * ha + b * hb),
+        xy + a * hb,
+        xz + a * hc,
+        yz + b * hc,
+    )
+
+
+def _factor(I_G: tuple[Scalar, ...]) -> Any:
+    xx, yy, zz, xy, xz, yz = I_G
+    return ldl([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _solve(factor: Any, b: Vector3) -> Vector3:
+    return Vector3(*ldl_solve(factor, list(b)))
+
+
+def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
+    """1 / slope, and 0 where slope is small beside noise."""
+    return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
+
+
+def _within(x: Scalar, square: Scalar) -> Scalar:
+    """x, and no farther from 0 than the root of the square."""
+    end = sqrt(square)
+    return where(x * x > square, where(x < 0.0, -end, end), x)
+
+
+def _bounded(x: Scalar, touched: Any) -> Scalar:
+    return minimum(maximum(x, -LARGEST), where(touched, 0.0, LARGEST))

@@ -1,0 +1,219 @@
+"""A step of a robot with contacts: drift half a step, kick, drift half a step.
+
+    q <- advance(q, v, dt/2)      y <- solve(q, v)      q <- advance(q, y, dt/2)
+
+All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is of
+second order, and what is stiff (contacts, limits, friction, motors, loops) is implicit in the velocity y, the
+solution of one convex problem. One kernel serves every robot and every ground: these are data.
+
+Where an array has no place for what a step finds, the step leaves the state as it was and says what it
+needed; no further step does anything until there is place.
+
+Source: 7-contact of this project's notes.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from robokit.collision.detect import detect
+from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
+from robokit.contact.accounts import account
+from robokit.contact.conservation import begin, conserve
+from robokit.contact.constraints.closing import close
+from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.fields import (
+    CONSTRAINTS,
+    FORCE_MEMORY,
+    FORCES,
+    MOTION,
+    ROBOT,
+    SOLVER,
+    STATE,
+    STEP,
+)
+from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
+from robokit.contact.robot_data import FLOATING
+from robokit.contact.solver import solve
+from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
+from robokit.spatial import Force, Matrix3, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import where
+
+ARRAYS: tuple[ArrayOf, ...] = (
+    *ROBOT,
+    *SHAPES,
+    *PAIRS,
+    *FORCES,
+    *STATE,
+    *SOLVER,
+    *STEP,
+    *MEMORY,
+    *FORCE_MEMORY,
+    *MOTION,
+    *(replace(a, role="work") for a in CONTACTS),
+    *CONSTRAINTS,
+)
+"""All that a step takes; each has one name in all parts of it."""
+
+ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows")
+"""Sizes of arrays that have to be large enough, in the order of ``needed``."""
+
+
+@functools.cache
+def step_kernel(reproducible: bool = False) -> LoopKernel:
+    """The kernel of a step, of all robots."""
+    return kernel_of("contact_step", step, ARRAYS, reproducible=reproducible)
+
+
+def step(x: Any) -> None:
+    """One step, if there was place for the one before."""
+    cond(x.needed[0] > 0, _nothing, lambda: _step(x))
+
+
+def _step(x: Any) -> None:
+    half = 0.5 * x.dt[0]
+    begin(x)
+    _note_state(x)
+    once(x, advance, x.q, x.v, half)
+    once(x, place_bodies, x.q)
+    once(x, velocities, x.v, x.V)
+    mass_matrix(x)
+    detect(x)
+    collect(x)
+    cond(_fits(x), lambda: _kick(x, half), lambda: _go_back(x))
+
+
+def _kick(x: Any, half: Any) -> None:
+    _give(x)
+    solve(x)
+    remember(x)
+    account(x)
+    _set_velocity(x)
+    once(x, advance, x.q, x.v, half)
+    close(x)
+    conserve(x)
+
+
+# ---- what is given and what comes out ---------------------------------------------------------------------
+
+
+def _give(x: Any) -> None:
+    """Velocity before, the given forces, and the velocity that the iteration begins with."""
+    _outside(x)
+    once(x, generalized, x.f, x.tau)
+
+    def dof(j: Any) -> None:
+        x.v0[j] = x.v[j]
+        x.guess[j] = x.v[j] + x.change[j]
+
+    def body(m: Any) -> None:
+        b = m + 1
+        first = x.body_dofs[b, 0]
+
+        def own(k: Any) -> None:
+            j = x.dof_row[first + k]
+            x.tau[j] = x.tau[j] + x.joint_forces[j]
+
+        drives = where(_is_base(x, b), 0, x.joint_leads[b])
+        cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), _nothing)
+
+    for_range(x.nv, dof)
+    for_range(x.n_bodies - 1, body)
+
+
+def _outside(x: Any) -> None:
+    """f: forces from outside on bodies, about the origin: of pushes, and joint forces on free bases."""
+    for_range(x.n_bodies, lambda b: _write(x.f, b, [0.0] * 6))
+
+    def on_base(m: Any) -> None:
+        b = m + 1
+
+        def push() -> None:
+            row = x.dof_row[x.body_dofs[b, 0]]
+            ang, lin = (Vector3(*(x.joint_forces[row + k + c] for c in range(3))) for k in (0, 3))
+            R = Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
+            _act(x, b, R @ ang, R @ lin, Vector3(*(x.p[b, c] for c in range(3))))
+
+        cond(_is_base(x, b), push, _nothing)
+
+    def pushed(k: Any) -> None:
+        b = x.push_body[k]
+        moment, force = (Vector3(*(x.push_wrench[k, h + c] for c in range(3))) for h in (0, 3))
+        R = Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
+        point = R @ Vector3(*(x.push_point[k, c] for c in range(3))) + Vector3(*(x.p[b, c] for c in range(3)))
+        world = where(x.push_in_world[k] > 0, 1.0, 0.0)
+        origin = Vector3(*(x.origin[c] for c in range(3)))
+        _act(x, b, moment, force, point * (1.0 - world) - origin * world)
+
+    for_range(x.n_bodies - 1, on_base)
+    for_range(x.n_pushes, pushed)
+
+
+def _act(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
+    """Add a wrench at a point."""
+    f = Force(moment + point.cross(force), force)
+    _write(x.f, b, [x.f[b, k] + more for k, more in enumerate(f)])
+
+
+def _is_base(x: Any, b: Any) -> Any:
+    """Whether body b floats freely."""
+    return (x.parent[b] == 0) & (x.joint_kind[b] == FLOATING)
+
+
+def _set_velocity(x: Any) -> None:
+    def dof(j: Any) -> None:
+        x.change[j] = x.y[j] - x.v0[j]
+        x.v[j] = x.y[j]
+
+    for_range(x.nv, dof)
+
+
+# ---- places -----------------------------------------------------------------------------------------------
+
+
+def _note_state(x: Any) -> None:
+    for_range(x.nq, lambda k: _set(x.q_before, k, x.q[k]))
+    for_range(x.nv, lambda k: _set(x.v_before, k, x.v[k]))
+    for_range(x.n_near, lambda k: _set(x.near_pair_before, k, x.near_pair[k]))
+    for_range(x.n_near, lambda k: _copy_row(x.near_direction, x.near_direction_before, k))
+
+
+def _fits(x: Any) -> Any:
+    """Whether there was place; ``needed`` says how much is needed."""
+    needs = (x.counts[0], x.counts[1], x.n_of[0], x.n_of[1])
+    sizes = (x.n_contacts, x.n_near, x.n_constraints, x.n_rows)
+    for k, need in enumerate(needs):
+        x.needed[1 + k] = need
+    fits = (needs[0] <= sizes[0]) & (needs[1] <= sizes[1])
+    return fits & (needs[2] <= sizes[2]) & (needs[3] <= sizes[3])
+
+
+def _go_back(x: Any) -> None:
+    x.needed[0] = 1
+    for_range(x.nq, lambda k: _set(x.q, k, x.q_before[k]))
+    for_range(x.nv, lambda k: _set(x.v, k, x.v_before[k]))
+    for_range(x.n_near, lambda k: _set(x.near_pair, k, x.near_pair_before[k]))
+    for_range(x.n_near, lambda k: _copy_row(x.near_direction_before, x.near_direction, k))
+
+
+def _nothing() -> None:
+    """The other branch of what is only done sometimes."""
+
+
+def _set(A: Any, j: Any, value: Any) -> None:
+    A[j] = value
+
+
+def _write(A: Any, row: Any, values: Any) -> None:
+    for k, value in enumerate(values):
+        A[row, k] = value
+
+
+def _copy_row(source: Any, to: Any, k: Any) -> None:
+    for c in range(3):
+        to[k, c] = source[k, c]

@@ -1,0 +1,222 @@
+"""Steps of one state of a robot and its ground, in the arrays of the step (contact/step.py)."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.contact import accounts
+from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM, NOTHING
+from robokit.contact.step import ADDED, ARRAYS, step_kernel
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.maker import engine
+from robokit.engine.memory import address
+from robokit.engine.signature import ArrayOf
+from robokit.model.robot import Robot
+from robokit.model.tree import Tree
+from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may_keep_energy
+
+Arrays = dict[str, np.ndarray]
+
+TOLERANCE = 1e-3
+"""Of a step's residual, over the impulses of the step, before the polish that squares it."""
+
+AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 32}
+"""Places to begin with. A step that needs more is taken again with more."""
+
+MEMORY = {
+    "near_pair": "n_near",
+    "near_direction": "n_near",
+    "bristle_pair": "n_contacts",
+    "bristle_feature": "n_contacts",
+    "bristle": "n_contacts",
+    "bristle_normal": "n_contacts",
+}
+"""Lists that a step hands to the next one, and the size of each; they end with the pair -1."""
+
+KEPT = ("kept", "change", "loop_force")
+"""What else it hands on."""
+
+
+def keeps(tree: Tree) -> int:
+    """What the end of a step corrects."""
+    if hangs_on_nothing(tree):
+        return FLOATS if floats(tree) and may_keep_energy(tree) else MOMENTUM
+    return FIXED if may_keep_energy(tree) else NOTHING
+
+
+class Simulation:
+    """A state and its steps.
+
+    Attributes:
+        arrays: all that callers of the step give, by name; the state among them.
+        sizes: of the arrays.
+        refused: why there is no machine code, or None.
+    """
+
+    def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
+        """At rest in the neutral configuration.
+
+        Args:
+            robot: the robot.
+            dt: time step [s].
+            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given.
+            options: ``tolerance``; ``reproducible``.
+        """
+        self.robot = robot
+        self.kernel = step_kernel(bool(options.get("reproducible", False)))
+        given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
+        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **numbers}
+        self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
+        self.sizes |= _sizes(ARRAYS, given, self.sizes)
+        self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
+        self.work: Arrays = {}
+        self.refused: str | None = None
+        self._call: Any = None
+        self.arrays["q"][:] = robot.neutral()
+        self.forget()
+
+    def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
+        x = a.zeros(self.sizes)
+        if a.name in given:
+            x[...] = given[a.name]
+        return x
+
+    def forget(self) -> None:
+        """Nothing was before."""
+        for name in (*MEMORY, *KEPT):
+            self.arrays[name][...] = -1 if name.endswith("_pair") else 0
+        self.arrays["needed"][:] = 0
+
+    # ---- steps -------------------------------------------------------------------------------------------
+
+    def take(self, steps: int) -> int:
+        """So many steps: how many left a state that is finite. Places are added where they are needed."""
+        done = 0
+        while done < steps:
+            ledger = self.arrays["ledger"]
+            before = ledger[STEPS]
+            self._ready()(steps - done)
+            taken = ledger[STEPS] - before
+            if not math.isfinite(taken):
+                return done
+            done += int(taken)
+            if self.arrays["needed"][0]:
+                self._enlarge()
+            elif not self.finite:
+                return done - 1
+        return done
+
+    @property
+    def finite(self) -> bool:
+        """Whether the state is."""
+        return all(bool(np.isfinite(self.arrays[name]).all()) for name in ("q", "v"))
+
+    def _enlarge(self) -> None:
+        """Half as much again as was needed, where it was too little."""
+        needed = self.arrays["needed"]
+        for name, need in zip(ADDED, needed[1:].tolist(), strict=True):
+            if need > self.sizes[name]:
+                self.sizes[name] = need + need // 2
+        needed[:] = 0
+        for a in self.kernel.taken:
+            old = self.arrays[a.name]
+            if old.shape != a.at(self.sizes):
+                new = a.zeros(self.sizes)
+                new[...] = -1 if a.name.endswith("_pair") else 0
+                new[: len(old)] = old
+                self.arrays[a.name] = new
+        self._call = None
+
+    def _ready(self) -> Any:
+        """A function that takes steps."""
+        if self._call is not None:
+            return self._call
+        try:
+            if engine() == "python":
+                raise NoMachineCode("")
+            self._call = self._compiled()
+        except NoMachineCode:
+            self.refused = self.kernel.refused
+            work = [a for a in self.kernel.arrays if a.role == "work"]
+            self.work = {a.name: a.zeros(self.sizes) for a in work}
+            taken = [self.arrays[a.name] for a in self.kernel.taken]
+
+            def plain(steps: int) -> None:
+                for _ in range(steps):
+                    self.kernel.on_memory(*(self.sizes[n] for n in self.kernel.sizes), *taken, work=self.work)
+                    if not self.finite:
+                        return
+
+            self._call = plain
+        return self._call
+
+    def _compiled(self) -> Any:
+        environment = self.kernel.environment(self.sizes, "float64")
+        held = zip(self.kernel.arrays, environment.memory, strict=True)
+        self.work = {
+            a.name: x.reshape(-1)[: math.prod(a.at(self.sizes))].reshape(a.at(self.sizes))
+            for a, x in held
+            if x is not None
+        }
+        driver = self.kernel.driver("single", "float64")
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
+        pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
+        given = address(pointers), address(environment)
+
+        def run(steps: int, _alive: Any = (pointers, environment)) -> None:
+            function(*given, steps)
+            self.kernel.looked_at(environment)
+
+        return run
+
+    # ---- memory ------------------------------------------------------------------------------------------
+
+    def packed(self) -> np.ndarray:
+        """What the next step is handed besides q and v, in one row."""
+        x = self.arrays
+        counts = [_count(x["near_pair"]), _count(x["bristle_pair"])]
+        lists = [x[name][: counts[size == "n_contacts"]] for name, size in MEMORY.items()]
+        return np.concatenate([counts, *(np.ravel(each) for each in (*(x[n] for n in KEPT), *lists))])
+
+    def unpack(self, row: np.ndarray) -> None:
+        """Go on from what :meth:`packed` gave; from nothing, if that is shorter than it can be."""
+        self.forget()
+        if len(row) < 2 + sum(self.arrays[name].size for name in KEPT):
+            return
+        counts = {"n_near": int(row[0]), "n_contacts": int(row[1])}
+        if any(self.sizes[name] < n for name, n in counts.items()):
+            self.arrays["needed"][1:3] = counts["n_contacts"], counts["n_near"]
+            self._enlarge()
+        at = 2
+        for name in (*KEPT, *MEMORY):
+            to = self.arrays[name]
+            part = to[: counts[MEMORY[name]]] if name in MEMORY else to
+            part[...] = row[at : at + part.size].reshape(part.shape)
+            at += part.size
+
+
+STEPS = accounts.AT["steps"]
+
+
+def _count(pairs: np.ndarray) -> int:
+    """Entries of a list before the first -1."""
+    ends = np.flatnonzero(pairs < 0)
+    return int(ends[0]) if len(ends) else len(pairs)
+
+
+def _sizes(
+    arrays: Sequence[ArrayOf], given: Mapping[str, np.ndarray], known: Mapping[str, int]
+) -> dict[str, int]:
+    """Sizes that given arrays tell."""
+    found: dict[str, int] = {}
+    for a in arrays:
+        if a.name in given:
+            for n, size in zip(a.shape, np.shape(given[a.name]), strict=True):
+                if isinstance(n, str) and n not in known:
+                    found[n] = size
+    return found
