@@ -188,25 +188,40 @@ def _sum(one: Any, other: Any) -> list[Any]:
 
 
 def factor(x: Any) -> None:
-    """A = L^T D L in place: L below the diagonal, with ones on it; 1 / D in Dinv."""
+    """A = L^T D L in place: L below the diagonal, with ones on it; 1 / D in Dinv.
+
+    Row k is taken from the rows of its entries, four of them at a time: they share its numbers.
+    """
+    A, pattern = x.A, x.pattern
 
     def row(m: Any) -> None:
         k = x.nv - 1 - m
-        inverse, count = 1.0 / x.A[k, k], x.pattern_length[k]
+        inverse, count = 1.0 / A[k, k], x.pattern_length[k]
         x.Dinv[k] = inverse
 
-        def change(z: Any) -> None:
-            i = x.pattern[k, z]
-            share = x.A[k, i] * inverse
+        def some(start: Any, width: int) -> None:
+            rows = [pattern[k, start + n] for n in range(width)]
+            known = [A[k, i] for i in rows]
+            shares = [a * inverse for a in known]
+            for n, i in enumerate(rows):
+                for c in range(n, width):
+                    A[i, rows[c]] = A[i, rows[c]] - shares[n] * known[c]
 
-            def entry(y: Any) -> None:
-                j = x.pattern[k, z + y]
-                x.A[i, j] = x.A[i, j] - share * x.A[k, j]
+            def entry(z: Any) -> None:
+                c = pattern[k, start + width + z]
+                number = A[k, c]
+                for i, share in zip(rows, shares, strict=True):
+                    A[i, c] = A[i, c] - share * number
 
-            for_range(count - z, entry)
-            x.A[k, i] = share
+            for_range(count - start - width, entry)
+            for i, share in zip(rows, shares, strict=True):
+                A[k, i] = share
 
-        for_range(count, change)
+        fours = count // 4
+        rest = count - 4 * fours
+        for_range(fours, lambda n: some(4 * n, 4))
+        cond(rest > 1, lambda: some(4 * fours, 2), nothing)
+        cond((rest == 1) | (rest == 3), lambda: some(count - 1, 1), nothing)
 
     for_range(x.nv, row)
 
