@@ -45,6 +45,9 @@ ITERATION = (
 )
 """The last entries of steps that are iterated (step/iterated_kick.py)."""
 
+NEWTON = ("steps", "iterations", "most", "missed")
+"""The last entries of steps of the integrator "newton" (contact/accounts.py)."""
+
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)

@@ -62,7 +62,7 @@ class Stop:
 
 
 def _finite(x: np.ndarray, zeros: np.ndarray) -> bool:
-    return bool(x.dot(zeros) == 0.0)
+    return bool(x.dot(zeros) == 0.0) if x.size == zeros.size else bool(np.isfinite(x).all())
 
 
 def _sentence(clause: str) -> str:

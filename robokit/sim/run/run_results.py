@@ -115,7 +115,7 @@ def trajectory_of(
         force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
-            momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
+            momentum, force, robot, ground=program.ground, program=program, carried=_even(records.carried),
             given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
             contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
@@ -128,7 +128,15 @@ def trajectory_of(
 def _rows(last: Sequence[LastStep]) -> list[np.ndarray]:
     """[q, v, tau, carried, inputs...] of these steps, (T, ...) each."""
     rows = [(one.q, one.v, one.tau, one.carried, *one.given) for one in last]
-    return [np.array(x) for x in zip(*rows, strict=True)]
+    return [_even(x) for x in zip(*rows, strict=True)]
+
+
+def _even(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows as one array; zeros follow what is shorter than others."""
+    longest = max(map(len, rows))
+    if all(len(row) == longest for row in rows):
+        return np.array(rows)
+    return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
 
 
 def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:

@@ -274,6 +274,7 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 METHODS: dict[str, Method] = {
     "contact": Method(2, 3, drift_kick_drift, keeps_energy=True),
     "euler": Method(2, 3, drift_kick_drift, keeps_energy=True),
+    "newton": Method(2, 3, drift_kick_drift, keeps_energy=True),
     "midpoint": Method(2, 2, midpoint_step),
     "rkmk4": Method(RK4.order, 4, rkmk_step),
     "energy_momentum": Method(RK4.order, 4, energy_momentum_step, keeps_energy=True),
@@ -291,5 +292,5 @@ def method(name: str | None, ground: bool) -> tuple[str, Method]:
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
     if ground and not METHODS[name].falls:
-        raise UnknownName("integrator with a ground", name, ["contact"], "(this one knows no contact)")
+        raise UnknownName("integrator with a ground", name, ["contact", "newton"], "(this one knows no contact)")
     return name, METHODS[name]

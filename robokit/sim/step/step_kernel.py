@@ -179,12 +179,19 @@ class Program:
     @property
     def iterated(self) -> bool:
         """Whether the kick of each step is iterated to an accuracy."""
-        return self.ground is not None and self.ground.accuracy is not None and self.method.falls
+        given = self.ground is not None and self.ground.accuracy is not None
+        return given and self.method.falls and not self.newton
 
     @property
     def sums(self) -> int:
         """Size of the ledger without what is measured, which comes after it."""
-        return ledger.SIZE + self.given.entries + len(ledger.ITERATION) * self.iterated
+        own = len(ledger.NEWTON) if self.newton else len(ledger.ITERATION) * self.iterated
+        return ledger.SIZE + self.given.entries + own
+
+    @property
+    def newton(self) -> bool:
+        """Whether its steps are those of contact/step.py."""
+        return self.name == "newton"
 
     @property
     def entries(self) -> int:

@@ -25,6 +25,7 @@ from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.acceleration import Known, memory, mix
+from robokit.sim.stepping.newton_steps import NewtonSteps
 from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import Scalar, maximum, where
 
@@ -35,8 +36,10 @@ LARGE = 1e300
 """Of the first sweep, which has nothing to be measured by."""
 
 
-def stepper(program: Program) -> Kernel | Steps:
+def stepper(program: Program) -> Kernel | Steps | NewtonSteps:
     """What takes the steps of a program: its kernel, or the iteration."""
+    if program.newton:
+        return NewtonSteps(program)
     if not program.iterated:
         return program.kernel()
     return Steps(*_iteration(program))
@@ -84,6 +87,16 @@ def kick_again(
 
 def tally(program: Program, entries: np.ndarray, dt: float) -> dict[str, Any]:
     """Figures for a run's summary, of the ledgers at its end (..., size); NaN in those that failed."""
+    if program.newton:
+        own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
+        last = own[np.isfinite(own).all(axis=1)]
+        steps, iterations, most, missed = last[:, -len(ledger.NEWTON) :].T
+        return {
+            "contact_iterations_mean": float(iterations.sum() / max(1.0, steps.sum())),
+            "contact_iterations_most": int(most.max(initial=0.0)),
+            "residual_largest": float(last[:, ledger.AT["residual"]].max(initial=0.0)),
+            "steps_not_settled": int(missed.sum()),
+        }
     if not program.iterated:
         return {}
     assert program.ground is not None

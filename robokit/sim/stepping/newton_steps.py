@@ -1,0 +1,171 @@
+"""Steps by the kernel of contact/step.py, as the loops over steps of runs and rollouts take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import InvalidValue
+from robokit.sim.motion import ledger
+from robokit.sim.simulation import Simulation
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.step_numbers import step_numbers
+
+
+class NewtonSteps:
+    """The steps of a program, one state at a time.
+
+    Attributes:
+        simulation: the state that was last at work.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._simulations: dict[float, Simulation] = {}
+        self._last: Any = None
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no machine code, or None."""
+        found = [each.refused for each in self._simulations.values()]
+        return next((why for why in found if why), None)
+
+    def simulation(self, dt: float) -> Simulation:
+        """The arrays of steps of dt."""
+        if dt not in self._simulations:
+            program = self.program
+            self._simulations[dt] = Simulation(
+                program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible
+            )
+        return self._simulations[dt]
+
+    def __call__(self, *arguments: Any) -> list[np.ndarray]:
+        """The state after one step."""
+        return self.iterate(*arguments, steps=1)[1]
+
+    def iterate(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray,
+        entries: np.ndarray,
+        carried: np.ndarray,
+        parameters: np.ndarray,
+        *given: np.ndarray,
+        steps: int,
+    ) -> tuple[int, list[np.ndarray]]:
+        """Steps with the same inputs: how many were good, and the state after them (q, v, ledger, carried).
+
+        Raises:
+            InvalidValue: the state is not finite.
+        """
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise InvalidValue("the state is not finite")
+        simulation = self.simulation(float(np.ravel(parameters)[0]))
+        x = simulation.arrays
+        x["q"][:], x["v"][:] = q, v
+        if carried is not self._last:  # else it is still there
+            simulation.unpack(carried)
+        self._enter(x, entries)
+        self._give(x, tau, given)
+        done = simulation.take(steps)
+        self._last = simulation.packed()
+        return done, [x["q"].copy(), x["v"].copy(), self._leave(x), self._last]
+
+    def _give(self, x: dict[str, np.ndarray], tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
+        layout, rest = self.program.given, iter(given)
+        x["joint_forces"][:] = tau
+        if layout.drives:
+            rows = x["dof_row"][x["motor_dof"]]
+            x["motor_command"][:, 0] = next(rest) + tau[rows]
+            x["joint_forces"][rows] = 0.0
+        if layout.places:
+            x["push_wrench"][:] = np.reshape(next(rest), (-1, 6))
+
+    def _enter(self, x: dict[str, np.ndarray], entries: np.ndarray) -> None:
+        """Own accounts from those of the program."""
+        sums, more = x["ledger"], self.program.given
+        sums[: ledger.SIZE] = entries[: ledger.SIZE]
+        sums[ledger.SIZE :] = entries[self.program.sums - len(ledger.NEWTON) : self.program.sums]
+        at = ledger.SIZE
+        if more.outside:
+            x["outside_impulse"][:] = entries[at : at + 6]
+            at += 6
+        x["motor_sums"][:] = entries[at : at + x["motor_sums"].size].reshape(-1, 2)
+
+    def _leave(self, x: dict[str, np.ndarray]) -> np.ndarray:
+        """Those of the program from own ones."""
+        sums = x["ledger"]
+        outside = [x["outside_impulse"]] if self.program.given.outside else []
+        return np.concatenate(
+            [sums[: ledger.SIZE], *outside, x["motor_sums"].ravel(), sums[ledger.SIZE :]]
+        )  # fmt: skip
+
+    def rollout_runner(self) -> NewtonRunner:
+        """What takes many rows through many steps."""
+        return NewtonRunner(self)
+
+
+class NewtonRunner:
+    """Rows one after the other, each through its steps (as engine/run/rollout_calls.py)."""
+
+    def __init__(self, steps: NewtonSteps) -> None:
+        self.steps = steps
+        self.memories: dict[int, np.ndarray] = {}
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Callable[[int, int, int], Any],
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """All rows from one mark to the next: (marks that all have reached, whether Ctrl-C came)."""
+        k = 0
+        try:
+            for k in range(1, len(marks)):
+                for row in range(rows):
+                    self._row(arrays, row, marks[k - 1], marks[k] - marks[k - 1])
+                record(k, 0, rows)
+                if progress is not None:
+                    progress(marks[k] - marks[k - 1])
+        except KeyboardInterrupt:
+            return k, True
+        return len(marks), False
+
+    def _row(self, arrays: Sequence[np.ndarray], row: int, first: int, steps: int) -> None:
+        q, v, tau, entries, _, *rest = arrays
+        state = [x[0, row] for x in (q, v, entries)]
+        memory = self.memories.get(row, np.zeros(0))
+        done = 0
+        while done < steps:
+            few = steps - done if all(len(x) == 1 for x in (tau, *rest)) else 1
+            now = [x[min(first + done, len(x) - 1), min(row, x.shape[1] - 1)] for x in (tau, *rest)]
+            try:
+                taken, found = self.steps.iterate(
+                    state[0], state[1], now[0], state[2], memory, *now[1:], steps=few
+                )
+            except InvalidValue:
+                taken, found = 0, [np.full_like(x, math.nan) for x in (*state, memory)]
+            memory = found.pop()
+            for x, new in zip(state, found, strict=True):
+                x[...] = new
+            if taken < few:
+                state[0][...] = math.nan
+                break
+            done += few
+        self.memories[row] = memory
+
+    def workspace(self) -> None:
+        """None is needed."""
+        return
+
+    def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
+        """Some steps of some rows."""
+        for row in rows:
+            self._row(arrays, row, step, steps)
