@@ -1,9 +1,9 @@
 """The arrays of a step with contacts: what each holds, its shape and who writes it.
 
-The robot is data. Vectors of the step are in world axes, about one origin (that of body 1), so that the columns
-of all joints and bodies can be compared without transforms. Degrees of freedom are those of the tree; those
-that follow others share a row of the unknown with them (``dof_row``, ``dof_gain``), and their columns S have the gain
-in them: V_b = sum over the dofs j of b's path of S_j v[dof_row[j]].
+The robot is data. Vectors of the step are in world axes, about one origin (that of body 1), so that the
+columns of all joints and bodies can be compared without transforms. Degrees of freedom are those of the tree;
+those that follow others share a row of the unknown with them (``dof_row``, ``dof_gain``), and their columns S
+have the gain in them: V_b = sum over the dofs j of b's path of S_j v[dof_row[j]].
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ ROBOT = (
     whole("body_dofs", "n_bodies", 2),  # first dof of a body's joint, and how many
     whole("joint_kind", "n_bodies"),  # row of the joint table (contact/robot_data.py)
     real("joint_placement", "n_bodies", 12),  # rotation by rows and origin: x_parent = R x_joint + r
-    real(
-        "joint_turn", "n_bodies", 27
-    ),  # three matrices by rows: R = turn_0 + cos(q_0) turn_1 + sin(q_0) turn_2
-    real(
-        "joint_slide", "n_bodies", 3, 3
-    ),  # what the unit of each coordinate shifts the body by, parent's axes
+    real("joint_turn", "n_bodies", 27),  # three matrices by rows, see contact/robot_data.py
+    real("joint_slide", "n_bodies", 3, 3),  # by coordinate, what its unit shifts the body by
     real("joint_axis", "n_bodies", 3),  # in the joint's frame
     whole("joint_coordinate", "n_bodies"),  # first of a joint's coordinates of the tree
     whole("joint_leads", "n_bodies"),  # 1 where it has coordinates of its own in q, 0 where it follows others
@@ -52,10 +48,8 @@ MOTION = (
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
-    real(
-        "composite", "n_bodies", 12, role="work"
-    ),  # like I, of a body and all that it carries; rows of 12 keep
-    # apart in memory what is written from what is read next: 10 take three times as long
+    real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries. Rows of 10
+    # take three times as long, as what is written does not lie in memory as what is read next
     real("W", "n_bodies", 6, role="work"),  # velocities that velocity products are taken at
     real("a", "n_bodies", 6, role="work"),  # accelerations of bodies while the joints' are 0
     real("f", "n_bodies", 6, role="work"),  # forces on bodies

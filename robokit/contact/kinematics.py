@@ -1,8 +1,8 @@
 """Rigid-body dynamics of a robot that is data: loops over the arrays of fields.py.
 
-All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta of
-all bodies are compared and summed as they are, and what is subtracted does not grow with the distance of the
-robot from the world's origin.
+All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta
+are compared and summed as they are, and what is subtracted does not grow with the distance of the robot from
+the world's origin.
 
     V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
 

@@ -1,11 +1,13 @@
 """A robot as numbers: the arrays ROBOT of fields.py.
 
-A joint turns its body by an angle a and shifts it by its coordinates q_k (all but spherical and floating ones):
+All joints but spherical and floating ones turn their body about an axis u by their first coordinate, and
+shift it by each. In the axes of the parent, where the joint's frame is turned by R_0 and stands at r_0:
 
-    R = turn_0 + cos(a) turn_1 + sin(a) turn_2        r = r_0 + sum of q_k slide_k
+    R = turn_0 + cos(q_0) turn_1 + sin(q_0) turn_2        r = r_0 + sum of q_k slide_k
 
-in the axes of its parent: for the unit axis u and the placement R_0 of the joint these are R_0 u u^T,
-R_0 (1 - u u^T) and R_0 u x. Spherical and floating ones turn by a quaternion, and shift along the axes of R_0.
+    turn_0 = R_0 u u^T        turn_1 = R_0 (1 - u u^T)        turn_2 = R_0 u x
+
+Spherical and floating joints turn by a quaternion, and shift along the axes of R_0.
 
 Source: RBDA table 4.1; mimic joints: model/mimic_coupling.py.
 """
