@@ -19,16 +19,6 @@ def nothing() -> None:
     """The other branch of what is only done sometimes."""
 
 
-def constraints_of(x: Any) -> Any:
-    """How many constraints there are."""
-    return where(x.n_of[0] < x.n_constraints, x.n_of[0], x.n_constraints)
-
-
-def rows_of(x: Any) -> Any:
-    """How many rows of single coordinates there are."""
-    return where(x.n_of[1] < x.n_rows, x.n_of[1], x.n_rows)
-
-
 def tip(x: Any, body: Any) -> Any:
     """The last dof on the path of a body, -1 where it does not move."""
     at = while_loop(
@@ -64,7 +54,7 @@ def symbolic(x: Any) -> None:
         cond(x.touched[k] > 0, lambda: _eliminated(x, k), nothing)
 
     for_range(x.nv, of_H)
-    for_range(constraints_of(x), of_pair, -1, -1)
+    for_range(x.n_of[0], of_pair, -1, -1)
     for_range(x.nv, eliminate)
 
 

@@ -17,12 +17,13 @@ import math
 from typing import Any
 
 from robokit.contact.fields import SPIN
-from robokit.contact.kinematics import bias, multiply, velocities
+from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, law, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor, force, motion, put
-from robokit.contact.pattern import constraints_of, nothing, rows_of, symbolic
+from robokit.contact.pattern import nothing, symbolic
+from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import clamp, sqrt, where
 
 CAP = 20
@@ -40,54 +41,36 @@ ROUNDING = 1e-14
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
-    once = Shared(x)
     updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
     tolerance = x.tolerance[0]
 
     def iteration(it: Any, _: Any) -> tuple[Any, Any]:
-        once.factorised(1)
-        keep_slopes(x, once.constraints, once.rows)
-        once.direction()
-        share = search(x, once)
+        once(x, assemble, x.n_of[0], x.n_of[1])
+        once(x, factor)
+        keep_slopes(x)
+        once(x, direction)
+        share = search(x)
         for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + share * x.d[j]))
-        return it + 1, once.residual(where(it + 1 < updates, 1, 0))
+        return it + 1, once(x, residual, where(it + 1 < updates, 1, 0))
 
     for_range(x.nv, lambda j: _set(x.y, j, x.guess[j]))
-    once.multiply(x.v0, x.Hv0)
+    once(x, multiply, x.v0, x.Hv0)
     symbolic(x)
-    it, e = while_loop(lambda it, e: (it == 0) | (e > tolerance), iteration, 0, once.residual(1), most=CAP)
-    once.direction()
-    linear_impulses(x, once.constraints, once.rows)
+    start = 0, once(x, residual, 1)
+    it, e = while_loop(lambda it, e: (it == 0) | (e > tolerance), iteration, *start, most=CAP)
+    once(x, direction)
+    linear_impulses(x)
     settled = e <= tolerance
-    cond(settled, lambda: polish(x, once.constraints), lambda: ray(x, once))
+    cond(settled, lambda: polish(x), lambda: ray(x))
     report(x, it, e, settled)
 
 
-class Shared:
-    """What is done in several places, and has its code once."""
-
-    def __init__(self, x: Any) -> None:
-        self.constraints, self.rows = constraints, rows = constraints_of(x), rows_of(x)
-
-        def factorised(acting: Any) -> None:
-            assemble(x, where(acting > 0, constraints, 0), where(acting > 0, rows, 0))
-            factor(x)
-
-        def direction() -> None:
-            for_range(x.nv, lambda j: _set(x.d, j, -x.residual[j]))
-            self.solution(x.d)
-            self.velocities(x.d, x.Vd)
-            for_range(constraints, lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
-
-        def sharing(function: Any) -> Any:
-            return lambda *arguments: call(function, *arguments)
-
-        self.velocities = sharing(lambda v, V: velocities(x, v, V))
-        self.multiply = sharing(lambda v, out: multiply(x, v, out))
-        self.solution = sharing(lambda b: back_substitute(x, b))
-        self.impulses = sharing(lambda: impulses(x, constraints, rows))
-        self.residual = sharing(lambda update: residual_at_y(x, self, update))
-        self.factorised, self.direction = sharing(factorised), sharing(direction)
+def direction(x: Any) -> None:
+    """d = -A^-1 r, and the velocities that it gives bodies and constraints."""
+    for_range(x.nv, lambda j: _set(x.d, j, -x.residual[j]))
+    once(x, back_substitute, x.d)
+    once(x, velocities, x.d, x.Vd)
+    for_range(x.n_of[0], lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
 
 
 def _set(A: Any, j: Any, value: Any) -> None:
@@ -128,15 +111,14 @@ def row_of(x: Any, i: Any, u: Any) -> Any:
     return row(u, x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i])
 
 
-def residual_at_y(x: Any, once: Shared, update: Any) -> Any:
+def residual(x: Any, update: Any) -> Any:
     """Impulses and slopes at y, the residual, and its size relative to the impulses of the step.
 
     Args:
         x: the step.
-        once: what is done in several places.
         update: whether the shifts are taken anew.
     """
-    once.velocities(x.y, x.Vy)
+    once(x, velocities, x.y, x.Vy)
 
     def of_constraint(c: Any) -> None:
         u = relative(x, c, x.Vy)
@@ -149,12 +131,12 @@ def residual_at_y(x: Any, once: Shared, update: Any) -> Any:
     def of_row(i: Any) -> None:
         x.r_g[i], x.r_G[i] = row_of(x, i, x.r_gain[i] * x.y[x.r_row[i]])
 
-    for_range(once.constraints, of_constraint)
-    for_range(once.rows, of_row)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
     for_range(x.nv, lambda j: _set(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
-    bias(x, x.mean, x.C)
-    once.multiply(x.y, x.Hy)
-    once.impulses()
+    once(x, bias, x.mean, x.C)
+    once(x, multiply, x.y, x.Hy)
+    once(x, impulses, x.n_of[0], x.n_of[1])
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
         change = x.dt[0] * (x.tau[j] - x.C[j])
@@ -180,48 +162,36 @@ def take_shift(x: Any, c: Any, u: Any) -> None:
 
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:
-    """Jg = J^T g: forces on bodies, summed down the tree, seen along each dof."""
+    """Jg = J^T g of the first constraints and rows."""
 
     def on_bodies(c: Any) -> None:
-        E = [motion(x.c_E, c, 6 * k) for k in range(3)]
-        g = [x.c_g[c, k] for k in range(3)]
-        f = [sum(e[n] * s for e, s in zip(map(list, E), g, strict=True)) for n in range(6)]
+        E, g = (motion(x.c_E, c, 6 * k) for k in range(3)), (x.c_g[c, k] for k in range(3))
+        f = Force.zero()
+        for e, size in zip(E, g, strict=True):
+            f = f + Force(e.ang, e.lin) * size
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        put(x.pushed, b, [x.pushed[b, n] + f[n] for n in range(6)])
-        put(x.pushed, a, [x.pushed[a, n] - f[n] for n in range(6)])
-
-    def inward(m: Any) -> None:
-        b = x.n_bodies - 1 - m
-        f, parent = force(x.pushed, b), x.parent[b]
-
-        def along(e: Any) -> None:
-            j = x.body_dofs[b, 0] + e
-            k = x.dof_row[j]
-            cond(k >= 0, lambda: _set(x.Jg, k, x.Jg[k] + motion(x.S, j).dot(f)), nothing)
-
-        for_range(x.body_dofs[b, 1], along)
-        cond(parent >= 0, lambda: put(x.pushed, parent, force(x.pushed, parent) + f), nothing)
+        put(x.pushed, b, force(x.pushed, b) + f)
+        put(x.pushed, a, force(x.pushed, a) - f)
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]
         x.Jg[j] = x.Jg[j] + x.r_gain[i] * x.r_g[i]
 
-    def on_tree() -> None:
-        for_range(x.n_bodies, lambda b: put(x.pushed, b, Force(Vector3.zero(), Vector3.zero())))
+    def of_bodies() -> None:
+        for_range(x.n_bodies, lambda b: put(x.pushed, b, Force.zero()))
         for_range(constraints, on_bodies)
-        for_range(x.n_bodies, inward)
+        once(x, generalized, x.pushed, x.Jg)
 
-    for_range(x.nv, lambda j: _set(x.Jg, j, 0.0))
-    cond(constraints > 0, on_tree, nothing)
+    cond(constraints > 0, of_bodies, lambda: for_range(x.nv, lambda j: _set(x.Jg, j, 0.0)))
     for_range(rows, on_row)
 
 
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, once: Shared) -> Any:
+def search(x: Any) -> Any:
     """The share of d that minimises the cost along it: 1 mostly, else by regula falsi, then by halving."""
-    once.multiply(x.d, x.Hd)
+    once(x, multiply, x.d, x.Hd)
 
     def sums(j: Any, zero: Any, linear: Any, square: Any) -> tuple[Any, ...]:
         d = x.d[j]
@@ -230,9 +200,9 @@ def search(x: Any, once: Shared) -> Any:
     at_zero, linear, square = for_range(x.nv, sums, 0.0, 0.0, 0.0)
 
     def slope(share: Any) -> Any:
-        return slope_at(x, once.constraints, once.rows, share, linear + share * square)
+        return once(x, slope_at, share, linear + share * square)
 
-    at_one = call(slope, 1.0)
+    at_one = slope(1.0)
     goal = ENOUGH * abs(at_zero)
 
     def halved() -> Any:
@@ -240,7 +210,7 @@ def search(x: Any, once: Shared) -> Any:
             width = high - low
             share = where(k < 2, low + width * (at_low / (at_low - at_high)), low + 0.5 * width)
             share = clamp(share, low + 0.05 * width, high - 0.05 * width)
-            found = call(slope, share)
+            found = slope(share)
             rises = found > 0.0
             return (
                 k + 1,
@@ -262,7 +232,7 @@ def search(x: Any, once: Shared) -> Any:
     return cond(done, lambda: 1.0, halved)
 
 
-def slope_at(x: Any, constraints: Any, rows: Any, share: Any, smooth: Any) -> Any:
+def slope_at(x: Any, share: Any, smooth: Any) -> Any:
     """Slope of the cost along d at a share of it; that of the smooth part is given."""
 
     def of_constraint(c: Any, total: Any) -> Any:
@@ -275,19 +245,19 @@ def slope_at(x: Any, constraints: Any, rows: Any, share: Any, smooth: Any) -> An
         g, _ = row_of(x, i, gain * (x.y[j] + share * x.d[j]))
         return total - g * gain * x.d[j]
 
-    return for_range(rows, of_row, for_range(constraints, of_constraint, smooth))
+    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, smooth))
 
 
 # ---- the end ----------------------------------------------------------------------------------------------
 
 
-def keep_slopes(x: Any, constraints: Any, rows: Any) -> None:
+def keep_slopes(x: Any) -> None:
     """Keep those that the factor is made of."""
-    for_range(constraints, lambda c: put(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
-    for_range(rows, lambda i: _set(x.r_G_last, i, x.r_G[i]))
+    for_range(x.n_of[0], lambda c: put(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
+    for_range(x.n_of[1], lambda i: _set(x.r_G_last, i, x.r_G[i]))
 
 
-def linear_impulses(x: Any, constraints: Any, rows: Any) -> None:
+def linear_impulses(x: Any) -> None:
     """g - G J d: with y + d they keep the momentum exactly, whatever G is, if A is made of it."""
 
     def of_constraint(c: Any) -> None:
@@ -299,17 +269,17 @@ def linear_impulses(x: Any, constraints: Any, rows: Any) -> None:
     def of_row(i: Any) -> None:
         x.r_g[i] = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
 
-    for_range(constraints, of_constraint)
-    for_range(rows, of_row)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
 
 
-def polish(x: Any, constraints: Any) -> None:
+def polish(x: Any) -> None:
     """One more step with the last factor."""
     for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + x.d[j]))
-    for_range(constraints, lambda c: put(x.c_u, c, [x.c_u[c, k] + x.c_du[c, k] for k in range(3)]))
+    for_range(x.n_of[0], lambda c: put(x.c_u, c, [x.c_u[c, k] + x.c_du[c, k] for k in range(3)]))
 
 
-def ray(x: Any, once: Shared) -> None:
+def ray(x: Any) -> None:
     """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
 
     theta = clip(-g.(J y* - aim) / (g.J H^-1 J^T g + g.R g), 0, 1)
@@ -321,16 +291,16 @@ def ray(x: Any, once: Shared) -> None:
         g = tuple(x.c_g[c, k] for k in range(3))
         put(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
 
-    constraints, rows = once.constraints, once.rows
-    for_range(constraints, projected)
-    for_range(rows, lambda i: _set(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
-    once.impulses()
-    once.factorised(0)
+    for_range(x.n_of[0], projected)
+    for_range(x.n_of[1], lambda i: _set(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    once(x, assemble, 0, 0)
+    once(x, factor)
     for_range(x.nv, lambda j: _set(x.y, j, x.b[j]))
     for_range(x.nv, lambda j: _set(x.d, j, x.Jg[j]))
-    once.solution(x.y)
-    once.solution(x.d)
-    once.velocities(x.y, x.Vy)
+    once(x, back_substitute, x.y)
+    once(x, back_substitute, x.d)
+    once(x, velocities, x.y, x.Vy)
 
     def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
         u = relative(x, c, x.Vy)
@@ -347,13 +317,13 @@ def ray(x: Any, once: Shared) -> None:
         g, u = x.r_g[i], x.r_gain[i] * x.y[x.r_row[i]]
         return gain - g * (u - x.r_aim[i]), cost + x.r_R[i] * g * g
 
-    gain, cost = for_range(constraints, of_constraint, 0.0, 0.0)
-    gain, cost = for_range(rows, of_row, gain, cost)
+    gain, cost = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
+    gain, cost = for_range(x.n_of[1], of_row, gain, cost)
     cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
     theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
 
     for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + theta * x.d[j]))
-    for_range(constraints, lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
-    for_range(rows, lambda i: _set(x.r_g, i, theta * x.r_g[i]))
-    once.velocities(x.y, x.Vy)
-    for_range(constraints, lambda c: put(x.c_u, c, relative(x, c, x.Vy)))
+    for_range(x.n_of[0], lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: _set(x.r_g, i, theta * x.r_g[i]))
+    once(x, velocities, x.y, x.Vy)
+    for_range(x.n_of[0], lambda c: put(x.c_u, c, relative(x, c, x.Vy)))

@@ -20,9 +20,18 @@ from robokit.spatial.control_flow import cond, for_range
 
 Arrays = dict[str, np.ndarray]
 
-TREE = (
-    "parent body_dofs dof_parent dof_body dof_row path ancestors row_path row_columns gravity".split()
-)
+TREE = [
+    "parent",
+    "body_dofs",
+    "dof_parent",
+    "dof_body",
+    "dof_row",
+    "path",
+    "ancestors",
+    "row_path",
+    "row_columns",
+    "gravity",
+]
 
 
 def taken() -> list[Any]:

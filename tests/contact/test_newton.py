@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 from robokit.contact import linear, pattern, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.contact.laws import shift
-from robokit.contact.pattern import constraints_of, rows_of
 from tests.contact.random_steps import (
     Arrays,
     bodies_jacobian,
@@ -55,7 +54,7 @@ def unbalanced(tree: Arrays, x: Arrays) -> float:
 
 def _linear(x: Any) -> None:
     pattern.symbolic(x)
-    linear.assemble(x, constraints_of(x), rows_of(x))
+    linear.assemble(x, x.n_of[0], x.n_of[1])
     linear.factor(x)
     linear.back_substitute(x, x.d)
 
