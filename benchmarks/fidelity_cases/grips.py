@@ -150,9 +150,10 @@ def rope() -> rk.Robot:
 
 @case("capstan", "Grips", "A rope over a drum")
 def capstan(look: Look) -> Found:
-    """A chain of 49 light beads lies over half of a drum of 20 cm, friction 0.3, without gravity. Its left end
-    is drawn down by 1 N, its right end by 0.95 or 1.05 times what holds: exp(µ π), for a polygon of n corners
-    ((1 + µ tan(π/2n)) / (1 - µ tan(π/2n)))^n. Counted is the speed of the ends after 50 ms at 0.25 ms.
+    """A chain of 49 light beads lies over half of a drum of 20 cm, friction 0.3, without gravity. Its left
+    end is drawn down by 1 N, its right end by 0.95 or 1.05 times what holds: exp(µ π), for a polygon of n
+    corners ((1 + µ tan(π/2n)) / (1 - µ tan(π/2n)))^n. Counted is the speed of the ends after 50 ms at 0.25
+    ms.
     """
     found, robot, mu = Found(), rope(), 0.3
     corner, step = math.pi / LINKS, math.pi * (DRUM + BEAD) / LINKS

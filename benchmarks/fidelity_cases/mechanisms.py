@@ -27,16 +27,17 @@ def _drift(found: Found, t: rk.Trajectory, most: float, scale: float | None = No
     """The largest error of the energy, of the scale or of what it changed between its kinds."""
     total = t.energy.mechanical
     scale = scale or float(np.ptp(t.energy.kinetic))
-    found.add("energy's error, of the largest change of kinetic energy", "", np.abs(total - total[0]).max() / scale,
-              most=most)  # fmt: skip
+    error = np.abs(total - total[0]).max() / scale
+    found.add("energy's error, of the largest change of kinetic energy", "", error, most=most)
     if "loop_gap" in t.summary:
         found.add("largest gap of the loops", "µm", 1e6 * t.summary["loop_gap"], most=1.0)
 
 
 @case("a01", "Public references", "IFToMM A01: a simple pendulum, 10 s")
 def pendulum(look: Look) -> Found:
-    """A point of 1 kg on a massless rod of 1 m starts level, at rest. Counted is the largest error of its place
-    within 10 s at 1 ms, beside the pendulum's equation solved to 1e-13 by Dormand and Prince's method.
+    """A point of 1 kg on a massless rod of 1 m starts level, at rest. Counted is the largest error of its
+    place within 10 s at 1 ms, beside the pendulum's equation solved to 1e-13 by Dormand and Prince's
+    method.
     """
     from scipy.integrate import solve_ivp
 
@@ -71,9 +72,9 @@ def bars(spans: int) -> rk.Robot:
 
 @case("a02", "Public references", "IFToMM A02: two four-bars that pass through singular places, 10 s")
 def four_bars(look: Look) -> Found:
-    """Five links of 1 m and 1 kg, the upright ones on hinges 1 m apart; the tops move at 30 m/s at first. When
-    all links are level the loops' equations lose rank, and a smooth motion keeps the uprights parallel. Counted
-    is the energy's error within 10 s at 1 ms.
+    """Five links of 1 m and 1 kg, the upright ones on hinges 1 m apart; the tops move at 30 m/s at first.
+    When all links are level the loops' equations lose rank, and a smooth motion keeps the uprights
+    parallel. Counted is the energy's error within 10 s at 1 ms.
     """
     robot = bars(2)
     q = np.array([math.pi / 2] * 3 + [-math.pi / 2] * 2)
@@ -221,7 +222,8 @@ def governor() -> rk.Robot:
 def flyballs(look: Look) -> Found:
     """Arms of 1 m with balls of 5 kg hang 30 degrees from an axis that turns once in a second; rods lead to
     a slider of 1 kg, which a spring of 8e5 N/m with a damper of 4e4 N s/m holds (a PD motor without limits,
-    which is implicit). Counted are the spin's momentum, the loops' gap, and the difference from half the step.
+    which is implicit). Counted are the spin's momentum, the loops' gap, and the difference from half the
+    step.
     """
     found, robot = Found(), governor()
     alpha, ends = math.radians(30.0), []

@@ -126,8 +126,8 @@ def dominoes(look: Look) -> Found:
 
 @case("continuity", "Piles", "Starts that differ by 1e-12")
 def continuity(look: Look) -> Found:
-    """Five (and ten) boxes of 10 cm fall on a heap, at random angles; again with 1e-12 m added to their places
-    at random. Counted is the largest difference in 0.4 s, and the median of ten heaps.
+    """Five (and ten) boxes of 10 cm fall on a heap, at random angles; again with 1e-12 m added to their
+    places at random. Counted is the largest difference in 0.4 s, and the median of ten heaps.
     """
     found = Found()
     for count in (5, 10)[: look.some(2, 1)]:

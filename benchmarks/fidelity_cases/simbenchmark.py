@@ -21,9 +21,9 @@ from robokit.model import Box, Sphere
 
 @case("pushed_ball", "Public references", "SimBenchmark: a ball rolls and a box slides under a force")
 def pushed_ball(look: Look) -> Found:
-    """A ball of 10 cm and 1 kg is pushed at its middle by 3 N for 4 s, friction 0.8: it rolls with 5/7 of what a
-    sliding one has. A box of 10 kg is pushed by 1.5 times its friction of 0.4. Counted is the mean squared
-    error of the speed, and the distance's.
+    """A ball of 10 cm and 1 kg is pushed at its middle by 3 N for 4 s, friction 0.8: it rolls with 5/7 of
+    what a sliding one has. A box of 10 kg is pushed by 1.5 times its friction of 0.4. Counted is the mean
+    squared error of the speed, and the distance's.
     """
     found = Found()
     for label, body, mu, force, wanted in (
@@ -58,8 +58,8 @@ def pushed_ball(look: Look) -> Found:
 @case("elastic", "Public references", "SimBenchmark: elastic bounces")
 def elastic(look: Look) -> Found:
     """Balls of 5 cm fall from 0.5 and 1 m on the plane with a restitution of 1 and 0.8. Counted are the
-    height of the tenth bounce at 1, and of the fourth at 0.8, beside e^2n h, and the energy above the start, at 0.25 to
-    4 ms.
+    height of the tenth bounce at 1, and of the fourth at 0.8, beside e^2n h, and the energy above the
+    start, at 0.25 to 4 ms.
     """
     found = Found()
     for height in (0.5, 1.0)[: look.some(2, 1)]:

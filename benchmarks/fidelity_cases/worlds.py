@@ -76,7 +76,7 @@ class World:
         """Ground, pairs and gravity for simulate and rollout."""
         bounce = {"restitution": self.restitution} if self.restitution else {}
         pairs = rk.collision_pairs(robot).with_law(friction=self.friction, **bounce)
-        solids = [rk.Solid(g if not isinstance(g, np.ndarray) else g, at) for g, at in self.solids]
+        solids = [rk.Solid(g, at) for g, at in self.solids]
         more: dict[str, Any] = {"shapes": solids} if solids else {}
         if solids and not self.plane:
             more["plane"] = False
