@@ -6,6 +6,7 @@ python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
 python benchmarks/fidelity.py --case speed --avx2   code as a processor without AVX-512 has it
+python benchmarks/fidelity.py --integrator newton   today's integrator is "contact"
 python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
 The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
@@ -26,13 +27,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fidelity_cases import peer, pictures
+from fidelity_cases import peer, pictures, scenes
 from fidelity_cases.table import CASES, Look, NotYet
 from measure import ROOT, commit, machine, without_avx512
 
 TOPICS = (
     *("rest", "sliding", "turning", "rolling", "meshes", "impacts", "forces", "folding"),
     *("falls", "books", "joints", "speed"),
+    *("piles", "grips", "edges", "mechanisms", "tops", "simbenchmark", "laws"),
 )
 """Files of the cases, in the order of the page."""
 
@@ -119,6 +121,7 @@ def main() -> None:
     )
     parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
+    parser.add_argument("--integrator", metavar="NAME", help="of all runs that touch something")
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
@@ -134,6 +137,7 @@ def main() -> None:
     if arguments.redraw:
         pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
         return
+    scenes.INTEGRATOR = arguments.integrator
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)

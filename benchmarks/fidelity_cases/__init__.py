@@ -14,4 +14,12 @@ falls.py        random falls: convergence in dt, falls beside MuJoCo
 books.py        the ledger: free flight, falls, momentum with pushes, energy_momentum
 joints.py       PD control, the four-bar
 speed.py        speed at equal error, operations of a step
+worlds.py       loose bodies in one world, for both programs
+piles.py        towers, heaps, mass ratios, dominoes, near starts, scale, robots that collide
+grips.py        a cart, a gripper, a rope over a drum
+edges.py        flush tiles, stairs, crossed edges
+mechanisms.py   IFToMM's A01 to A05, Andrews' squeezing mechanism
+tops.py         a free cylinder, a heavy top, a chaotic pendulum
+simbenchmark.py rolling, elastic bounces, crowds of balls, a robot shot at
+laws.py         order, energy, admissible forces and balance of every step, rest
 """

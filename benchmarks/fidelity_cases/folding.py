@@ -21,8 +21,13 @@ def folding(look: Look) -> Found:
     """
     found = Found()
     on = s.knows("self_collision")
-    robots = [("humanoid", "humanoid"), ("Talos", "example-robot-data:talos"), ("G1", s.G1)]
-    for label, name in robots[: look.some(3, 1)]:
+    robots = [
+        ("humanoid", "humanoid"),
+        ("Talos", "example-robot-data:talos"),
+        ("G1", s.G1),
+        ("iCub", "example-robot-data:icub"),
+    ]
+    for label, name in robots[: look.some(4, 1)]:
         robot = s.load(name)
         try:
             overlaps = Overlaps(robot, rk.find_robot(name))
@@ -34,7 +39,7 @@ def folding(look: Look) -> Found:
             try:
                 s.check_compiled(robot, ground=s.ground(), **options)
             except s.TooLong as problem:
-                found.add(f"{label}: deepest overlap", "mm", math.nan, most=5.0)
+                found.add(f"{label}: deepest overlap", "mm", math.nan, most=3.0)
                 found.notes.append(f"{problem}.")
                 continue
             for seed in range(look.some(4, 1)):
@@ -45,7 +50,7 @@ def folding(look: Look) -> Found:
                 counts.append(len(pairs))
                 depths += [depth for _, _, depth in pairs]
             what = label if way is not False else f"{label}, self_collision=False"
-            limit = 5.0 if way else None
+            limit = 3.0 if way else None
             found.add(f"{what}: pairs that overlap at rest, mean", "", np.mean(counts))
             found.add(f"{what}: deepest overlap", "mm", 1e3 * max(depths), most=limit)
             if failed:

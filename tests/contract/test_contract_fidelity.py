@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KNOWN = json.loads((ROOT / "benchmarks" / "fidelity.json").read_text(encoding="utf-8"))["cases"]
 
 LONG = {"convergence", "beside", "speed", "deepest", "operations", "admissible"}
+LONG |= {"heaps", "continuity", "collide", "anymal", "order", "energy", "balance", "still", "crowd"}
 """Cases that take too long for a test, minutes some of them."""
 
 
