@@ -41,8 +41,8 @@ SETTLED = 1e-10
 TURNS = 100
 """Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
 
-POINTS, FACES = 96, 192
-"""Of EPA's polytope: corners, and twice as many faces less 4."""
+POINTS, FACES, ROOM = 96, 192, 40
+"""Of EPA's polytope: corners, twice as many faces, and how many a new corner may bring."""
 
 
 def at(row: Any, k: int = 0) -> Vector3:
@@ -233,16 +233,16 @@ def _inside(vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direc
     last, row = at(direction), zeros(9)
     out[0] = -float("inf")
 
-    def take(d: Vector3) -> None:
-        h = vertex(tuple(d), row)
+    def take(d: Any) -> None:
+        h = vertex(d, row)
         better = -h > out[0] + ROUNDING * size
-        cond(better, lambda: _result(out, -h, d, at(row, 3), at(row, 6)), lambda: None)
+        cond(better, lambda: _result(out, -h, Vector3(*d), at(row, 3), at(row, 6)), lambda: None)
 
     P = zeros(POINTS, 9)
     flat, d = _completed(vertex, S, count, size, last, P)
-    cond(flat == 1, lambda: take(Vector3(*d)), lambda: _epa(vertex, P, size, out))
-    for known in (start, last):
-        take(known)
+    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(vertex, P, size, out))
+    call(take, tuple(start))
+    call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
 
 
@@ -312,29 +312,25 @@ def _epa(vertex: Vertex, P: Any, size: Any, out: Any) -> None:
         def closer(f: Any, least: Any, at_: Any) -> Any:
             return where(F[f, 3] < least, F[f, 3], least), where(F[f, 3] < least, f, at_)
 
-        return for_range(faces, closer, float("inf"), 0)
+        return for_range(faces, closer, float("inf"), 0)[1]
 
-    def turn(points: Any, faces: Any, f: Any, goes: Any) -> Any:
+    def turn(points: Any, faces: Any, _: Any, __: Any) -> Any:
+        f = nearest(faces)
         n = at(F[f])
         h = vertex(tuple(n), P[points])
 
         def grown() -> Any:
-            more = _opened(P, F, corners, gone, add, points, faces, size)
-            return (
-                points + 1,
-                more,
-                nearest(more)[1],
-                where((points + 2 > POINTS) | (more > FACES - 40), 0, 1),
-            )
+            return points + 1, _opened(P, F, corners, gone, add, points, faces, size), f, 1
 
-        return cond(h - F[f, 3] <= SETTLED * size, lambda: (points, faces, f, 0), grown)
+        done = (h - F[f, 3] <= SETTLED * size) | (points >= POINTS - 1) | (faces > FACES - ROOM)
+        return cond(done, lambda: (points, faces, f, 0), grown)
 
     o = at(P[0])
     volume = (at(P[1]) - o).cross(at(P[2]) - o).dot(at(P[3]) - o)
     i, j = where(volume > 0.0, 2, 1), where(volume > 0.0, 1, 2)
     for f, triple in enumerate(((0, i, j), (0, 3, i), (0, j, 3), (i, 3, j))):
         call(add, f, *triple)
-    _, _, f, _ = while_loop(lambda points, faces, f, goes: goes == 1, turn, 4, 4, nearest(4)[1], 1)
+    _, _, f, _ = while_loop(lambda points, faces, f, goes: goes == 1, turn, 4, 4, 0, 1)
     _at_face(vertex, P, F, corners, f, out)
 
 
@@ -354,11 +350,14 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
                 gone[seen, m] = corners[f, m]
             return kept, seen + 1
 
-        def stay() -> Any:
+        def move() -> None:
             for m in range(4):
                 F[kept, m] = F[f, m]
             for m in range(3):
                 corners[kept, m] = corners[f, m]
+
+        def stay() -> Any:
+            cond(kept < f, move, lambda: None)
             return kept + 1, seen
 
         return cond(sees, go, stay)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.collision.support import Facing, corner, facing, unit, vector
+from robokit.collision.support import COS, SIN, Facing, corner, facing, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, zeros
 from robokit.spatial.scalars import clamp, minimum, sqrt, where
@@ -59,7 +59,11 @@ def manifold(
     distance, n = nearest[0], Vector3(nearest[1], nearest[2], nearest[3])
     Q, _ = pose(place)
     outward = n, -(Q.T @ n)
-    faces = [facing(x, s, d) for s, d in zip(shapes, outward, strict=True)]
+
+    def faced(s: Any, d: Any) -> Facing:
+        return facing(x, s, Vector3(*d))
+
+    faces = [call(faced, s, tuple(d)) for s, d in zip(shapes, outward, strict=True)]
     half_way = (
         Vector3(*(nearest[4 + k] for k in range(3))) + Vector3(*(nearest[7 + k] for k in range(3)))
     ) * 0.5
@@ -139,14 +143,12 @@ def _polygons(
 
     least, near = for_range(count, measure, float("inf"), 0)
 
-    def numbered(k: Any) -> Any:
-        return _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
-
     def give(k: Any) -> None:
+        feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
         q = vector(V, begin + k)
-        add(numbered(k), q - up * (0.5 * gaps[k]), gaps[k], n)
+        add(feature, q - up * (0.5 * gaps[k]), gaps[k], n)
 
-    _chosen(V, begin, gaps, count, near, far, n, lambda k: call(give, k))
+    _chosen(V, begin, gaps, count, near, far, n, give)
     return least, size
 
 
@@ -173,7 +175,6 @@ def _clipped(
         labels[k, 0], labels[k, 1] = -1 - k, k
 
     for_range(count, begin)
-    d = zeros(most)
 
     def side(s: Any, here: Any, n: Any) -> Any:
         p = vector(face, s)
@@ -183,8 +184,8 @@ def _clipped(
         margin = BESIDE * e.dot(e)
         there = most - here
 
-        def measure(k: Any) -> None:
-            d[k] = (vector(V, here + k) - p).dot(normal) - margin
+        def beyond(k: Any) -> Any:
+            return (vector(V, here + k) - p).dot(normal) - margin
 
         def emit(m: Any, point: Any, what: Any, line: Any) -> Any:
             for k, number in enumerate(point):
@@ -192,22 +193,22 @@ def _clipped(
             labels[there + m, 0], labels[there + m, 1] = what, line
             return m + 1
 
-        def corner(k: Any, m: Any) -> Any:
+        def corner(k: Any, m: Any, d: Any) -> Any:
             after = where(k + 1 < n, k + 1, 0)
+            next_d = beyond(after)
             i, line = here + k, labels[here + k, 1]
-            p, q = vector(V, i), vector(V, here + after)
-            crosses = ((d[k] <= 0.0) ^ (d[after] <= 0.0)) & (closed | (k + 1 < n))
+            crosses = ((d <= 0.0) ^ (next_d <= 0.0)) & (closed | (k + 1 < n))
 
             def crossing(m: Any) -> Any:
-                share = clamp((d[k] + margin) / (d[k] - d[after]), 0.0, 1.0)
+                p, q = vector(V, i), vector(V, here + after)
+                share = clamp((d + margin) / (d - next_d), 0.0, 1.0)
                 what = (line + sides) * sides + s
-                return call(emit, m, tuple(p + (q - p) * share), what, where(d[k] <= 0.0, -1 - s, line))
+                return call(emit, m, tuple(p + (q - p) * share), what, where(d <= 0.0, -1 - s, line))
 
-            m = cond(d[k] <= 0.0, lambda: call(emit, m, tuple(p), labels[i, 0], line), lambda: m)
-            return cond(crosses, lambda: crossing(m), lambda: m)
+            m = cond(d <= 0.0, lambda: call(emit, m, tuple(vector(V, i)), labels[i, 0], line), lambda: m)
+            return cond(crosses, lambda: crossing(m), lambda: m), next_d
 
-        for_range(n, measure)
-        return there, for_range(n, corner, 0)
+        return there, for_range(n, corner, 0, beyond(0))[0]
 
     return for_range(sides, side, 0, count)
 
@@ -248,37 +249,26 @@ def _chosen(V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: V
     taken = zeros(count, kind="integer")
     t1, t2 = tangents(n)
 
-    def farthest(d: Vector3, weight: float) -> None:
+    def farthest(m: Any) -> None:
+        """Of direction m of 8; the ninth is the deepest."""
+        c, s = 0.0, 0.0
+        for i in range(8):
+            c, s = where(m == i, COS[i], c), where(m == i, SIN[i], s)
+        d, weight = t1 * c + t2 * s, where(m == 8, 1.0, 0.0)
+
         def better(k: Any, most: Any, at: Any) -> Any:
             h = where(gaps[k] < far, vector(V, begin + k).dot(d) - weight * gaps[k], -float("inf"))
             return where(h > most, h, most), where(h > most, k, at)
 
         taken[for_range(count, better, -float("inf"), 0)[1]] = 1
 
-    def choose() -> None:
-        farthest(n * 0.0, 1.0)
-        for_range(4, lambda k: both_ways(k))
-
-    def both_ways(k: Any) -> None:
-        c = where(k == 0, 1.0, where(k == 2, 0.0, HALF))
-        s = where(k == 0, 0.0, where(k == 2, 1.0, where(k == 1, HALF, -HALF)))
-        d = t1 * c + t2 * s
-        call(farthest_along, *d)
-        call(farthest_along, *-d)
-
-    def farthest_along(dx: Any, dy: Any, dz: Any) -> None:
-        farthest(Vector3(dx, dy, dz), 0.0)
-
-    cond(near > POINTS, choose, lambda: None)
+    for_range(where(near > POINTS, 9, 0), farthest)
 
     def each(k: Any) -> None:
         wanted = (gaps[k] < far) & ((near <= POINTS) | (taken[k] == 1))
         cond(wanted, lambda: give(k), lambda: None)
 
     for_range(count, each)
-
-
-HALF = 0.5**0.5
 
 
 def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
