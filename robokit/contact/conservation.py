@@ -285,7 +285,10 @@ def _write(
     for c, number in enumerate(own):
         x.v[base + c] = number
     at = x.coordinate_from[x.joint_coordinate[1]]
-    place = [*quat_multiply(turn, [x.q[at + c] for c in range(4)]), *(G - R_turn @ after.com)]
+    R_0, r_0 = _placement(x)  # q is in the axes of the base's joint
+    own_turn = [turn[0], *R_0.transpose_apply(Vector3(*turn[1:]))]
+    own_place = R_0.transpose_apply(G - R_turn @ after.com - r_0)
+    place = [*quat_multiply(own_turn, [x.q[at + c] for c in range(4)]), *own_place]
     for c, number in enumerate(place):
         x.q[at + c] = number
 
@@ -329,6 +332,12 @@ def _base(x: Any) -> Any:
 
 def _rotation(x: Any, b: Any) -> Matrix3:
     return Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
+
+
+def _placement(x: Any) -> tuple[Matrix3, Vector3]:
+    """Of the base's joint in the world."""
+    R = Matrix3([[x.joint_placement[1, 3 * r + c] for c in range(3)] for r in range(3)])
+    return R, Vector3(*(x.joint_placement[1, 9 + c] for c in range(3)))
 
 
 def _six(array: Any, first: int) -> Force:
