@@ -13,7 +13,7 @@ from typing import Any
 
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import LINE, MOTOR, SPIN, STOP
-from robokit.contact.linear import force, motion, sum_of
+from robokit.contact.linear import motion, sum_of
 from robokit.contact.solver import relative
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -55,12 +55,17 @@ GIVEN, TOUCHED, IMPULSE = 0, 1, 2
 
 
 def account(x: Any) -> None:
-    """Enter a step, after the solve, at its middle; ``account`` is what conservation.py takes of it."""
+    """Enter a step, after the solve, at its middle.
+
+    ``account`` holds the impulse of the forces from outside about the origin, and what conservation.py takes
+    of the step afterwards.
+    """
+    outside = Force(*(Vector3(*(x.account[IMPULSE + 3 * h + k] for k in range(3))) for h in range(2)))
     for k in range(8):
         x.account[k] = 0.0
     m, h = x.composite[0, 0], Vector3(*(x.composite[0, 1 + k] for k in range(3)))
     com = h * where(m > 0.0, 1.0 / where(m > 0.0, m, 1.0), 0.0)
-    _given(x, com)
+    _given(x, outside, com)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
     _solution(x)
@@ -95,14 +100,13 @@ def _impulse(x: Any, f: Force, com: Vector3, entries: Any, first: int) -> None:
 # ---- what is given ----------------------------------------------------------------------------------------
 
 
-def _given(x: Any, com: Vector3) -> None:
-    """Joint forces and pushes; ``f`` of the world is the sum of those from outside about the origin."""
+def _given(x: Any, outside: Force, com: Vector3) -> None:
+    """Joint forces and pushes; ``outside`` is the impulse of those from outside about the origin."""
     dt = x.dt[0]
     work = for_range(x.nv, lambda j, W: W + x.tau[j] * (x.v0[j] + x.y[j]), 0.0) * (0.5 * dt)
     add(x, "work", work)
     _gives(x, work)
-    outside = force(x.f, 0)
-    _impulse(x, Force(outside.ang * dt, outside.lin * dt), com, x.outside_impulse, 0)
+    _impulse(x, outside, com, x.outside_impulse, 0)
 
 
 # ---- contacts ---------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import Any
 
 from robokit.collision.detect import detect
 from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import account
+from robokit.contact.accounts import IMPULSE, account
 from robokit.contact.conservation import begin, conserve
 from robokit.contact.constraints.closing import close
 from robokit.contact.constraints.collecting import collect, remember
@@ -106,6 +106,8 @@ def _give(x: Any) -> None:
     """Velocity before, the given forces, and the velocity that the iteration begins with."""
     _outside(x)
     once(x, generalized, x.f, x.tau)
+    for k in range(6):
+        x.account[IMPULSE + k] = x.dt[0] * x.f[0, k]
 
     def dof(j: Any) -> None:
         x.v0[j] = x.v[j]

@@ -210,6 +210,7 @@ def _summary(
         pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):
             summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
-        summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
-        summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
+        if not program.newton:
+            summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
+            summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
     return summary | tally(program, last, dt)

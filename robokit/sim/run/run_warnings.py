@@ -83,7 +83,14 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
             stacklevel=level,
         )
 
-    if s.get("steps_not_settled"):
+    if s.get("steps_not_settled") and s["integrator"] == "newton":
+        warnings.warn(
+            f"{s['steps_not_settled']} steps took the most iterations and did not settle; the largest "
+            f"residual is {s['residual_largest']:.2g} of a step's impulses: take a shorter dt",
+            SimulationWarning,
+            stacklevel=level,
+        )
+    elif s.get("steps_not_settled"):
         warnings.warn(
             f"{s['steps_not_settled']} steps did not settle to the accuracy {s['accuracy']:g} m/s, the first "
             f"at t = {s['first_not_settled']:.6g} s; the largest residual is "

@@ -292,5 +292,6 @@ def method(name: str | None, ground: bool) -> tuple[str, Method]:
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
     if ground and not METHODS[name].falls:
-        raise UnknownName("integrator with a ground", name, ["contact", "newton"], "(this one knows no contact)")
+        known = [each for each in METHODS if METHODS[each].falls]
+        raise UnknownName("integrator with a ground", name, known, "(this one knows no contact)")
     return name, METHODS[name]
