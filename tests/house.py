@@ -31,6 +31,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),
+        ("collision",),
+        ("contact",),
         ("sim", "parity", "ik", "identification"),
         ("viewer",),
         ("sweeps",),
@@ -70,6 +72,16 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("page", "still"),
         ("check_page", "sparsity_page", "server", "film", "comparison", "notebook", "live_stage"),
         ("live",),
+        ("__init__",),
+    ],
+    "contact": [
+        ("fields", "robot_data", "materials", "pattern"),
+        ("kinematics", "laws", "linear"),
+        ("solver",),
+        ("constraints",),
+        ("accounts",),
+        ("conservation",),
+        ("step",),
         ("__init__",),
     ],
     "sim": [
