@@ -140,7 +140,7 @@ FORCES = (
     real("loop_pitch", "n_loops"),  # of a screw [m/rad], else 0
     whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 2 (tilts of the axis) or 3
     real("loop_holds", "n_loops", 3),  # 1 for each of t1, t2, axis along which it holds positions
-    real("loop_mobility", "n_loops", 2),  # of both bodies, to turn [1/(kg m^2)] and to move [1/kg]
+    real("loop_mobility", "n_loops", 2),  # of all that moves, to turn [1/(kg m^2)] and to move [1/kg]
 )
 """Numbers of the forces that constraints are made of (contact/materials.py)."""
 
@@ -152,6 +152,7 @@ FORCE_MEMORY = (
     real("bristle", "n_contacts", 3, role="inout"),  # how far it is bent, in world axes [m]
     real("bristle_normal", "n_contacts", role="inout"),  # impulse along the normal [N s]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
+    real("q_drifted", "nq", role="work"),  # while loops are closed for the kick
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
     real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
@@ -178,7 +179,7 @@ SOLVER = (
     whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("pattern_length", "nv", role="work"),
     whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
-    whole("touched", "nv", role="work"),  # 1 where a row of A has other entries than that of H
+    whole("lowest", "nv", role="work"),  # first marked column of a row; -1: its entries are those of H
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A

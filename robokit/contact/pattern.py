@@ -39,7 +39,7 @@ def symbolic(x: Any) -> None:
 
     def of_H(k: Any) -> None:
         first, count = x.row_path[k, 0], x.row_path[k, 1]
-        x.pattern_length[k], x.touched[k] = count, 0
+        x.pattern_length[k], x.lowest[k] = count, -1
         for_range(count, lambda m: _put(x.pattern, (k, m), x.row_columns[first + m]))
         cond(follows, lambda: touch(x, k), nothing)
 
@@ -51,7 +51,7 @@ def symbolic(x: Any) -> None:
 
     def eliminate(m: Any) -> None:
         k = x.nv - 1 - m
-        cond(x.touched[k] > 0, lambda: _eliminated(x, k), nothing)
+        cond(x.lowest[k] < 0, nothing, lambda: _eliminated(x, k))
 
     for_range(x.nv, of_H)
     for_range(x.n_of[0], of_pair, -1, -1)
@@ -62,11 +62,16 @@ def touch(x: Any, k: Any) -> None:
     """Begin the marks of a row that has other entries than H."""
 
     def begin() -> None:
-        x.touched[k] = 1
         for_range(k, lambda c: _put(x.marks, (k, c), 0))
-        for_range(x.pattern_length[k], lambda m: _put(x.marks, (k, x.pattern[k, m]), 1))
+        x.lowest[k] = k
+        for_range(x.pattern_length[k], lambda m: _mark(x, k, x.pattern[k, m]))
 
-    cond(x.touched[k] > 0, nothing, begin)
+    cond(x.lowest[k] < 0, begin, nothing)
+
+
+def _mark(x: Any, k: Any, c: Any) -> None:
+    x.marks[k, c] = 1
+    x.lowest[k] = where(c < x.lowest[k], c, x.lowest[k])
 
 
 def _eliminated(x: Any, k: Any) -> None:
@@ -77,13 +82,13 @@ def _eliminated(x: Any, k: Any) -> None:
         x.pattern[k, count] = c
         return count + x.marks[k, c]
 
-    count = for_range(k, entry, 0)
+    count = for_range(k - x.lowest[k], entry, 0)
     x.pattern_length[k] = count
 
     def hand_on() -> None:
         i = x.pattern[k, 0]
         touch(x, i)
-        for_range(count - 1, lambda m: _put(x.marks, (i, x.pattern[k, m + 1]), 1))
+        for_range(count - 1, lambda m: _mark(x, i, x.pattern[k, m + 1]))
 
     cond(count > 1, hand_on, nothing)
 
@@ -127,7 +132,9 @@ def _clique(x: Any, one: Any, other: Any) -> None:
             cond(row < 0, nothing, lambda: touch(x, row))
 
         def row(m: Any) -> None:
-            for_range(count - 1 - m, lambda e: _couple(x, x.pair_dofs[m], x.pair_dofs[m + 1 + e]))
+            j = x.pair_dofs[m]
+            moves = where(x.dof_row[j] < 0, 0, count - 1 - m)
+            for_range(moves, lambda e: _couple(x, j, x.pair_dofs[m + 1 + e]))
 
         for_range(count, begin)
         for_range(count, row)
@@ -136,7 +143,7 @@ def _clique(x: Any, one: Any, other: Any) -> None:
 
 
 def _couple(x: Any, j: Any, k: Any) -> None:
-    """Mark the entry of the rows of two dofs."""
+    """Mark the entry of the rows of two dofs; of one that stands still, or of one row, the diagonal."""
     a, b = x.dof_row[j], x.dof_row[k]
-    distinct = (a >= 0) & (b >= 0) & ((a < b) | (b < a))
-    cond(distinct, lambda: _put(x.marks, (where(a < b, b, a), where(a < b, a, b)), 1), nothing)
+    a, b = where(a < 0, b, a), where(b < 0, a, b)
+    _mark(x, where(a < b, b, a), where(a < b, a, b))

@@ -20,18 +20,8 @@ from robokit.spatial.control_flow import cond, for_range
 
 Arrays = dict[str, np.ndarray]
 
-TREE = [
-    "parent",
-    "body_dofs",
-    "dof_parent",
-    "dof_body",
-    "dof_row",
-    "path",
-    "ancestors",
-    "row_path",
-    "row_columns",
-    "gravity",
-]
+TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
+TREE += ["row_path", "row_columns"]
 
 
 def taken() -> list[Any]:
