@@ -6,7 +6,8 @@ python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
 python benchmarks/fidelity.py --case speed --avx2   code as a processor without AVX-512 has it
-python benchmarks/fidelity.py --integrator newton   today's integrator is "contact"
+python benchmarks/fidelity.py --integrator newton
+python benchmarks/fidelity.py --integrator contact newton   both, "contact" as what was before
 python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
 The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
@@ -91,6 +92,13 @@ def keep(entry: dict[str, Any], before: dict[str, Any]) -> None:
     entry["notes"] = entry.get("notes", []) + [x for x in before.get("notes", ()) if x.startswith("MuJoCo")]
 
 
+def beside(entry: dict[str, Any], earlier: dict[str, Any]) -> None:
+    """Put the figures of an earlier integrator into the column "before"."""
+    known = {f["what"]: f["robokit"] for f in earlier.get("figures", ())}
+    for figure in entry.get("figures", ()):
+        figure["before"] = known.get(figure["what"])
+
+
 def lines(entry: dict[str, Any]) -> list[str]:
     """A case as text."""
     out = [f"\n{entry['title']}  ({entry['seconds']} s)"]
@@ -98,14 +106,19 @@ def lines(entry: dict[str, Any]) -> list[str]:
         if key in entry:
             out.append(f"  {key}: {entry[key]}")
     if entry.get("figures"):
-        out.append(f"  {'':<62}{'wanted':>10}{'robokit':>11}{'':<7}{'MuJoCo':>10}{'stiff':>10}  unit")
+        before = any(f.get("before") is not None for f in entry["figures"])
+        head = f"{'before':>10}" if before else ""
+        out.append(f"  {'':<62}{'wanted':>10}{head}{'robokit':>11}{'':<7}{'MuJoCo':>10}{'stiff':>10}  unit")
     for f in entry.get("figures", ()):
         wanted = " ".join(
             f"{sign}{x:g}" for sign, x in (("≥", f["least"]), ("≤", f["most"])) if x is not None
         )
         ours, theirs, stiff = (_number(f[k]) for k in ("robokit", "mujoco", "stiff"))
         verdict = {None: "", True: " ok", False: " MISS"}[f["met"]]
-        out.append(f"  {f['what']:<62}{wanted:>10}{ours:>11}{verdict:<7}{theirs:>10}{stiff:>10}  {f['unit']}")
+        past = f"{_number(f.get('before')):>10}" if before else ""
+        out.append(
+            f"  {f['what']:<62}{wanted:>10}{past}{ours:>11}{verdict:<7}{theirs:>10}{stiff:>10}  {f['unit']}"
+        )
     return out + [f"  {note}" for note in entry.get("notes", ())]
 
 
@@ -121,7 +134,8 @@ def main() -> None:
     )
     parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
-    parser.add_argument("--integrator", metavar="NAME", help="of all runs that touch something")
+    parser.add_argument("--integrator", nargs="+", default=[None], metavar="NAME",
+                        help="of all runs that touch something; of two, the first is what was before")  # fmt: skip
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
@@ -137,7 +151,8 @@ def main() -> None:
     if arguments.redraw:
         pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
         return
-    scenes.INTEGRATOR = arguments.integrator
+    if len(arguments.integrator) > 2:
+        parser.error("--integrator takes one name or two")
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
@@ -149,7 +164,11 @@ def main() -> None:
         try:
             for name in arguments.case or CASES:
                 kept = before.get(name) if arguments.keep and name not in SIDE_BY_SIDE else None
+                *earlier, scenes.INTEGRATOR = arguments.integrator
                 found["cases"][name] = one(name, replace(look, peer=look.peer and not kept), arguments.debug)
+                if earlier:
+                    (scenes.INTEGRATOR,) = earlier
+                    beside(found["cases"][name], one(name, replace(look, peer=False), arguments.debug))
                 if kept:
                     keep(found["cases"][name], kept)
                 print("\n".join(lines(found["cases"][name])), flush=True)

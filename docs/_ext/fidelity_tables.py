@@ -30,14 +30,14 @@ def wanted(figure: dict[str, Any]) -> str:
 def figures(entry: dict[str, Any]) -> list[str]:
     """The table of a case; columns that would be empty are left out."""
     rows = entry.get("figures") or []
-    columns = {"wanted": wanted, "robokit": None, "met": None, "mujoco": None, "stiff": None}
-    heads = {"met": "met", "mujoco": "MuJoCo", "stiff": "MuJoCo, stiff"}
+    columns = {"wanted": wanted, "before": None, "robokit": None, "met": None, "mujoco": None, "stiff": None}
+    heads = {"before": "before", "met": "met", "mujoco": "MuJoCo", "stiff": "MuJoCo, stiff"}
     cells: dict[str, list[str]] = {}
     for key, text in columns.items():
         if key == "met":
             cells[key] = [MARK[row["met"]] for row in rows]
         else:
-            cells[key] = [text(row) if text else number(row[key]) for row in rows]
+            cells[key] = [text(row) if text else number(row.get(key)) for row in rows]
     shown = [key for key in columns if any(cells[key])]
     if not shown:
         return []

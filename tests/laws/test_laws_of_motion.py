@@ -1,7 +1,7 @@
-"""The physical cases of benchmarks/fidelity.py keep their bounds: quick looks, robokit alone, each integrator.
+"""The physical cases of benchmarks/fidelity.py keep their bounds: quick looks, robokit alone, by integrator.
 
-A case has its own bounds; here stands which integrator must keep all of them. What "contact" misses is a figure
-of the manual's page.
+A case has its own bounds; here stands which integrator must keep all of them. What "contact" misses is a
+figure of the manual's page.
 """
 
 from __future__ import annotations
