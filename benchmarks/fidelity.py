@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
     parser.add_argument("--integrator", nargs="+", default=[None], metavar="NAME",
-                        help="of all runs that touch something; of two, the first is what was before")  # fmt: skip
+                        help="of all runs that touch something; of two, the first is \"before\"")  # fmt: skip
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
