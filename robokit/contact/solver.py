@@ -49,28 +49,46 @@ def solve(x: Any) -> None:
         once(x, factor)
         keep_slopes(x)
         once(x, direction)
-        share = search(x)
-        for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + share * x.d[j]))
+        go(x, search(x))
         return it + 1, once(x, residual, where(it + 1 < updates, 1, 0))
 
     for_range(x.nv, lambda j: _set(x.y, j, x.guess[j]))
     once(x, multiply, x.v0, x.Hv0)
+    once(x, multiply, x.y, x.Hy)
+    see(x, x.y, x.c_u)
     symbolic(x)
     start = 0, once(x, residual, 1)
     it, e = while_loop(lambda it, e: (it == 0) | (e > tolerance), iteration, *start, most=CAP)
     once(x, direction)
     linear_impulses(x)
     settled = e <= tolerance
-    cond(settled, lambda: polish(x), lambda: ray(x))
+    cond(settled, lambda: go(x, 1.0), lambda: ray(x))
     report(x, it, e, settled)
 
 
 def direction(x: Any) -> None:
-    """d = -A^-1 r, and the velocities that it gives bodies and constraints."""
+    """d = -A^-1 r, the momentum and the velocities of constraints that it gives."""
     for_range(x.nv, lambda j: _set(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
-    once(x, velocities, x.d, x.Vd)
-    for_range(x.n_of[0], lambda c: put(x.c_du, c, relative(x, c, x.Vd)))
+    once(x, multiply, x.d, x.Hd)
+    see(x, x.d, x.c_du)
+
+
+def see(x: Any, v: Any, u: Any) -> None:
+    """The velocities u of constraints at a velocity v."""
+    once(x, velocities, v, x.Vd)
+    for_range(x.n_of[0], lambda c: put(u, c, relative(x, c, x.Vd)))
+
+
+def go(x: Any, share: Any) -> None:
+    """Take a share of the direction."""
+
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y[j] + share * x.d[j]
+        x.Hy[j] = x.Hy[j] + share * x.Hd[j]
+
+    for_range(x.nv, coordinate)
+    for_range(x.n_of[0], lambda c: put(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)]))
 
 
 def _set(A: Any, j: Any, value: Any) -> None:
@@ -112,19 +130,17 @@ def row_of(x: Any, i: Any, u: Any) -> Any:
 
 
 def residual(x: Any, update: Any) -> Any:
-    """Impulses and slopes at y, the residual, and its size relative to the impulses of the step.
+    """Impulses and slopes at y and c_u, the residual, and its size relative to the impulses of the step.
 
     Args:
         x: the step.
         update: whether the shifts are taken anew.
     """
-    once(x, velocities, x.y, x.Vy)
 
     def of_constraint(c: Any) -> None:
-        u = relative(x, c, x.Vy)
+        u = tuple(x.c_u[c, k] for k in range(3))
         cond(update > 0, lambda: take_shift(x, c, u), nothing)
         g, G = law_of(x, c, u)
-        put(x.c_u, c, u)
         put(x.c_g, c, g)
         put(x.c_G, c, G)
 
@@ -135,7 +151,6 @@ def residual(x: Any, update: Any) -> Any:
     for_range(x.n_of[1], of_row)
     for_range(x.nv, lambda j: _set(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
     once(x, bias, x.mean, x.C)
-    once(x, multiply, x.y, x.Hy)
     once(x, impulses, x.n_of[0], x.n_of[1])
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
@@ -191,7 +206,6 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
 def search(x: Any) -> Any:
     """The share of d that minimises the cost along it: 1 mostly, else by regula falsi, then by halving."""
-    once(x, multiply, x.d, x.Hd)
 
     def sums(j: Any, zero: Any, linear: Any, square: Any) -> tuple[Any, ...]:
         d = x.d[j]
@@ -273,12 +287,6 @@ def linear_impulses(x: Any) -> None:
     for_range(x.n_of[1], of_row)
 
 
-def polish(x: Any) -> None:
-    """One more step with the last factor."""
-    for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + x.d[j]))
-    for_range(x.n_of[0], lambda c: put(x.c_u, c, [x.c_u[c, k] + x.c_du[c, k] for k in range(3)]))
-
-
 def ray(x: Any) -> None:
     """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
 
@@ -300,10 +308,10 @@ def ray(x: Any) -> None:
     for_range(x.nv, lambda j: _set(x.d, j, x.Jg[j]))
     once(x, back_substitute, x.y)
     once(x, back_substitute, x.d)
-    once(x, velocities, x.y, x.Vy)
+    see(x, x.y, x.c_u)
 
     def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
-        u = relative(x, c, x.Vy)
+        u = [x.c_u[c, k] for k in range(3)]
         s = where(x.c_kind[c] == SPIN, 0.0, x.c_shift[c])
         g = [x.c_g[c, k] for k in range(3)]
         R = x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]
@@ -325,5 +333,4 @@ def ray(x: Any) -> None:
     for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + theta * x.d[j]))
     for_range(x.n_of[0], lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
     for_range(x.n_of[1], lambda i: _set(x.r_g, i, theta * x.r_g[i]))
-    once(x, velocities, x.y, x.Vy)
-    for_range(x.n_of[0], lambda c: put(x.c_u, c, relative(x, c, x.Vy)))
+    see(x, x.y, x.c_u)
