@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
-from robokit.contact.constraints.closing import close
+from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -51,6 +51,7 @@ def begin(x: Any) -> None:
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
     mass_matrix(x)
+    close_for_kick(x)
 
 
 def end(x: Any) -> None:

@@ -18,6 +18,7 @@ from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, PLANE
 from robokit.model.joints import plane_axes
 from robokit.model.loop_models import LoopModel, loop_models
 from robokit.model.robot import Robot
+from robokit.spatial import RigidInertia, Transform
 
 Arrays = dict[str, np.ndarray]
 
@@ -48,12 +49,10 @@ class Mobilities(NamedTuple):
     """How far bodies and dofs give way to a push in the neutral configuration.
 
     Attributes:
-        turn: trace(J H^-1 J^T) / 3 of each body's rotation, 0 of the world [1/(kg m^2)].
-        move: the same of its centre of mass [1/kg].
+        move: trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg].
         dof: the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg].
     """
 
-    turn: np.ndarray
     move: np.ndarray
     dof: np.ndarray
 
@@ -73,7 +72,7 @@ def _mobilities(robot: Robot) -> Mobilities:
     if coupling is not None and len(H) == tree.nv:
         H = G.T @ H @ G
     W = G @ np.linalg.pinv(H) @ G.T
-    turn, move = np.zeros(tree.n + 1), np.zeros(tree.n + 1)
+    move = np.zeros(tree.n + 1)
     X = tree.transforms(q)
     J: list[np.ndarray] = [np.zeros((6, tree.nv))]
     for i in tree.outward():
@@ -84,9 +83,8 @@ def _mobilities(robot: Robot) -> Mobilities:
         I = tree.I[i]
         c = np.array(list(I.h), dtype=float) / I.m if I.m > 0.0 else np.zeros(3)
         middle = own[3:] - np.cross(c, own[:3], axisb=0, axisc=0)
-        turn[i] = np.einsum("ij,jk,ik->", own[:3], W, own[:3]) / 3.0
         move[i] = np.einsum("ij,jk,ik->", middle, W, middle) / 3.0
-    return Mobilities(turn, move, np.diagonal(W).copy())
+    return Mobilities(move, np.diagonal(W).copy())
 
 
 def _matrix(X: Any) -> np.ndarray:
@@ -319,11 +317,10 @@ HOLDS = {"prismatic": (1.0, 1.0, 0.0), "cylindrical": (1.0, 1.0, 0.0), "planar":
 
 def loop_numbers(robot: Robot) -> Arrays:
     """Loop joints, in the order of :func:`robokit.model.loop_models.loop_models`."""
-    models, free = loop_models(robot), mobilities(robot)
+    models = loop_models(robot)
     n = len(models)
     bodies = np.array([(m.p, m.s) for m in models], dtype=np.int32).reshape(n, 2)
     frames = [[_placement(m.Xp), _placement(m.Xs)] for m in models]
-    both = np.stack([free.turn, free.move], axis=-1)[bodies].sum(axis=1) if n else np.zeros((0, 2))
     return {
         "loop_bodies": bodies,
         "loop_placement": np.array(frames, dtype=float).reshape(n, 2, 12),
@@ -333,8 +330,22 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_holds": np.array(
             [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
         ).reshape(n, 3),
-        "loop_mobility": both,
+        "loop_mobility": np.tile(_whole_mobility(robot), (n, 1)),
     }
+
+
+def _whole_mobility(robot: Robot) -> np.ndarray:
+    """Of all that moves as one rigid body: 3 / trace(I) about its middle, 1 / M."""
+    tree = robot.tree
+    total = RigidInertia.zero()
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
+    moved = [Transform.identity()]
+    for i in tree.outward():
+        moved.append(X[i] @ moved[tree.parent[i]])  # type: ignore[operator]
+        total = total + tree.I[i].congruence(moved[i])
+    m, h = float(total.m), np.array(list(total.h), dtype=float)
+    turn = float(total.Ibar.xx + total.Ibar.yy + total.Ibar.zz) - 2.0 * float(h @ h) / max(m, LEAST)
+    return np.array([3.0 / max(turn, LEAST), 1.0 / max(m, LEAST)])
 
 
 def _placement(X: Any) -> list[float]:

@@ -1,12 +1,16 @@
-"""Loops closed at the end of a step: positions and velocities projected by the least change in the norm of H.
+"""Loops closed: for the kick of a step, and at its end.
+
+The kick takes place at the pose nearest to that of the middle in which the loops are closed. The drift before
+it has opened them by order dt^2; while open, rows of a linkage that moves only because they repeat each other
+(Bennett's, Sarrus's) are independent, and would stop it. What the step leaves open is taken away at its end,
 
     q <- q - H^-1 J^T A^-1 delta     v <- v - H^-1 J^T A^-1 J v,     A = J H^-1 J^T,
 
-by (H + J^T J / R) d = J^T (aim - J d) / R, twice; where loops repeat each other, too. Both are
-wrenches between two bodies, which make no momentum.
+by (H + J^T J / R) d = J^T (aim - J d) / R, twice; where loops repeat each other, too. Both are wrenches
+between two bodies, which make no momentum.
 
 Source: Hairer, Lubich and Wanner, "Geometric numerical integration", section VII.2.
-Cost: that of a factor of H for each of the three projections; nothing without loops.
+Cost: that of a factor of H for each of the five projections; nothing without loops.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ from typing import Any
 
 from robokit.contact.constraints.adding import body_velocity, row
 from robokit.contact.constraints.loops import add_half, halves
-from robokit.contact.kinematics import advance, place_bodies, velocities
+from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
@@ -24,10 +29,29 @@ from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, where
 
 CLOSED = 1e-6
-"""Compliance over the mobility of the two bodies: two iterations leave its square of what they take away."""
+"""Compliance over the mobility of all that moves: two iterations leave its square of what they take away."""
 
 PASSES = 2
 """Corrections of positions: each takes off the digits that are right."""
+
+
+def close_for_kick(x: Any) -> None:
+    """Place the robot where its loops are closed, as near to q as can be; q stays.
+
+    It takes H at q, and leaves the poses, velocities and H of that pose.
+    """
+
+    def closed() -> None:
+        for_range(x.nq, lambda k: _set(x.q_drifted, k, x.q[k]))
+        once(x, constrain, 0)
+        once(x, symbolic)
+        _close_positions(x)
+        once(x, place_bodies, x.q)
+        once(x, velocities, x.v, x.V)
+        once(x, mass_matrix)
+        for_range(x.nq, lambda k: _set(x.q, k, x.q_drifted[k]))
+
+    cond(x.n_loops > 0, closed, lambda: None)
 
 
 def close(x: Any) -> None:
@@ -38,24 +62,33 @@ def close(x: Any) -> None:
     """
 
     def closed() -> None:
-        def positions(_: Any) -> None:
-            once(x, project, 0)
-            once(x, advance, x.q, x.d, 1.0)
-
-        for_range(PASSES, positions)
+        _close_positions(x)
         once(x, project, 1)
         for_range(x.nv, lambda j: _set(x.v, j, x.v[j] + x.d[j]))
 
     cond(x.n_loops > 0, closed, lambda: None)
 
 
+def _close_positions(x: Any) -> None:
+    def closer(_: Any) -> None:
+        once(x, project, 0)
+        once(x, advance, x.q, x.d, 1.0)
+
+    for_range(PASSES, closer)
+
+
+def constrain(x: Any, speeds: Any) -> None:
+    """The loops as the only constraints, which aim at what is open (0) or opens (1)."""
+    for k in range(3):
+        x.n_of[k] = 0
+    for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
+
+
 def project(x: Any, speeds: Any) -> None:
     """The change d that closes the loops at q (0), or stops what opens them (1)."""
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
-    for k in range(3):
-        x.n_of[k] = 0
-    for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
+    once(x, constrain, speeds)
     n = x.n_of[0]
     once(x, assemble, n, 0)
     once(x, factor)
