@@ -129,14 +129,18 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
         def of_dof(e: Any) -> None:
             j = x.body_dofs[b, 0] + e
-            F, first = ArticulatedInertia.of(K) @ motion(x.S, j), x.path[j, 0]
-            add(x, j, j, motion(x.S, j).dot(F), 1.0)
+            row, s, first = x.dof_row[j], motion(x.S, j), x.path[j, 0]
+            F = ArticulatedInertia.of(K) @ s
 
             def of_ancestor(e: Any) -> None:
                 k = x.ancestors[first + e]
-                add(x, j, k, motion(x.S, k).dot(F), 2.0)
+                add(x, row, k, motion(x.S, k).dot(F))
 
-            for_range(x.path[j, 1], of_ancestor)
+            def moving() -> None:
+                x.A[row, row] = x.A[row, row] + s.dot(F)
+                for_range(x.path[j, 1], of_ancestor)
+
+            cond(row < 0, nothing, moving)
 
         def hand_on() -> None:
             put(x.K, parent, _sum([x.K[parent, e] for e in range(21)], K))
@@ -158,28 +162,32 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
     def of_dof(m: Any) -> None:
         j = x.pair_dofs[m]
-        F = K @ (motion(x.S, j) * x.pair_signs[m])
-        add(x, j, j, motion(x.S, j).dot(F) * x.pair_signs[m], 1.0)
+        row, s = x.dof_row[j], motion(x.S, j) * x.pair_signs[m]
+        F = K @ s
 
         def of_other(e: Any) -> None:
-            at = m + 1 + e
-            k = x.pair_dofs[at]
-            add(x, j, k, motion(x.S, k).dot(F) * x.pair_signs[at], 2.0)
+            k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
+            add(x, row, k, motion(x.S, k).dot(F) * sign)
 
-        for_range(count - 1 - m, of_other)
+        def moving() -> None:
+            x.A[row, row] = x.A[row, row] + s.dot(F)
+            for_range(count - 1 - m, of_other)
+
+        cond(row < 0, nothing, moving)
 
     for_range(count, of_dof)
 
 
-def add(x: Any, j: Any, k: Any, value: Any, twice: float) -> None:
-    """Add to the entry of A of two dofs; two of one row meet on its diagonal from both sides."""
-    a, b = x.dof_row[j], x.dof_row[k]
+def add(x: Any, row: Any, k: Any, value: Any) -> None:
+    """Add to the entry of A of a row and of another dof than the one that made it.
 
-    def here() -> None:
-        row, column = where(a < b, b, a), where(a < b, a, b)
-        x.A[row, column] = x.A[row, column] + where(a == b, twice, 1.0) * value
-
-    cond((a >= 0) & (b >= 0), here, nothing)
+    Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
+    """
+    other = x.dof_row[k]
+    other = where(other < 0, row, other)
+    twice = where(row == other, 2.0, 1.0)
+    place = where(row < other, other, row), where(row < other, row, other)
+    x.A[place] = x.A[place] + twice * value
 
 
 def _sum(one: Any, other: Any) -> list[Any]:

@@ -141,7 +141,7 @@ def random_tree(
                 row[j] = len(leads)
                 leads.append(len(leads))
     nv = int(row.max()) + 1
-    S = rng.normal(size=(n_dofs, 6)) * gain[:, None]
+    S = rng.normal(size=(n_dofs, 6)) * np.where(row < 0, 0.0, gain)[:, None]
     above = [[] for _ in range(n_dofs)]
     for j in range(n_dofs):
         if dof_parent[j] >= 0:
