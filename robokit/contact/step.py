@@ -22,7 +22,7 @@ from robokit.collision.detect import detect
 from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import IMPULSE, account
 from robokit.contact.conservation import begin, conserve
-from robokit.contact.constraints.closing import close
+from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -82,7 +82,8 @@ def _step(x: Any) -> None:
     once(x, advance, x.q, x.v, half)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
-    mass_matrix(x)
+    once(x, mass_matrix)
+    close_for_kick(x)
     detect(x)
     collect(x)
     cond(_fits(x), lambda: _kick(x, half), lambda: _go_back(x))

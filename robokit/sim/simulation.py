@@ -73,6 +73,7 @@ class Simulation:
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= _sizes(ARRAYS, given, self.sizes)
+        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}
         self.refused: str | None = None
