@@ -144,10 +144,10 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     size, steady, loose = half or math.inf, math.inf, loose_bodies(robot)
     for i in np.flatnonzero(loose).tolist():
         own = [k for k in moving if shapes["shape_body"][k] == i]
-        if not own:
-            continue
+        edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own]) if own else np.zeros(3)
+        if not edges.any():
+            continue  # a point says nothing of its size
         share = tree.I[i].m / robot.total_mass
-        edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own])
         thin, long = edges.min(), max(edges.max(), LEAST)
         depth = STEADY * max(thin**2 / long, THINNEST * long)
         turns = {CYLINDER, CONE, ELLIPSOID} & {int(shapes["shape_kind"][k]) for k in own}

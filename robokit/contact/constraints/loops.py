@@ -13,8 +13,8 @@ is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations a
 
 w is the mobility of the whole robot as one body, and lambda the impulse of the last step. So the mean
 velocity of the step is one that the loop allows, and the impulse does no work, from step to step ever more
-exactly, also where loops repeat each other. What a step leaves open is projected away at its end, see closing.
-A loop stores nothing.
+exactly, also where loops repeat each other. What a step leaves open is projected away at its end, see
+closing. A loop stores nothing.
 
 Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
 Cost: O(loops), 600 operations each.
