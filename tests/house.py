@@ -75,9 +75,9 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "contact": [
-        ("fields", "robot_data", "materials", "pattern"),
+        ("fields", "robot_data", "materials", "pattern", "vectors"),
         ("kinematics", "laws", "linear"),
-        ("solver",),
+        ("solver", "derivatives"),
         ("constraints",),
         ("accounts",),
         ("conservation",),

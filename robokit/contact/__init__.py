@@ -2,8 +2,10 @@
 
     fields          the arrays by which the modules meet
     robot_data      a robot as numbers
+    vectors         vectors and inertias in rows of arrays
     materials       numbers of the forces
     kinematics      poses, velocities, mass matrix, velocity products, energies
+    derivatives     of inverse dynamics
     laws            contacts and rows: impulse and slope of a velocity
     pattern         where the matrix of a step has entries
     linear          that matrix, its factors and solutions

@@ -56,6 +56,13 @@ MOTION = (
 )
 """The robot at the middle of the step, where the forces act."""
 
+DERIVATIVES = (
+    real("rates", "n_dofs", 18, role="work"),  # by dof: how its axis moves, three motions (derivatives.py)
+    real("slopes", "n_dofs", 24, role="work"),  # and the forces that come of it, four
+    real("B", "n_bodies", 12, role="work"),  # Coriolis matrices K and p, of a body and all that it carries
+)
+"""What derivatives of inverse dynamics work with, beside MOTION."""
+
 CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
     whole("c_kind", "n_constraints", role="work"),  # FRICTION, LINE, SPIN

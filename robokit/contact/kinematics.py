@@ -16,8 +16,24 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.robot_data import FLOATING, PLANAR, SPHERICAL
+from robokit.contact.vectors import (
+    add,
+    entries,
+    force,
+    inertia,
+    matrix,
+    motion,
+    nothing,
+    of_force,
+    of_ten,
+    put,
+    ten,
+    vector,
+    write,
+    write_row,
+)
 from robokit.model.joints import JOINT_TABLE
-from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
+from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Transform, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, cos, sin, where
@@ -53,12 +69,12 @@ def advance(x: Any, q: Any, v: Any, h: Scalar) -> None:
             )
 
         def own() -> None:
-            cond(kind < PLANAR, lambda: for_range(x.body_dofs[b, 1], add), of_several)
+            cond(kind < PLANAR, lambda: for_range(x.body_dofs[b, 1], shift), of_several)
 
-        def add(k: Any) -> None:
+        def shift(k: Any) -> None:
             q[at + k] = q[at + k] + h * v[row + k]
 
-        cond(x.joint_leads[b] > 0, own, _nothing)
+        cond(x.joint_leads[b] > 0, own, nothing)
 
     for_range(x.n_bodies - 1, body)
 
@@ -67,7 +83,7 @@ def _move(x: Any, kind: str, b: Any, q: Any, at: Any, v: Any, row: Any, h: Scala
     """The motion of the joint table."""
     joint = JOINT_TABLE[kind]
     step = [v[row + k] * h for k in range(joint.nv)]
-    _write(q, at, joint.exp([q[at + k] for k in range(joint.nq)], step, _vector(x.joint_axis, b)))
+    write(q, at, joint.exp([q[at + k] for k in range(joint.nq)], step, vector(x.joint_axis, b)))
 
 
 def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
@@ -75,18 +91,18 @@ def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
     now = [q[at + k] for k in range(7)]
     spin, velocity = (Vector3(*(v[row + first + k] for k in range(3))) for first in (0, 3))
     place = Vector3(*now[4:]) + quat_wxyz_to_rotation(now[:4]) @ velocity * h
-    _write(q, at, JOINT_TABLE["spherical"].exp(now[:4], [*(spin * h)], spin))
-    _write(q, at + 4, place)
-    _write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(velocity))
+    write(q, at, JOINT_TABLE["spherical"].exp(now[:4], [*(spin * h)], spin))
+    write(q, at + 4, place)
+    write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(velocity))
 
 
 def place_bodies(x: Any, q: Any) -> None:
     """Origin, poses R and p, columns S with gains and inertias I of a configuration."""
     for_range(x.n_coordinates, lambda k: _coordinate(x, q, k))
-    _write_row(x.R, 0, _entries(Matrix3.identity()))
-    _write_row(x.p, 0, Vector3.zero())
-    _write(x.origin, 0, Vector3.zero())
-    _write_row(x.I, 0, [0.0] * 10)
+    write_row(x.R, 0, entries(Matrix3.identity()))
+    write_row(x.p, 0, Vector3.zero())
+    write(x.origin, 0, Vector3.zero())
+    write_row(x.I, 0, [0.0] * 10)
     for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
     for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
     for_range(x.n_dofs, lambda j: _column(x, j))
@@ -108,23 +124,23 @@ def _joint_pose(x: Any, b: Any) -> None:
         c, s = cos(x.coordinate[at]), sin(x.coordinate[at])
         for k in range(9):
             x.R[b, k] = x.joint_turn[b, k] + c * x.joint_turn[b, 9 + k] + s * x.joint_turn[b, 18 + k]
-        r = _vector(x.joint_placement, b, 9)
+        r = vector(x.joint_placement, b, 9)
 
         def shift(n: Any, *r: Scalar) -> tuple[Scalar, ...]:
             return tuple(r[c] + x.coordinate[at + n] * x.joint_slide[b, n, c] for c in range(3))
 
-        _write_row(x.p, b, for_range(x.body_dofs[b, 1], shift, *r))
+        write_row(x.p, b, for_range(x.body_dofs[b, 1], shift, *r))
 
     def by_quaternion() -> None:
-        R_0 = _matrix(x.joint_placement, b)
+        R_0 = matrix(x.joint_placement, b)
         R = quat_wxyz_to_rotation([x.coordinate[at + k] for k in range(4)])
-        _write_row(x.R, b, _entries(R_0 @ R))
-        r = _vector(x.joint_placement, b, 9)
+        write_row(x.R, b, entries(R_0 @ R))
+        r = vector(x.joint_placement, b, 9)
 
         def shifted() -> tuple[Scalar, ...]:
             return tuple(r + R_0 @ Vector3(*(x.coordinate[at + 4 + k] for k in range(3))))
 
-        _write_row(x.p, b, cond(kind < FLOATING, lambda: tuple(r), shifted))
+        write_row(x.p, b, cond(kind < FLOATING, lambda: tuple(r), shifted))
 
     cond(kind < SPHERICAL, by_angle, by_quaternion)
 
@@ -134,27 +150,27 @@ def _pose(x: Any, b: Any) -> None:
     parent = x.parent[b]
 
     def begin() -> None:
-        _write(x.origin, 0, _vector(x.p, 1))
-        _write_row(x.p, 0, -_vector(x.p, 1))
+        write(x.origin, 0, vector(x.p, 1))
+        write_row(x.p, 0, -vector(x.p, 1))
 
-    cond(b < 2, begin, _nothing)
-    R = _matrix(x.R, parent)
-    _write_row(x.p, b, R @ _vector(x.p, b) + _vector(x.p, parent))
-    _write_row(x.R, b, _entries(R @ _matrix(x.R, b)))
+    cond(b < 2, begin, nothing)
+    R = matrix(x.R, parent)
+    write_row(x.p, b, R @ vector(x.p, b) + vector(x.p, parent))
+    write_row(x.R, b, entries(R @ matrix(x.R, b)))
 
 
 def _column(x: Any, j: Any) -> None:
     """Column of S: that in body coordinates turned, about the origin."""
     b, gain = x.dof_body[j], x.dof_gain[j]
-    R, s = _matrix(x.R, b), _motion(x.dof_axis, j) * gain
+    R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
-    _write_row(x.S, j, Motion(ang, R @ s.lin + _vector(x.p, b).cross(ang)))
+    write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
 
 
 def _inertia_here(x: Any, b: Any) -> None:
     """Inertia of a body turned, about the origin (RBDA eq. 2.66)."""
-    X = Transform(_matrix(x.R, b).T, _vector(x.p, b))
-    _write_row(x.I, b, _ten(X.T @ _inertia(x.inertia, b) @ X))
+    X = Transform(matrix(x.R, b).T, vector(x.p, b))
+    write_row(x.I, b, ten(X.T @ inertia(x.inertia, b) @ X))
 
 
 # ---- motion -----------------------------------------------------------------------------------------------
@@ -162,22 +178,22 @@ def _inertia_here(x: Any, b: Any) -> None:
 
 def velocities(x: Any, v: Any, V: Any) -> None:
     """V: the velocities of all bodies, (n_bodies, 6), at velocities v of the robot."""
-    _write_row(V, 0, [0.0] * 6)
+    write_row(V, 0, [0.0] * 6)
 
     def body(m: Any) -> None:
         b = m + 1
         first = x.body_dofs[b, 0]
 
         def more(n: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
-            rate = v[_known(x.dof_row[first + n])]
+            rate = v[known_row(x.dof_row[first + n])]
             return tuple(so_far[c] + x.S[first + n, c] * rate for c in range(6))
 
-        _write_row(V, b, for_range(x.body_dofs[b, 1], more, *_motion(V, x.parent[b])))
+        write_row(V, b, for_range(x.body_dofs[b, 1], more, *motion(V, x.parent[b])))
 
     for_range(x.n_bodies - 1, body)
 
 
-def _known(row: Any) -> Any:
+def known_row(row: Any) -> Any:
     """The row of a dof; of one that stands still, whose column S is 0, any."""
     return where(row < 0, 0, row)
 
@@ -185,49 +201,49 @@ def _known(row: Any) -> Any:
 def mass_matrix(x: Any) -> None:
     """H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
     composites(x)
-    for_range(x.nv, lambda k: for_range(k + 1, lambda c: _put(x.H, (k, c), 0.0)))
+    for_range(x.nv, lambda k: for_range(k + 1, lambda c: put(x.H, (k, c), 0.0)))
 
     def dof(j: Any) -> None:
-        s, row, first = _motion(x.S, j), x.dof_row[j], x.path[j, 0]
-        f = _inertia(x.composite, x.dof_body[j]) @ s
+        s, row, first = motion(x.S, j), x.dof_row[j], x.path[j, 0]
+        f = inertia(x.composite, x.dof_body[j]) @ s
         rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-        _add(x.H, (row, row), s.dot(f) + rotor)
+        add(x.H, (row, row), s.dot(f) + rotor)
 
         def ancestor(n: Any) -> None:
             k = x.ancestors[first + n]
-            other, power = x.dof_row[k], _motion(x.S, k).dot(f)
+            other, power = x.dof_row[k], motion(x.S, k).dot(f)
             # Two dofs of one row meet on its diagonal from both sides.
             twice = where(other < row, power, where(row < other, power, 2.0 * power))
             place = where(row < other, other, row), where(row < other, row, other)
-            cond(other < 0, _nothing, lambda: _add(x.H, place, twice))
+            cond(other < 0, nothing, lambda: add(x.H, place, twice))
 
-        cond(row < 0, _nothing, lambda: for_range(x.path[j, 1], ancestor))
+        cond(row < 0, nothing, lambda: for_range(x.path[j, 1], ancestor))
 
     for_range(x.n_dofs, dof)
 
 
 def composites(x: Any) -> None:
     """Inertias of bodies with all that they carry; that of the world is the whole robot's."""
-    for_range(x.n_bodies, lambda b: _write_row(x.composite, b, [x.I[b, k] for k in range(10)]))
+    for_range(x.n_bodies, lambda b: write_row(x.composite, b, [x.I[b, k] for k in range(10)]))
 
     def inward(m: Any) -> None:
         b = x.n_bodies - 1 - m
         parent = x.parent[b]
-        _write_row(x.composite, parent, [x.composite[parent, k] + x.composite[b, k] for k in range(10)])
+        write_row(x.composite, parent, [x.composite[parent, k] + x.composite[b, k] for k in range(10)])
 
     for_range(x.n_bodies - 1, inward)
 
 
-def multiply(x: Any, vector: Any, out: Any) -> None:
-    """H times a vector, by the entries that H has."""
+def multiply(x: Any, y: Any, out: Any) -> None:
+    """H y, by the entries that H has."""
 
     def row(j: Any) -> None:
-        first, own = x.row_path[j, 0], vector[j]
+        first, own = x.row_path[j, 0], y[j]
 
         def entry(n: Any, total: Scalar) -> Scalar:
             k = x.row_columns[first + n]
             out[k] = out[k] + x.H[j, k] * own
-            return total + x.H[j, k] * vector[k]
+            return total + x.H[j, k] * y[k]
 
         # Columns are smaller, so that row j is entered before a later one adds to it.
         out[j] = for_range(x.row_path[j, 1], entry, x.H[j, j] * own)
@@ -247,22 +263,26 @@ def bias(x: Any, w: Any, out: Any) -> None:
     velocity u in axes that do not turn: seen from there its acceleration at the origin is u x omega.
     """
     velocities(x, w, x.W)
-    gravity = _vector(x.gravity)
-    _write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
-    _write_row(x.f, 0, Force.zero())
+    gravity = vector(x.gravity)
+    write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
+    write_row(x.f, 0, Force.zero())
 
     def body(m: Any) -> None:
         b = m + 1
-        parent, W, I = x.parent[b], _motion(x.W, b), _inertia(x.I, b)
-        a = _motion(x.a, parent) + _motion(x.W, parent).cross(W)
-        u = W.lin + W.ang.cross(_vector(x.p, b))
-        floats = where((parent < 1) & (x.joint_kind[b] == FLOATING), 1.0, 0.0)
-        a = Motion(a.ang, a.lin + u.cross(W.ang) * floats)
-        _write_row(x.a, b, a)
-        _write_row(x.f, b, I @ a + W.cross_force(I @ W))
+        parent, W, I = x.parent[b], motion(x.W, b), inertia(x.I, b)
+        a = motion(x.a, parent) + motion(x.W, parent).cross(W)
+        u = W.lin + W.ang.cross(vector(x.p, b))
+        a = Motion(a.ang, a.lin + u.cross(W.ang) * where(is_free_base(x, b), 1.0, 0.0))
+        write_row(x.a, b, a)
+        write_row(x.f, b, I @ a + W.cross_force(I @ W))
 
     for_range(x.n_bodies - 1, body)
     generalized(x, x.f, out)
+
+
+def is_free_base(x: Any, b: Any) -> Any:
+    """Whether a joint lets a body float freely in the world."""
+    return (x.parent[b] < 1) & (x.joint_kind[b] == FLOATING)
 
 
 def generalized(x: Any, f: Any, out: Any) -> None:
@@ -274,14 +294,14 @@ def generalized(x: Any, f: Any, out: Any) -> None:
     def inward(m: Any) -> None:
         b = x.n_bodies - 1 - m
         parent = x.parent[b]
-        _write_row(f, parent, _force(f, parent) + _force(f, b))
+        write_row(f, parent, force(f, parent) + force(f, b))
 
     def dof(j: Any) -> None:
-        row, power = x.dof_row[j], _motion(x.S, j).dot(_force(f, x.dof_body[j]))
-        cond(row < 0, _nothing, lambda: _add(out, row, power))
+        row, power = x.dof_row[j], motion(x.S, j).dot(force(f, x.dof_body[j]))
+        cond(row < 0, nothing, lambda: add(out, row, power))
 
     for_range(x.n_bodies - 1, inward)
-    for_range(x.nv, lambda j: _put(out, j, 0.0))
+    for_range(x.nv, lambda j: put(out, j, 0.0))
     for_range(x.n_dofs, dof)
 
 
@@ -292,9 +312,9 @@ def spatial_momentum(x: Any, V: Any) -> Force:
     """Momentum of all bodies about the origin, [N m s; N s]."""
 
     def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
-        return tuple(_of_force(so_far) + _inertia(x.I, b) @ _motion(V, b))
+        return tuple(of_force(so_far) + inertia(x.I, b) @ motion(V, b))
 
-    return _of_force(for_range(x.n_bodies, more, *Force.zero()))
+    return of_force(for_range(x.n_bodies, more, *Force.zero()))
 
 
 def whole_inertia(x: Any) -> RigidInertia:
@@ -303,7 +323,7 @@ def whole_inertia(x: Any) -> RigidInertia:
     def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
         return tuple(so_far[k] + x.I[b, k] for k in range(10))
 
-    return _of_ten(for_range(x.n_bodies, more, *[0.0] * 10))
+    return of_ten(for_range(x.n_bodies, more, *[0.0] * 10))
 
 
 def center_of_mass(x: Any) -> Vector3:
@@ -316,10 +336,10 @@ def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
     """T [J] at velocities v of the robot and V of its bodies; rotors included."""
 
     def of_body(b: Any, T: Scalar) -> Scalar:
-        return T + _motion(V, b).dot(_inertia(x.I, b) @ _motion(V, b))
+        return T + motion(V, b).dot(inertia(x.I, b) @ motion(V, b))
 
     def of_rotor(j: Any, T: Scalar) -> Scalar:
-        rate = x.dof_gain[j] * v[_known(x.dof_row[j])]
+        rate = x.dof_gain[j] * v[known_row(x.dof_row[j])]
         return T + x.armature[j] * rate * rate
 
     return 0.5 * for_range(x.n_dofs, of_rotor, for_range(x.n_bodies, of_body, 0.0))
@@ -328,67 +348,4 @@ def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
 def potential_energy(x: Any) -> Scalar:
     """V [J]; 0 where the centre of mass is at the height of the world's origin."""
     I = whole_inertia(x)
-    return -_vector(x.gravity).dot(I.h + _vector(x.origin) * I.m)
-
-
-# ---- what arrays hold -------------------------------------------------------------------------------------
-
-
-def _nothing() -> None:
-    """The other branch of what is only done sometimes."""
-
-
-def _put(A: Any, place: Any, value: Any) -> None:
-    A[place] = value
-
-
-def _add(A: Any, place: Any, value: Any) -> None:
-    A[place] = A[place] + value
-
-
-def _write(A: Any, first: Any, values: Any) -> None:
-    for k, value in enumerate(values):
-        A[first + k] = value
-
-
-def _write_row(A: Any, row: Any, values: Any) -> None:
-    for k, value in enumerate(values):
-        A[row, k] = value
-
-
-def _vector(A: Any, row: Any = None, first: int = 0) -> Vector3:
-    return Vector3(*(A[first + k] if row is None else A[row, first + k] for k in range(3)))
-
-
-def _matrix(A: Any, row: Any) -> Matrix3:
-    return Matrix3([[A[row, 3 * r + c] for c in range(3)] for r in range(3)])
-
-
-def _entries(A: Matrix3) -> list[Scalar]:
-    return [entry for row in A.rows for entry in row]
-
-
-def _motion(A: Any, row: Any) -> Motion:
-    return Motion(_vector(A, row), _vector(A, row, 3))
-
-
-def _force(A: Any, row: Any) -> Force:
-    return Force(_vector(A, row), _vector(A, row, 3))
-
-
-def _of_force(six: Any) -> Force:
-    return Force(Vector3(*six[:3]), Vector3(*six[3:]))
-
-
-def _inertia(A: Any, row: Any) -> RigidInertia:
-    return _of_ten([A[row, k] for k in range(10)])
-
-
-def _of_ten(values: Any) -> RigidInertia:
-    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
-    return RigidInertia(m, Vector3(hx, hy, hz), Symmetric3(xx, yy, zz, xy, xz, yz))
-
-
-def _ten(I: RigidInertia) -> list[Scalar]:
-    J = I.Ibar
-    return [I.m, *I.h, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]
+    return -vector(x.gravity).dot(I.h + vector(x.origin) * I.m)

@@ -1,0 +1,81 @@
+"""Vectors, matrices and inertias in rows of arrays, and out of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Vector3
+from robokit.spatial.scalars import Scalar
+
+
+def nothing() -> None:
+    """The other branch of what is only done sometimes."""
+
+
+def put(A: Any, place: Any, value: Any) -> None:
+    """Write one entry."""
+    A[place] = value
+
+
+def add(A: Any, place: Any, value: Any) -> None:
+    """Add to one entry."""
+    A[place] = A[place] + value
+
+
+def write(A: Any, first: Any, values: Any) -> None:
+    """Write numbers from a place on."""
+    for k, value in enumerate(values):
+        A[first + k] = value
+
+
+def write_row(A: Any, row: Any, values: Any) -> None:
+    """Write numbers to a row."""
+    for k, value in enumerate(values):
+        A[row, k] = value
+
+
+def vector(A: Any, row: Any = None, first: int = 0) -> Vector3:
+    """Three numbers of a row, or of an array that is one."""
+    return Vector3(*(A[first + k] if row is None else A[row, first + k] for k in range(3)))
+
+
+def matrix(A: Any, row: Any) -> Matrix3:
+    """A matrix from the first nine numbers of a row."""
+    return Matrix3([[A[row, 3 * r + c] for c in range(3)] for r in range(3)])
+
+
+def entries(A: Matrix3) -> list[Scalar]:
+    """By rows."""
+    return [entry for row in A.rows for entry in row]
+
+
+def motion(A: Any, row: Any, first: int = 0) -> Motion:
+    """A motion from six numbers of a row."""
+    return Motion(vector(A, row, first), vector(A, row, first + 3))
+
+
+def force(A: Any, row: Any, first: int = 0) -> Force:
+    """A force from six numbers of a row."""
+    return Force(vector(A, row, first), vector(A, row, first + 3))
+
+
+def of_force(six: Any) -> Force:
+    """A force from six numbers."""
+    return Force(Vector3(*six[:3]), Vector3(*six[3:]))
+
+
+def inertia(A: Any, row: Any) -> RigidInertia:
+    """An inertia from ten numbers of a row."""
+    return of_ten([A[row, k] for k in range(10)])
+
+
+def of_ten(values: Any) -> RigidInertia:
+    """An inertia from ten numbers."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
+    return RigidInertia(m, Vector3(hx, hy, hz), Symmetric3(xx, yy, zz, xy, xz, yz))
+
+
+def ten(I: RigidInertia) -> list[Scalar]:
+    """The ten numbers: m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz."""
+    J = I.Ibar
+    return [I.m, *I.h, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]
