@@ -118,8 +118,7 @@ def _scene(rng: np.random.Generator, kind: int, draw: int) -> tuple[rk.Robot, di
 def _starts(rng: np.random.Generator, robot: rk.Robot, rows: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
     if kind >= 8:
         q, v = s.random_starts(robot, rows, 3.0, 0.02, 0.5)
-        middle = robot.neutral()[7:]  # bodies that start in each other hold energy that no sum shows
-        q[:, 7:] = middle + 0.1 * (q[:, 7:] - middle)
+        q[:, 7:] = robot.neutral()[7:]  # other poses may begin with bodies in each other, a hidden energy
         q[:, 6] = [rk.standing_height(robot, x, clearance=rng.uniform(0.02, 0.5)) for x in q]
         return q, v
     count = 1 + kind % 4
