@@ -233,36 +233,42 @@ def test_a_step_that_does_not_settle_is_admissible_and_takes_energy() -> None:
         assert gain <= 1e-9 * (free @ H @ free)
 
 
-def test_the_ray_keeps_given_torques_and_takes_energy_from_what_they_make() -> None:
-    """A given torque is a row of nearly infinite compliance, which weighs nothing in the share."""
+def _ray(x: Any) -> None:
+    pattern.symbolic(x)
+    solver.ray(x)
+
+
+RAY = kernel("random_ray", _ray)
+
+
+def test_the_ray_takes_a_share_of_impulses_that_would_make_energy() -> None:
+    """Of ten times those of the solution. A given torque, a row of nearly infinite compliance, is kept."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         tree = random_tree(rng, 10)
         x = random_problem(rng, tree, 8, rows=1)
+        x["c_aim"][:] = 0.0
         j, H = x["r_row"][0], tree["full_H"]
-        x["c_aim"][:], x["tolerance"][:] = 0.0, -1.0
         x["r_R"][0], x["r_gain"][0] = 1e16 / H[j, j], 1.0
-        x["r_aim"][0], x["r_low"][0], x["r_high"][0], x["r_speed"][0] = (
-            0.1 * x["r_R"][0],
-            -np.inf,
-            np.inf,
-            np.inf,
-        )
-        found = solved(x)
-        assert found["r_g"][0] == pytest.approx(0.1, rel=1e-12)
-        assert found["solved"][2] == 1 and unbalanced(tree, found) <= 1e-12
-        free = np.linalg.solve(H, found["b"] + 0.1 * np.eye(len(H))[j])
+        x["r_low"][0], x["r_high"][0], x["r_speed"][0] = -np.inf, np.inf, np.inf
+        x["r_aim"][0] = 0.1 * x["r_R"][0]
+        start = solved(x)
+        for k in range(3):
+            start["c_g"][:, k] *= 10.0
+        found = solved(start, RAY)
+        assert found["r_g"][0] == pytest.approx(0.1, rel=1e-9) and unbalanced(tree, found) <= 1e-12
+        assert np.abs(found["c_g"]).max() < 0.9 * np.abs(start["c_g"]).max()
+        free = np.linalg.solve(H, found["b"] + found["r_g"][0] * np.eye(len(H))[j])
         assert found["y"] @ H @ found["y"] <= free @ H @ free * (1 + 1e-9)
 
 
-def test_slow_turning_in_fast_flight_settles_at_once() -> None:
-    """Where nothing acts but rounding, rounding is enough."""
+def test_where_nothing_acts_rounding_is_enough() -> None:
     tree, x = problem(2)
-    x["n_of"][:], x["tau"][:] = 0, 0.0
-    x["gravity"] = np.array([0.0, 1e-13, 0.0])
+    x["n_of"][:], x["tau"][:], x["gravity"] = 0, 0.0, np.array([0.0, 1e-13, 0.0])
+    x["guess"] = 1.1 * x["v0"]
     found = solved(x)
     assert found["solved"][0] == 1 and found["solved"][2] == 0
-    assert np.allclose(found["y"], x["v0"], rtol=0, atol=1e-12 * np.abs(x["v0"]).max())
+    assert np.allclose(found["y"], x["v0"], rtol=0, atol=1e-11 * np.abs(x["v0"]).max())
     assert unbalanced(tree, found) <= 1e-12
 
 
