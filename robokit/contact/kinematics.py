@@ -33,7 +33,7 @@ from robokit.contact.vectors import (
     write_row,
 )
 from robokit.model.joints import JOINT_TABLE
-from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Transform, Vector3
+from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, cos, sin, where
@@ -169,8 +169,14 @@ def _column(x: Any, j: Any) -> None:
 
 def _inertia_here(x: Any, b: Any) -> None:
     """Inertia of a body turned, about the origin (RBDA eq. 2.66)."""
-    X = Transform(matrix(x.R, b).T, vector(x.p, b))
-    write_row(x.I, b, ten(X.T @ inertia(x.inertia, b) @ X))
+    R, I = matrix(x.R, b), inertia(x.inertia, b)
+    axes = [Vector3(*row) for row in R.rows]
+    # Written out, as Symmetric3.rotated looks for coordinate axes in plain numbers, and rounds otherwise.
+    i, j, k = axes
+    I_i, I_j, I_k = (I.Ibar @ axis for axis in axes)
+    turned = Symmetric3(i.dot(I_i), j.dot(I_j), k.dot(I_k), i.dot(I_j), i.dot(I_k), j.dot(I_k))
+    X = Transform(Matrix3.identity(), vector(x.p, b))
+    write_row(x.I, b, ten(X.T @ RigidInertia(I.m, R @ I.h, turned) @ X))
 
 
 # ---- motion -----------------------------------------------------------------------------------------------
@@ -206,8 +212,6 @@ def mass_matrix(x: Any) -> None:
     def dof(j: Any) -> None:
         s, row, first = motion(x.S, j), x.dof_row[j], x.path[j, 0]
         f = inertia(x.composite, x.dof_body[j]) @ s
-        rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-        add(x.H, (row, row), s.dot(f) + rotor)
 
         def ancestor(n: Any) -> None:
             k = x.ancestors[first + n]
@@ -217,7 +221,12 @@ def mass_matrix(x: Any) -> None:
             place = where(row < other, other, row), where(row < other, row, other)
             cond(other < 0, nothing, lambda: add(x.H, place, twice))
 
-        cond(row < 0, nothing, lambda: for_range(x.path[j, 1], ancestor))
+        def moves() -> None:
+            rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
+            add(x.H, (row, row), s.dot(f) + rotor)
+            for_range(x.path[j, 1], ancestor)
+
+        cond(row < 0, nothing, moves)
 
     for_range(x.n_dofs, dof)
 

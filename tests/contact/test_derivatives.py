@@ -24,7 +24,9 @@ def _derivatives(x: Any) -> None:
     inverse_dynamics_derivatives(x, x.w, x.acceleration, x.dq, x.dv)
 
 
-KERNEL = kernel_of("test_derivatives", _derivatives, (*ROBOT, *MOTION, *DERIVATIVES, *GIVEN, *FOUND))
+KERNEL = kernel_of(
+    "test_derivatives", _derivatives, (*ROBOT, *MOTION, *DERIVATIVES, *GIVEN, *FOUND), checked=True
+)
 
 
 def inverse_dynamics(robot: Robot, q: np.ndarray, w: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -54,9 +54,19 @@ def _copy(source: Any, to: Any, b: Any) -> None:
 
 
 EVERYTHING = kernel_of("test_kinematics", _everything, (*SHOWN, *STATE, *RESULTS))
+STRICT = kernel_of(
+    "strict_kinematics", _everything, (*SHOWN, *STATE, *RESULTS), reproducible=True, checked=True
+)
 
 MOVED = (real("q", "nq", role="inout"), real("v", "nv", role="inout"), real("h", 1))
-ADVANCE = kernel_of("test_advance", lambda x: kin.advance(x, x.q, x.v, x.h[0]), (*ROBOT, *MOVED))
+
+
+def _advance(x: Any) -> None:
+    kin.advance(x, x.q, x.v, x.h[0])
+
+
+ADVANCE = kernel_of("test_advance", _advance, (*ROBOT, *MOVED))
+STRICT_ADVANCE = kernel_of("strict_advance", _advance, (*ROBOT, *MOVED), reproducible=True, checked=True)
 
 
 def everything(robot: Robot, q: np.ndarray, v: np.ndarray, engine: str | None = None) -> Arrays:
@@ -204,12 +214,16 @@ def test_random_trees(robot: Robot, seed: int) -> None:
         check(robot, *state_of(robot, seed), 1e-11)
 
 
-def test_plain_python_computes_the_same() -> None:
-    robot = couple(ladder.follower())
+@pytest.mark.parametrize("name", ROBOTS)
+def test_plain_python_computes_the_same_bits_and_no_index_is_out_of_range(name: str) -> None:
+    robot = ROBOTS[name]()
     q, v = state_of(robot)
-    compiled, plain = everything(robot, q, v), everything(robot, q, v, "python")
-    for name in ("R", "p", "S", "I", "V", "H", "C", "Hv", "of_whole"):
-        near(plain[name], compiled[name], 1e-13)
+    given = {**robot_data(robot), "q": q, "v": v, "wrench": np.ones((robot.nbodies + 1, 6))}
+    compiled, plain = STRICT(**given), STRICT(engine="python", **given)
+    assert [k for k in compiled if not np.array_equal(compiled[k], plain[k])] == []
+    given = {**robot_data(robot), "q": q, "v": v, "h": np.array([0.1])}
+    compiled, plain = STRICT_ADVANCE(**given), STRICT_ADVANCE(engine="python", **given)
+    assert np.array_equal(compiled["q"], plain["q"]) and np.array_equal(compiled["v"], plain["v"])
 
 
 def test_a_robot_is_the_same_far_from_the_origin() -> None:
