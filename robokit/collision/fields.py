@@ -39,6 +39,8 @@ SHAPES = (
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
     whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside
     real("surface_velocity", "n_shapes", 6),  # of a belt or turntable: spin and velocity at the world's origin
+    whole("shape_beside", "n_shapes", 2),  # first of those beside it, and how many: fixed ones with faces
+    whole("beside", "n_beside"),  # that touch it, which may hide its edges (flush.py)
 )
 """What all steps share. A point core has one corner, the origin."""
 

@@ -156,6 +156,8 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "face_corners": table(face_corners, 2, dtype=np.int32),
         "polygon": table(polygon, dtype=np.int32),
         "surface_velocity": np.zeros((n, 6)),
+        "shape_beside": np.zeros((n, 2), np.int32),
+        "beside": np.zeros(1, np.int32),
         "pair_shapes": np.array(pairs, np.int32).reshape(-1, 2),
         "pair_slack": np.zeros(len(pairs)),
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),

@@ -1,0 +1,185 @@
+"""Contacts of all pairs of shapes that are near: a loop over the pairs, balls first, then the narrow phase.
+
+A pair is looked at where the balls around its shapes may touch within the step: the gap between them is less
+than
+
+    far = closing speed dt + 10 g dt^2
+
+the closing speed at most |u| + |w| r: u the velocity of one ball's centre relative to the other shape's
+body, w the difference of their angular velocities, r its radius.
+
+Contacts that a neighbour of the fixed shape hides are none (flush.py).
+
+Cost: O(pairs), 2-3 ns each, and 0.5-3 us for those that are near.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.collision.fields import PLANE
+from robokit.collision.flush import hidden
+from robokit.collision.narrow import narrow
+from robokit.spatial import Matrix3, Vector3
+from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
+from robokit.spatial.scalars import minimum, sqrt, where
+from robokit.spatial.vector3 import chosen
+
+FALL = 10.0
+"""Of g dt^2: what is so near may touch before the step is over, though nothing moves yet."""
+
+STEEP = 0.7
+"""Of a normal's z: the tangents of steeper ones are made with the world's x axis."""
+
+
+def detect(x: Any) -> None:
+    """Fill CONTACTS and MEMORY.
+
+    ``counts`` are the numbers of contacts and near pairs, also beyond the place that there is, and of those
+    that there was no place for. Contacts are in the order of their pairs; near pairs ascend.
+
+    Args:
+        x: with SHAPES, PAIRS, POSES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
+    """
+    for k in range(4):
+        x.counts[k] = 0
+    centres, before = zeros(x.n_shapes, 3), zeros(x.n_near, kind="integer")
+    directions, direction = zeros(x.n_near, 3), zeros(3)
+    g, dt = _row(x.gravity, 0), x.dt[0]
+    still = FALL * sqrt(g.dot(g)) * dt * dt
+
+    def centre(s: Any) -> None:
+        c = place(x, x.shape_body[s], _row(x.shape_centre, s))
+        _write(centres, s, c)
+
+    def keep(k: Any) -> None:
+        before[k] = x.near_pair[k]
+        _write(directions, k, _row(x.near_direction, k))
+
+    for_range(x.n_shapes, centre)
+    for_range(x.n_near, keep)
+
+    def pair(k: Any, at: Any) -> Any:
+        near, far = _near(x, k, centres, still, dt)
+        return cond(near, lambda: look(k, far, at), lambda: at)
+
+    def look(k: Any, far: Any, at: Any) -> Any:
+        at = while_loop(lambda m: _is_before(before, x.n_near, m, k), lambda m: m + 1, at)
+        known = _is(before, x.n_near, at, k)
+        m = minimum(at, x.n_near - 1)
+        for i in range(3):
+            direction[i] = 0.0
+
+        def take() -> None:
+            for i in range(3):
+                direction[i] = directions[m, i]
+
+        cond(known, take, lambda: None)
+
+        def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
+            add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
+
+        narrow(x, k, far, direction, add)
+        _remember(x, k, direction)
+        return at
+
+    for_range(x.n_pairs, pair, 0)
+    n = minimum(x.counts[1], x.n_near)
+    for_range(x.n_near - n, lambda k: _put(x.near_pair, n + k, -1))
+
+
+def place(x: Any, body: Any, r: Vector3) -> Vector3:
+    """A point of a body in world axes, from the step's origin."""
+    E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
+    return E @ r + _row(x.p, body)
+
+
+def _near(x: Any, k: Any, centres: Any, still: Any, dt: Any) -> tuple[Any, Any]:
+    """Whether a pair may touch within the step, and the gap below which its contacts count."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    body_a, body_b = x.shape_body[a], x.shape_body[b]
+    r_a, r_b = x.shape_bound[a], x.shape_bound[b]
+    c_a, c_b = _row(centres, a), _row(centres, b)
+    w = _row(x.V, body_b) - _row(x.V, body_a)
+    v = _row(x.V, body_b, 3) - _row(x.V, body_a, 3)
+    smaller = r_a < r_b
+    c, r = chosen(smaller, c_a, c_b), where(smaller, r_a, r_b)
+    u = v + w.cross(c)
+    far = still + dt * (sqrt(u.dot(u)) + sqrt(w.dot(w)) * r)
+    reach = far - x.pair_slack[k]
+
+    def above_plane() -> Any:
+        n = Vector3(*(x.shape_placement[a, 3 * i + 2] for i in range(3)))
+        E = Matrix3([[x.R[body_a, 3 * i + m] for m in range(3)] for i in range(3)])
+        return (c_b - c_a).dot(E @ n) - r_b < reach
+
+    def balls() -> Any:
+        d, reach_of_both = c_b - c_a, r_a + r_b + reach
+        return (d.dot(d) < reach_of_both * reach_of_both) & (reach_of_both > 0.0)
+
+    return cond(x.shape_kind[a] == PLANE, above_plane, balls), far
+
+
+def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
+    """Write a contact, if nothing hides it; count it where there is no place."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+
+    def write() -> None:
+        i = x.counts[0]
+        x.counts[0] = i + 1
+        cond(i < x.n_contacts, lambda: put(i), lambda: _put(x.counts, 2, x.counts[2] + 1))
+
+    def put(i: Any) -> None:
+        x.contact_bodies[i, 0], x.contact_bodies[i, 1] = x.shape_body[a], x.shape_body[b]
+        x.contact_pair[i], x.contact_feature[i], x.contact_gap[i] = k, feature, gap
+        _write(x.contact_place, i, point)
+        t1, t2 = tangents(n)
+        for m, axis in enumerate((t1, t2, n)):
+            for c, number in enumerate(axis):
+                x.contact_frame[i, 3 * m + c] = number
+
+    cond(hidden(x, a, point - n * (0.5 * gap), n), lambda: None, write)
+
+
+def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
+    """Two unit vectors that are perpendicular to a unit vector and to each other."""
+    upright = n.z * n.z > STEEP * STEEP
+    e = Vector3(where(upright, 1.0, 0.0), 0.0, where(upright, 0.0, 1.0))
+    t = e - n * n.dot(e)
+    t = t * (1.0 / sqrt(t.dot(t)))
+    return t, n.cross(t)
+
+
+def _remember(x: Any, k: Any, direction: Any) -> None:
+    m = x.counts[1]
+    x.counts[1] = m + 1
+
+    def keep() -> None:
+        x.near_pair[m] = k
+        _write(x.near_direction, m, [direction[i] for i in range(3)])
+
+    cond(m < x.n_near, keep, lambda: _put(x.counts, 2, x.counts[2] + 1))
+
+
+def _is_before(pairs: Any, size: Any, m: Any, k: Any) -> Any:
+    pair = pairs[minimum(m, size - 1)]
+    return (m < size) & (pair >= 0) & (pair < k)
+
+
+def _is(pairs: Any, size: Any, m: Any, k: Any) -> Any:
+    return (m < size) & (pairs[minimum(m, size - 1)] == k)
+
+
+def _row(array: Any, k: Any, first: int = 0) -> Vector3:
+    if first == 0 and len(getattr(array, "shape", (0, 0))) == 1:
+        return Vector3(array[0], array[1], array[2])
+    return Vector3(*(array[k, first + c] for c in range(3)))
+
+
+def _put(array: Any, k: Any, value: Any) -> None:
+    array[k] = value
+
+
+def _write(array: Any, k: Any, values: Any) -> None:
+    for c, value in enumerate(values):
+        array[k, c] = value

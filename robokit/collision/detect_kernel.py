@@ -1,0 +1,70 @@
+"""Detection alone, at given poses: a kernel that serves every scene."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from robokit.collision.detect import detect
+from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, POSES, SHAPES
+from robokit.engine.loops.fields import kernel_of, real
+from robokit.engine.loops.kernel import LoopKernel
+
+Arrays = dict[str, np.ndarray]
+
+PLACES = 256
+"""Contacts and near pairs that there is place for to begin with."""
+
+
+@functools.cache
+def detect_kernel(reproducible: bool = False) -> LoopKernel:
+    """The kernel of detection."""
+    arrays = (*SHAPES, *PAIRS, *POSES, *MEMORY, *CONTACTS, real("gravity", 3), real("dt", 1))
+    return kernel_of("detect", detect, arrays, reproducible=reproducible)
+
+
+def contacts_at(
+    scene: Mapping[str, np.ndarray],
+    R: np.ndarray,
+    p: np.ndarray,
+    V: np.ndarray | None = None,
+    gravity: float = 0.0,
+    dt: float = 0.0,
+    memory: Mapping[str, np.ndarray] | None = None,
+    **options: Any,
+) -> Arrays:
+    """Contacts of bodies at rest or in motion, as many as there are.
+
+    Args:
+        scene: arrays SHAPES and PAIRS by name.
+        R, p: rotations (n_bodies, 3, 3) and origins (n_bodies, 3) of bodies 0..N in the world [m].
+        V: velocities about the world's origin, angular first, (n_bodies, 6).
+        gravity: its size [m/s^2].
+        dt: time step [s]; with 0 only shapes that overlap have contacts.
+        memory: of the last call: its result.
+        options: ``engine``.
+
+    Returns:
+        CONTACTS and MEMORY by name.
+    """
+    n = len(p)
+    given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
+    given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
+    given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
+    before = memory["near_pair"] if memory else np.zeros(0, np.int32)
+    places = max(PLACES, len(before))
+    while True:
+        pairs, directions = np.full(places, -1, np.int32), np.zeros((places, 3))
+        if memory:
+            pairs[: len(before)], directions[: len(before)] = before, memory["near_direction"]
+        found = detect_kernel()(
+            **given, near_pair=pairs, near_direction=directions, n_contacts=places, **options
+        )
+        contacts, near, missing, _ = found["counts"].tolist()
+        if not missing:
+            kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
+            return kept | {a.name: found[a.name][:near] for a in MEMORY} | {"counts": found["counts"]}
+        places = max(contacts, near)

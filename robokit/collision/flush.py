@@ -1,0 +1,83 @@
+"""Contacts of a fixed polytope that another one beside it hides: ghost edges of flush faces.
+
+Solids side by side are one surface, whose inner edges and walls nothing touches. A contact at the point p of
+solid a, with the normal n out of a, is hidden by the solid s if
+
+    p lies in s or on it,
+    something of s is farther along n than p: n is no normal of s there, and
+    where p is moved out of s, by the nearest face that does not face against n, it leaves a as well.
+
+The last keeps the foot of a wall on a floor, where the wall goes on above it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.collision.narrow import shape_pose
+from robokit.collision.support import support, vector
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import call, cond, for_range
+from robokit.spatial.scalars import where
+
+FLUSH = 1e-6
+"""Of the size of a solid: what is off by less is flush."""
+
+
+def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether a contact of shape a is hidden by one of those beside it.
+
+    Args:
+        x: with SHAPES and POSES.
+        a: a shape.
+        p: the contact's point on its surface, from the step's origin in world axes [m].
+        n: the contact's normal, out of a.
+    """
+
+    def by(s: Any, p: Any, n: Any) -> Any:
+        return _hides(x, a, s, Vector3(*p), Vector3(*n))
+
+    def one(k: Any, found: Any) -> Any:
+        s = x.beside[x.shape_beside[a, 0] + k]
+        return cond(found > 0, lambda: found, lambda: call(by, s, tuple(p), tuple(n)))
+
+    return for_range(x.shape_beside[a, 1], one, 0) > 0
+
+
+def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    R, r = shape_pose(x, s)
+    q, m = R.transpose_apply(p - r), R.transpose_apply(n)
+    flush = FLUSH * x.shape_bound[s]
+    height, _ = _height(x, s, q, Vector3.zero())
+
+    def inside() -> Any:
+        farthest = Vector3(*support(x, s, m)).dot(m) - m.dot(q)
+        return cond(farthest > 4.0 * flush, leaves, lambda: 0)
+
+    def leaves() -> Any:
+        height, face = _height(x, s, q, m)
+        out = q + vector(x.face_normal, face) * (8.0 * flush - height)
+        S, o = shape_pose(x, a)
+        back = S.transpose_apply(R @ out + r - o)
+        above, _ = _height(x, a, back, Vector3.zero())
+        return where(above > flush, 1, 0)
+
+    return cond(height <= flush, inside, lambda: 0)
+
+
+def _height(x: Any, s: Any, q: Vector3, n: Vector3) -> tuple[Any, Any]:
+    """How far a point lies above the nearest face of a polytope, negative inside, and this face.
+
+    Faces whose outward normals point against n do not count.
+    """
+    first, corners = x.shape_faces[s, 0], x.shape_corners[s, 0]
+
+    def higher(k: Any, most: Any, at: Any) -> Any:
+        face = first + k
+        c = vector(x.corners, corners + x.polygon[x.face_corners[face, 0]])
+        outward = vector(x.face_normal, face)
+        h = outward.dot(q - c)
+        nearer = (h > most) & (outward.dot(n) >= -FLUSH)
+        return where(nearer, h, most), where(nearer, face, at)
+
+    return for_range(x.shape_faces[s, 1], higher, -float("inf"), first)

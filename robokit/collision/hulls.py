@@ -1,0 +1,241 @@
+"""Convex hulls as polytopes: corners, flat faces as polygons, edges; with fewer corners to a stated error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit import disk_cache
+from robokit.meshes.hull_error import solid_hull
+
+FLAT = 1e-5
+"""Of the size of a hull: triangles whose corners are this close to one plane are one face. Files of float32
+are flat to 1e-7."""
+
+DIRECTIONS = 600
+"""In which corners are chosen; between them they are 0.1 rad apart."""
+
+MORE = 32
+"""Corners added at once, at most, where the error is still too large."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """A convex hull.
+
+    Attributes:
+        corners: (n, 3) [m].
+        normals: of the faces, outward, (m, 3).
+        polygons: of each face the numbers of its corners, counter-clockwise seen from outside.
+        error: how far the points that it stands for reach out of it [m].
+    """
+
+    corners: np.ndarray
+    normals: np.ndarray
+    polygons: tuple[tuple[int, ...], ...]
+    error: float = 0.0
+
+    @property
+    def neighbours(self) -> list[list[int]]:
+        """Of each corner those at the other ends of its edges, ascending."""
+        found: list[set[int]] = [set() for _ in self.corners]
+        for polygon in self.polygons:
+            for i, j in zip(polygon, (*polygon[1:], polygon[0]), strict=True):
+                found[i].add(j)
+                found[j].add(i)
+        return [sorted(each) for each in found]
+
+
+BOX_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+"""Corners of the faces -x, x, -y, y, -z, z; corner 4 i + 2 j + k is at the high end of x, y, z where 1."""
+
+
+def box(size: Sequence[float]) -> Polytope:
+    """A box about its origin, with full edge lengths [m]."""
+    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    normals = np.repeat(np.eye(3), 2, axis=0) * np.tile([[-1.0], [1.0]], (3, 1))
+    return Polytope(signs * np.asarray(size, dtype=float), normals, BOX_FACES)
+
+
+def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
+    """The convex hull of points.
+
+    Args:
+        points: (n, 3) [m]. Points in one plane make a flat hull of two faces.
+        error: how far points may reach out of it, at most [m]; 0 keeps all corners.
+
+    Raises:
+        ValueError: the points lie on a line.
+    """
+    points = np.asarray(points, dtype=float)
+    hull = solid_hull(points)
+    if hull is None:
+        return _flat(points)
+    corners = points[hull.vertices]
+    if error > 0.0 and len(corners) > 8:
+        kept = _chosen(corners, error)
+        if len(kept) < len(corners):
+            hull = solid_hull(corners[kept])
+            return _with_faces(hull, float(_away(corners, hull).max()))
+    return _with_faces(hull, 0.0)
+
+
+def kept_polytope(points: np.ndarray, error: float) -> Polytope:
+    """As :func:`polytope`, kept on disk."""
+    points = np.ascontiguousarray(points, dtype=float)
+
+    def made() -> list[np.ndarray]:
+        found = polytope(points, error)
+        counts = np.array([len(each) for each in found.polygons])
+        numbers = np.array([k for each in found.polygons for k in each])
+        return [found.corners, found.normals, counts, numbers, np.array([found.error])]
+
+    key = ("polytope", points.tobytes(), float(error))
+    corners, normals, counts, numbers, reached = disk_cache.arrays("convex hull", key, made)
+    polygons = np.split(numbers, np.cumsum(counts)[:-1])
+    return Polytope(corners, normals, tuple(tuple(each.tolist()) for each in polygons), float(reached[0]))
+
+
+def _directions() -> np.ndarray:
+    """Unit vectors spread evenly: the Fibonacci lattice of the sphere, (DIRECTIONS, 3)."""
+    k = np.arange(DIRECTIONS) + 0.5
+    z, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k
+    across = np.sqrt(1.0 - z * z)
+    return np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
+
+
+def _chosen(corners: np.ndarray, error: float) -> np.ndarray:
+    """Numbers of corners whose hull comes within ``error`` of all, ascending."""
+    heights = _directions() @ corners.T
+    highest, best = heights.max(axis=1), heights.argmax(axis=1)
+    ends = np.concatenate([corners.argmin(axis=0), corners.argmax(axis=0)])
+    kept = set(ends.tolist())
+    reached = heights[:, sorted(kept)].max(axis=1)
+    while True:
+        k = int((highest - reached).argmax())
+        if highest[k] - reached[k] <= error:
+            break
+        kept.add(int(best[k]))
+        reached = np.maximum(reached, heights[:, best[k]])
+    far = np.arange(len(corners))  # hulls only grow: what is near enough stays so
+    while True:
+        hull = solid_hull(corners[sorted(kept)])
+        away = np.full(len(far), np.inf) if hull is None else _away(corners[far], hull)
+        far, away = far[away > error], away[away > error]
+        if not len(far):
+            break
+        kept |= {int(far[k]) for k in _apart(corners[far], away)}
+    return np.array(sorted(kept), dtype=int)
+
+
+def _apart(corners: np.ndarray, away: np.ndarray) -> list[int]:
+    """The corners farthest out, each farther from the others than it is out."""
+    if not np.isfinite(away).all():  # those that are kept lie in one plane
+        return list(range(len(corners)))
+    added: list[int] = []
+    free = np.ones(len(corners), bool)
+    for k in np.argsort(-away).tolist():
+        if free[k]:
+            added.append(k)
+            free &= ((corners - corners[k]) ** 2).sum(axis=1) > (4.0 * away[k]) ** 2
+        if len(added) == MORE:
+            break
+    return added
+
+
+def _away(points: np.ndarray, hull: Any) -> np.ndarray:
+    """Distance of each point from a hull, 0 inside: that of the nearest triangle of those it lies above.
+
+    Over all points the largest is that of the support functions (R. Schneider, "Convex Bodies", 1.8.11).
+    """
+    heights = points @ hull.equations[:, :3].T + hull.equations[:, 3]
+    rows, faces = np.nonzero(heights > 1e-9 * np.ptp(hull.points, axis=0).max())
+    corners, normals = hull.points[hull.simplices[faces]], hull.equations[faces, :3]
+    p, height = points[rows], heights[rows, faces]
+    square, over = np.full(len(rows), np.inf), np.ones(len(rows), bool)
+    turn = np.sign(
+        np.einsum("ni,ni->n", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), normals)
+    )
+    for k in range(3):
+        start = corners[:, k]
+        edge, off = corners[:, (k + 1) % 3] - start, p - start
+        length = np.maximum(np.einsum("ni,ni->n", edge, edge), 1e-300)
+        t = np.clip(np.einsum("ni,ni->n", off, edge) / length, 0.0, 1.0)
+        square = np.minimum(square, ((off - t[:, None] * edge) ** 2).sum(axis=1))
+        over &= np.einsum("ni,ni->n", off, np.cross(normals, edge)) * turn >= 0.0
+    square = np.where(over, height**2, square)
+    found = np.full(len(points), np.inf)
+    np.minimum.at(found, rows, square)
+    found[np.isinf(found)] = 0.0
+    return np.sqrt(found)
+
+
+def _with_faces(hull: Any, error: float) -> Polytope:
+    """Triangles of scipy's hull in one plane as one face; corners inside of a face go."""
+    points, size = hull.points, float(np.ptp(hull.points, axis=0).max())
+    triangles = _oriented(hull)
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    normals, offsets = hull.equations[:, :3], hull.equations[:, 3]
+    close = np.abs(points @ normals.T + offsets) <= FLAT * size  # (points, planes)
+    near, rows = hull.neighbors.tolist(), triangles.tolist()
+    group = [-1] * len(rows)
+    faces: list[tuple[int, ...]] = []
+    of_faces: list[int] = []
+    for first in np.argsort(-areas, kind="stable").tolist():
+        if group[first] >= 0:
+            continue
+        group[first], members, ahead = first, [], [first]
+        on = close[:, first]
+        while ahead:
+            k = ahead.pop()
+            members.append(rows[k])
+            for m in near[k]:
+                if group[m] < 0 and on[rows[m][0]] and on[rows[m][1]] and on[rows[m][2]]:
+                    group[m] = first
+                    ahead.append(m)
+        faces.append(_around(members))
+        of_faces.append(first)
+    used = sorted({k for face in faces for k in face})
+    number = {k: i for i, k in enumerate(used)}
+    polygons = tuple(tuple(number[k] for k in face) for face in faces)
+    dropped = FLAT * size if len(used) < len(hull.vertices) else 0.0
+    return Polytope(points[used], normals[of_faces].copy(), polygons, error + dropped)
+
+
+def _oriented(hull: Any) -> np.ndarray:
+    """Triangles, counter-clockwise seen from outside."""
+    triangles = hull.simplices.copy()
+    a, b, c = (hull.points[triangles[:, k]] for k in range(3))
+    inward = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(axis=1) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return triangles  # type: ignore[no-any-return]
+
+
+def _around(triangles: list[list[int]]) -> tuple[int, ...]:
+    """Corners along the outer edge of triangles that hang together."""
+    if len(triangles) == 1:
+        return tuple(triangles[0])
+    edges = {(t[k], t[(k + 1) % 3]) for t in triangles for k in range(3)}
+    after = {i: j for i, j in edges if (j, i) not in edges}
+    start = min(after)
+    found = [start]
+    while (k := after[found[-1]]) != start:
+        found.append(k)
+    return tuple(found)
+
+
+def _flat(points: np.ndarray) -> Polytope:
+    """The hull of points in one plane: two faces, back to back."""
+    from scipy.spatial import ConvexHull
+
+    middle = points.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(points - middle, full_matrices=True)
+    if len(points) < 3 or sizes[1] <= 1e-9 * sizes[0]:
+        raise ValueError("expected points that span a plane or a solid, got points on one line")
+    around = ConvexHull((points - middle) @ axes[:2].T).vertices.tolist()  # counter-clockwise
+    n, order = np.cross(axes[0], axes[1]), tuple(range(len(around)))
+    return Polytope(points[around], np.array([n, -n]), (order, order[::-1]))

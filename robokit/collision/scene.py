@@ -1,0 +1,277 @@
+"""All that can touch in a world, as arrays: shapes of a robot and of its ground, and pairs of them.
+
+Shapes are those of the world first, then those of the bodies in their order; pairs ascend by their bodies, so
+that contacts of two bodies are neighbours. Pairs act without a limit to their number: one that is far costs
+some nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.fields import POLYTOPE
+from robokit.collision.shapes import Arrays, Core, PlacedCore, core_of, plane_core, shape_arrays
+from robokit.model.geometry import Box, Placement, Shape
+from robokit.model.inertia_box import box_edges
+from robokit.model.parts import Link
+from robokit.model.robot import Robot
+
+ERROR = 1e-3
+"""How far a mesh may reach out of its hull with fewer corners [m]."""
+
+FLUSH = 1e-6
+"""Of the size of a solid: one that is nearer lies beside it (flush.py)."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What stands still and can be touched.
+
+    Attributes:
+        plane: placement of a plane, whose z axis is its normal, or None.
+        velocity: of the plane's surface: spin and velocity at the world's origin [rad/s; m/s].
+        solids: (geometry, placement) of convex solids: as of robokit.model, or points.
+    """
+
+    plane: Placement | None = None
+    velocity: tuple[float, ...] = (0.0,) * 6
+    solids: Sequence[tuple[Any, Placement]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Shapes and pairs of them.
+
+    Attributes:
+        arrays: SHAPES and PAIRS of fields.py, by name.
+        links: of each shape the name of its link, "" of the world's.
+        solid: of each shape the number of its solid of the world, -1 of others.
+        errors: how far each shape's mesh reaches out of it [m].
+        unread: (link, error) of meshes that could not be read.
+    """
+
+    arrays: Arrays
+    links: tuple[str, ...]
+    solid: np.ndarray
+    errors: np.ndarray
+    unread: tuple[tuple[Link, Exception], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RobotShapes:
+    """What of a robot can touch.
+
+    Attributes:
+        placed: its shapes, by body.
+        unread: (link, error) of meshes that could not be read.
+    """
+
+    placed: tuple[PlacedCore, ...]
+    unread: tuple[tuple[Link, Exception], ...] = field(default=())
+
+
+def scene(
+    robot: Robot,
+    world: World | None = None,
+    bodies: Sequence[tuple[int, int]] | None = (),
+    error: float = ERROR,
+) -> Scene:
+    """The scene of a robot, or several in one world.
+
+    Args:
+        robot: the robot.
+        world: what it stands on; None for nothing.
+        bodies: pairs of bodies that may touch, or None for those of :func:`touching_pairs`.
+        error: how far a mesh may reach out of its hull [m].
+    """
+    own, world = robot_shapes(robot, error), world or World()
+    still = [PlacedCore(plane_core(), 0, world.plane, velocity=world.velocity)] if world.plane else []
+    still += [PlacedCore(core_of(geometry, 0.0), 0, placement) for geometry, placement in world.solids]
+    placed = [*still, *own.placed]
+    arrays = shape_arrays(placed)
+    arrays |= _beside(arrays)
+    touching = {(0, b) for b in range(1, robot.nbodies + 1)} if still else set()
+    own_pairs = touching_pairs(robot, error) if bodies is None else bodies
+    count = len(still)
+    pairs = _pairs(arrays["shape_body"], count, touching, {(min(p), max(p)) for p in own_pairs})
+    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    solid = np.full(len(placed), -1, dtype=np.int32)
+    first = 1 if world.plane else 0
+    solid[first:count] = np.arange(count - first)
+    errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
+    return Scene(arrays, tuple(c.link for c in placed), solid, errors, own.unread)
+
+
+def _pairs(
+    body: np.ndarray, count: int, ground: set[tuple[int, int]], own: set[tuple[int, int]]
+) -> np.ndarray:
+    """Pairs of shapes, by their bodies, (n, 2); ``count`` shapes are the ground's."""
+    of: dict[int, list[int]] = {}
+    for k, b in enumerate(body.tolist()):
+        of.setdefault(b, []).append(k)
+    found: list[tuple[int, int]] = []
+    for i, j in sorted(ground | own):
+        first = of.get(i, [])
+        if i == 0:
+            first = [k for k in first if ((0, j) in ground if k < count else (0, j) in own)]
+        found += [(k, m) for k in first for m in of.get(j, [])]
+    return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+
+# ---- a robot ----------------------------------------------------------------------------------------------
+
+
+def robot_shapes(robot: Robot, error: float = ERROR) -> RobotShapes:
+    """Shapes of a robot's links, computed once.
+
+    Those are the collision shapes; the visual ones where no link has one; boxes of even density with the
+    links' inertias where no link has a shape. Where no shape of a link can be read, its simple visual shapes
+    stand for it, or that box.
+
+    Args:
+        robot: the robot.
+        error: how far a mesh may reach out of its hull [m].
+    """
+    found: RobotShapes = robot.derived.get(("shapes that touch", error), lambda: _robot_shapes(robot, error))
+    return found
+
+
+def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
+    collide = any(link.collisions for link in robot.links)
+    nothing = not collide and not any(link.visuals for link in robot.links)
+    found: list[PlacedCore] = []
+    unread: list[tuple[Link, Exception]] = []
+    for link in robot.links:
+        shapes, failed = _cores(link.collisions if collide else link.visuals, error)
+        unread += [(link, each) for each in failed]
+        if failed and not shapes and collide:
+            shapes, _ = _cores(link.visuals, error)
+        if not shapes and (nothing or failed):
+            shapes = _inertia_box(link)
+        found += [PlacedCore(c, link.body, link.placement @ place, link.name) for c, place in shapes]
+    return RobotShapes(tuple(sorted(found, key=lambda c: c.body)), tuple(unread))
+
+
+def _cores(shapes: Sequence[Shape], error: float) -> tuple[list[tuple[Core, Placement]], list[Exception]]:
+    found, failed = [], []
+    for shape in shapes:
+        try:
+            found.append((core_of(shape.geometry, error), shape.placement))
+        except Exception as problem:  # readers of mesh formats raise whatever they like; the caller warns
+            failed.append(problem)
+    return found, failed
+
+
+def _inertia_box(link: Link) -> list[tuple[Core, Placement]]:
+    """The box of even density with a link's mass and inertia, of its first sample; none without mass."""
+    mass, inertia = float(np.ravel(link.mass)[0]), np.reshape(link.inertia, (-1, 3, 3))[0]
+    if not (link.body and mass > 0.0):
+        return []
+    moments, axes = np.linalg.eigh(inertia)
+    edges = np.maximum(box_edges(mass, moments), 0.0)
+    if np.linalg.det(axes) < 0.0:
+        axes = -axes
+    com = np.reshape(link.com, (-1, 3))[0]
+    return [(core_of(Box(tuple(edges.tolist())), 0.0), Placement(axes, com))]
+
+
+def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int], ...]:
+    """Pairs of bodies that may touch, computed once.
+
+    Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
+    and bodies of one robot that touch in the neutral configuration: they are made so. Shapes with fewer
+    corners than their meshes count as larger by their error there.
+
+    Args:
+        robot: the robot, or several in one world.
+        error: how far a mesh may reach out of its hull [m].
+    """
+    found: tuple[tuple[int, int], ...] = robot.derived.get(
+        ("touching pairs", error), lambda: _touching_pairs(robot, error)
+    )
+    return found
+
+
+def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
+    placed = robot_shapes(robot, error).placed
+    bodies = sorted({c.body for c in placed})
+    root = _roots(robot)
+    near = _neighbours(robot, set(bodies), root)
+    found = {(i, j) for m, i in enumerate(bodies) for j in bodies[m + 1 :]} - near
+    arrays = shape_arrays(placed)
+    arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
+    pairs = _pairs(arrays["shape_body"], 0, set(), {p for p in found if root[p[0]] == root[p[1]]})
+    larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
+    arrays |= {"pair_shapes": pairs, "pair_slack": -larger[pairs].sum(axis=1)}
+    touching = contacts_at(arrays, *_neutral_poses(robot))["contact_bodies"]
+    return tuple(sorted(found - {(int(i), int(j)) for i, j in touching}))
+
+
+def _neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations and origins of bodies 0..N in the neutral configuration."""
+    tree = robot.tree
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
+    R, p = [np.eye(3)], [np.zeros(3)]
+    for i in tree.outward():
+        above, here = tree.parent[i], X[i]
+        R.append(R[above] @ np.array(here.E.rows, dtype=float).T)
+        p.append(p[above] + R[above] @ np.array(list(here.r), dtype=float))
+    return np.array(R), np.array(p)
+
+
+def _roots(robot: Robot) -> list[int]:
+    """For each body the first free body on the way to it; 0 where there is none."""
+    tree, found = robot.tree, [0]
+    for i in tree.outward():
+        joint = tree.joint[i]
+        free = tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
+        found.append(i if free else found[tree.parent[i]])
+    return found
+
+
+def _neighbours(robot: Robot, bodies: set[int], root: list[int]) -> set[tuple[int, int]]:
+    """(parent, child) of all bodies with shapes, those without skipped; and bodies that a loop connects."""
+    found, parent = set(), robot.tree.parent
+    for i in bodies:
+        if not i or root[i] == i:
+            continue
+        above = parent[i]
+        while above > 0 and above not in bodies and root[above] != above:
+            above = parent[above]
+        found.add((above, i))
+    return found | {(min(ends), max(ends)) for ends in robot.tree.loops}
+
+
+# ---- the world --------------------------------------------------------------------------------------------
+
+
+def _beside(arrays: Arrays) -> Arrays:
+    """Of each fixed polytope those that come as near as touching, by the boxes around them."""
+    n = len(arrays["shape_body"])
+    fixed = np.flatnonzero((arrays["shape_body"] == 0) & (arrays["shape_kind"] == POLYTOPE))
+    lists: list[list[int]] = [[] for _ in range(n)]
+    if len(fixed) > 1:
+        boxes = np.array([_box(arrays, k) for k in fixed.tolist()])
+        slack = FLUSH * arrays["shape_bound"][fixed, None]
+        low, high = boxes[:, 0] - slack, boxes[:, 1] + slack
+        for m, k in enumerate(fixed.tolist()):
+            meets = ((low <= high[m]) & (high >= low[m])).all(axis=1)
+            meets[m] = False
+            lists[k] = fixed[meets].tolist()
+    counts = np.array([len(each) for each in lists], dtype=np.int32)
+    return {
+        "shape_beside": np.stack([np.cumsum(counts) - counts, counts], axis=1).astype(np.int32),
+        "beside": np.array([k for each in lists for k in each] or [0], dtype=np.int32),
+    }
+
+
+def _box(arrays: Arrays, k: int) -> np.ndarray:
+    """Lower and upper corner of a box around a polytope in its body's axes, (2, 3) [m]."""
+    place, (first, count) = arrays["shape_placement"][k], arrays["shape_corners"][k]
+    corners = arrays["corners"][first : first + count] @ place[:9].reshape(3, 3).T + place[9:]
+    return np.array([corners.min(axis=0), corners.max(axis=0)])

@@ -1,0 +1,167 @@
+"""Geometry of links and solids as the arrays SHAPES of fields.py.
+
+A new kind of geometry is one row of CORES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from robokit.collision.fields import CYLINDER, PLANE, POINT, POLYTOPE, SEGMENT
+from robokit.collision.hulls import Polytope, box, kept_polytope
+from robokit.meshes.hull import hull_corners
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
+
+Arrays = dict[str, np.ndarray]
+
+SMALL = 0.01
+"""Of the size of a hull: it is thinned by no more, however large the error that is allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """A convex set and a radius around it, in its own axes.
+
+    Attributes:
+        kind: of fields.py.
+        bound: radius of a ball about ``centre`` that holds all of it [m].
+        radius: around the core [m].
+        size: of cylinders, cones and ellipsoids [m].
+        hull: corners and faces of segments and polytopes.
+        centre: of the ball [m].
+    """
+
+    kind: int
+    bound: float
+    radius: float = 0.0
+    size: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    hull: Polytope | None = None
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedCore:
+    """A core on a body.
+
+    Attributes:
+        core: the core.
+        body: number of the body, 0 for the world.
+        placement: of the core's axes in the body.
+        link: name of the link, or "" of the ground's.
+        velocity: spin and velocity of the surface at the world's origin.
+    """
+
+    core: Core
+    body: int
+    placement: Placement
+    link: str = ""
+    velocity: tuple[float, ...] = (0.0,) * 6
+
+
+def polytope_core(hull: Polytope) -> Core:
+    """Of a hull: its ball is about the middle of its box."""
+    middle = 0.5 * (hull.corners.min(axis=0) + hull.corners.max(axis=0))
+    bound = float(np.linalg.norm(hull.corners - middle, axis=1).max())
+    return Core(POLYTOPE, bound, hull=hull, centre=tuple(middle.tolist()))
+
+
+def plane_core() -> Core:
+    """The half-space below z = 0."""
+    return Core(PLANE, np.inf)
+
+
+def _of_sphere(given: Sphere, error: float) -> Core:
+    corner = Polytope(np.zeros((1, 3)), np.zeros((0, 3)), ())
+    return Core(POINT, given.radius, given.radius, hull=corner)
+
+
+def _of_capsule(given: Capsule, error: float) -> Core:
+    half = 0.5 * given.length
+    ends = Polytope(np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), np.zeros((0, 3)), ((0, 1),))
+    return Core(SEGMENT, half + given.radius, given.radius, hull=ends)
+
+
+def _of_cylinder(given: Cylinder, error: float) -> Core:
+    half = 0.5 * given.length
+    return Core(CYLINDER, float(np.hypot(given.radius, half)), size=(given.radius, half, 0.0))
+
+
+def _of_points(points: np.ndarray, error: float) -> Core:
+    size = float(np.ptp(points, axis=0).max())
+    return polytope_core(kept_polytope(points, min(error, SMALL * size)))
+
+
+CORES: dict[type, Callable[[Any, float], Core]] = {
+    Sphere: _of_sphere,
+    Capsule: _of_capsule,
+    Box: lambda given, error: polytope_core(box(given.size)),
+    Cylinder: _of_cylinder,
+    Mesh: lambda given, error: _of_points(hull_corners(given), error),
+    np.ndarray: _of_points,
+}
+"""Of each kind of geometry its core; the error is how much a hull may be thinned [m]."""
+
+
+def core_of(geometry: Any, error: float) -> Core:
+    """The core of a geometry: of robokit.model, points (n, 3) or what has ``points``.
+
+    Args:
+        geometry: the geometry.
+        error: how far a mesh may reach out of its hull with fewer corners [m].
+    """
+    points = getattr(geometry, "points", None)
+    given = geometry if points is None else np.asarray(points, dtype=float)
+    return CORES[type(given)](given, error)
+
+
+def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
+    """The arrays SHAPES, but for ``beside``; shapes stay in their order."""
+    each = list(placed)
+    hulls = [c.core.hull or _NONE for c in each]
+    rotations = np.array([c.placement.rotation for c in each], dtype=float).reshape(-1, 3, 3)
+    origins = np.array([c.placement.position for c in each], dtype=float).reshape(-1, 3)
+    centres = np.array([c.core.centre for c in each], dtype=float).reshape(-1, 3)
+    links = [list(map(list, hull.neighbours)) for hull in hulls]
+    polygons = [polygon if len(hull.normals) else () for hull in hulls for polygon in hull.polygons]
+    polygons = [p for p in polygons if p]
+    own = list(chain.from_iterable(links))
+    return {
+        "shape_body": _whole([c.body for c in each]),
+        "shape_kind": _whole([c.core.kind for c in each]),
+        "shape_placement": np.concatenate([rotations.reshape(-1, 9), origins], axis=1),
+        "shape_radius": np.array([c.core.radius for c in each], dtype=float),
+        "shape_size": np.array([c.core.size for c in each], dtype=float).reshape(-1, 3),
+        "shape_centre": np.einsum("nij,nj->ni", rotations, centres) + origins,
+        "shape_bound": np.array([c.core.bound for c in each], dtype=float),
+        "shape_corners": _spans([len(hull.corners) for hull in hulls]),
+        "shape_faces": _spans([len(hull.normals) for hull in hulls]),
+        "corners": _stacked([hull.corners for hull in hulls]),
+        "corner_links": _spans([len(link) for link in own]),
+        "neighbours": _whole(list(chain.from_iterable(own))),
+        "face_normal": _stacked([hull.normals for hull in hulls]),
+        "face_corners": _spans([len(polygon) for polygon in polygons]),
+        "polygon": _whole(list(chain.from_iterable(polygons))),
+        "surface_velocity": np.array([c.velocity for c in each], dtype=float).reshape(-1, 6),
+    }
+
+
+_NONE = Polytope(np.zeros((0, 3)), np.zeros((0, 3)), ())
+
+
+def _whole(numbers: list[Any]) -> np.ndarray:
+    return np.array(numbers, dtype=np.int32)
+
+
+def _spans(counts: list[int]) -> np.ndarray:
+    """Of lists one after the other the first entry and how many."""
+    n = np.array(counts, dtype=np.int32)
+    return np.stack([np.cumsum(n) - n, n], axis=1).astype(np.int32)
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros((0, 3)), *parts])

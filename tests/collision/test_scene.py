@@ -1,0 +1,168 @@
+"""Scenes of robots: hulls beside their meshes, pairs, detection beside every pair on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+import robokit as rk
+from robokit.collision import detect_kernel
+from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.hulls import box, polytope
+from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
+from robokit.collision.shapes import PlacedCore, core_of, shape_arrays
+from robokit.model.geometry import Box, Placement, Sphere
+
+TILE = Box((0.2, 0.2, 0.1))
+
+
+def directions(n: int, seed: int = 0) -> np.ndarray:
+    d = np.random.default_rng(seed).normal(size=(n, 3))
+    return d / np.linalg.norm(d, axis=1)[:, None]
+
+
+def test_box_is_the_hull_of_its_corners() -> None:
+    given = box((1.0, 2.0, 3.0))
+    found = polytope(given.corners)
+    assert len(found.polygons) == 6 and all(len(p) == 4 for p in found.polygons)
+    for hull in (given, found):
+        for n, p in zip(hull.normals, hull.polygons, strict=True):
+            c = hull.corners[list(p)]
+            assert np.allclose(c @ n, (hull.corners @ n).max())
+            assert np.cross(c[1] - c[0], c[2] - c[1]) @ n > 0.0
+        assert all(len(near) == 3 for near in hull.neighbours)
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3, 1e-2])
+def test_thinned_hull_is_inside_and_as_near_as_it_says(error: float) -> None:
+    points = directions(800) * [0.1, 0.07, 0.05]
+    hull = polytope(points, error)
+    d = directions(4000, 1)
+    missing = (points @ d.T).max(axis=0) - (hull.corners @ d.T).max(axis=0)
+    assert missing.min() >= -1e-15
+    assert missing.max() <= hull.error + 1e-15 <= error + 2e-6
+    edges = sum(map(len, hull.neighbours)) // 2
+    assert len(hull.corners) - edges + len(hull.polygons) == 2
+    assert missing.max() >= 0.5 * hull.error
+
+
+def test_many_sided_prism_keeps_its_flat_ends() -> None:
+    t = 2.0 * np.pi * np.arange(40) / 40
+    ring = np.stack([np.cos(t), np.sin(t)], axis=1) * 0.1
+    points = np.array([[*p, z] for z in (-0.02, 0.02) for p in ring])
+    points += 1e-8 * np.random.default_rng(0).normal(size=points.shape)  # as files of float32 are
+    sides = sorted(len(p) for p in polytope(points).polygons)
+    assert sides[-2:] == [40, 40] and set(sides[:-2]) == {4}
+
+
+def test_flat_points_have_two_faces() -> None:
+    hull = polytope(np.array([[0.0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1], [0.5, 0.5, 1]]))
+    assert len(hull.corners) == 4 and np.allclose(abs(hull.normals), [[0, 0, 1]] * 2)
+    with pytest.raises(ValueError, match="one line"):
+        polytope(np.outer(np.arange(4.0), [1, 2, 3]))
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+def test_pairs_ascend_by_their_bodies(name: str) -> None:
+    robot = rk.load_urdf(rk.find_robot(name))
+    pairs = touching_pairs(robot)
+    given = scene(robot, World(Placement()), None)
+    shapes = given.arrays["pair_shapes"]
+    bodies = given.arrays["shape_body"][shapes]
+    assert (bodies[:, 0] < bodies[:, 1]).all()
+    assert (np.diff(bodies @ [robot.nbodies + 1, 1]) >= 0).all()
+    assert {(int(i), int(j)) for i, j in bodies if i} == {p for p in pairs if p[0]}
+
+
+def loose(half: float = 0.05) -> dict[str, np.ndarray]:
+    """A row of flush tiles with tops at z = 0, a taller one at its end, and a box (body 1)."""
+    at = [(0.2 * k, 0.0, -0.05) for k in range(3)] + [(0.6, 0.0, 0.05)]
+    placed = [PlacedCore(core_of(TILE, 0.0), 0, Placement(position=np.array(p))) for p in at]
+    placed.append(PlacedCore(core_of(Box((2 * half,) * 3), 0.0), 1, Placement(), "box"))
+    arrays = shape_arrays(placed)
+    arrays |= _beside(arrays)
+    pairs = _pairs(arrays["shape_body"], 4, {(0, 1)}, set())
+    return arrays | {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+
+
+def at(arrays: dict[str, np.ndarray], place: tuple[float, float, float], **options: object) -> dict:
+    R, p = np.array([np.eye(3)] * 2), np.array([(0.0, 0.0, 0.0), place])
+    return contacts_at(arrays, R, p, **options)  # type: ignore[arg-type]
+
+
+def normals(found: dict) -> np.ndarray:
+    return found["contact_frame"][:, 6:]
+
+
+@pytest.mark.parametrize("ahead", [1e-9, 1e-7, 1e-6, 1e-5, 1e-3, 0.03, 0.05])
+def test_flush_tiles_have_no_edges(ahead: float) -> None:
+    """A box that is about to enter the next tile feels the top alone."""
+    tiles = loose()
+    found = at(tiles, (0.05 + ahead, 0.0, 0.05 - 1e-5))
+    assert len(found["contact_gap"]) >= 4
+    assert np.allclose(normals(found), [0, 0, 1], atol=1e-12)
+    tiles["shape_beside"][:] = 0
+    if ahead < 1e-5:
+        assert not np.allclose(normals(at(tiles, (0.05 + ahead, 0.0, 0.05 - 1e-5))), [0, 0, 1])
+
+
+def test_wall_on_tiles_is_felt_down_to_its_foot() -> None:
+    found = at(loose(), (0.45 + 1e-6, 0.0, 0.05 - 1e-5))
+    wall = abs(normals(found)[:, 0]) > 0.5
+    assert wall.sum() == 4 and np.allclose(normals(found)[wall], [-1, 0, 0])
+    assert found["contact_place"][wall][:, 2].min() < 1e-5
+
+
+def test_ball_on_flush_tiles_has_one_contact() -> None:
+    tiles = [
+        PlacedCore(core_of(TILE, 0.0), 0, Placement(position=np.array([0.2 * k, 0, -0.05]))) for k in (0, 1)
+    ]
+    arrays = shape_arrays([*tiles, PlacedCore(core_of(Sphere(0.1), 0.0), 1, Placement())])
+    arrays |= _beside(arrays)
+    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    for x in (0.0999, 0.09999, 0.1001, 0.101):
+        found = at(arrays, (x, 0.0, 0.1 - 1e-5))
+        assert np.allclose(normals(found), [[0, 0, 1]], atol=1e-12)
+        assert np.allclose(found["contact_gap"], -1e-5)
+
+
+def test_near_pairs_are_remembered_and_change_nothing() -> None:
+    tiles, place = loose(), (0.31, 0.02, 0.05 - 1e-4)
+    cold = at(tiles, place)
+    assert (np.diff(cold["near_pair"]) > 0).all()
+    warm = at(tiles, place, memory=cold)
+    for name in ("contact_pair", "contact_feature"):
+        assert (warm[name] == cold[name]).all()
+    assert np.allclose(warm["contact_gap"], cold["contact_gap"], atol=1e-15)
+
+
+def test_contacts_come_before_they_touch_and_none_are_lost() -> None:
+    tiles = loose()
+    above = (0.0, 0.0, 0.05 + 1e-3)
+    assert not len(at(tiles, above, dt=1e-3)["contact_gap"])
+    V = np.zeros((2, 6))
+    V[1, 5] = -1.5
+    assert len(at(tiles, above, dt=1e-3, V=V)["contact_gap"]) == 4
+    assert len(at(tiles, above, dt=4e-3, gravity=9.81)["contact_gap"]) == 4
+    few, detect_kernel.PLACES = detect_kernel.PLACES, 1
+    try:
+        assert len(at(tiles, (0.1, 0.0, 0.049))["contact_gap"]) == 8
+    finally:
+        detect_kernel.PLACES = few
+
+
+def test_pairs_are_those_of_today_and_more() -> None:
+    robot = rk.load_urdf(rk.find_robot("humanoid"))
+    new, old = set(touching_pairs(robot)), rk.collision_pairs(robot)
+    left_out = set(old.left_out["neighbours"]) | set(old.left_out["touching in the neutral pose"])
+    assert set(old.bodies) <= new | left_out
+    assert not new & set(old.left_out["neighbours"])
+    assert len(robot_shapes(robot).placed) >= robot.nbodies
+
+
+def test_hull_of_a_mesh_covers_its_points() -> None:
+    hull = ConvexHull(directions(50, 3))
+    found = polytope(hull.points)
+    assert sorted(map(tuple, found.corners)) == sorted(map(tuple, hull.points[hull.vertices]))
