@@ -18,7 +18,8 @@ phi and come back up, its speed at phi would be s,
 
     s^2 = r^2 (s0^2 + 2 g phi) - 2 g phi,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
 
-for velocities of the kick are those half a step before and after it; g is what gravity does to the gap.
+for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
+does not come back up to phi falls on, and bounces in the next step, from below the surface.
 
 Source: 7-contact of this project's notes; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -39,8 +40,8 @@ TANGENTIAL = 30.0
 """Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
 
 SHORT = 4.0
-"""Speed below which a contact does not bounce, over what gravity and its spring add in a step: it would be
-back after eight steps, and what rests would be taken to bounce."""
+"""Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
+would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4
 """Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
@@ -61,8 +62,8 @@ def collect(x: Any) -> None:
             lambda m: m + 1,
             at,
         )
-        known = where(_pair(x, own, -1) == pair, 1.0, 0.0)
-        _add(x, c, vector(x.bristle, minimum(own, x.n_contacts - 1), 0) * known)
+        known, m = where(_pair(x, own, -1) == pair, 1.0, 0.0), minimum(own, x.n_contacts - 1)
+        _add(x, c, vector(x.bristle, m, 0) * known, x.bristle_normal[m] * known)
         return at
 
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
@@ -79,7 +80,8 @@ def _feature(x: Any, m: Any) -> Any:
     return x.bristle_feature[minimum(m, x.n_contacts - 1)]
 
 
-def _add(x: Any, c: Any, e: Vector3) -> None:
+def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
+    """The constraints of contact c, of which the last step has left the bristle e and the impulse N."""
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
     p, phi = vector(x.contact_place, c, 0), x.contact_gap[c]
@@ -89,7 +91,7 @@ def _add(x: Any, c: Any, e: Vector3) -> None:
     k = x.pair_stiffness[pair]
     kd, k_t, kd_t = _stiffnesses(x, pair)
     w = x.body_mobility[a] + x.body_mobility[b]
-    bounces, back = _bounce(x, c, u, w)
+    bounces, back = _bounce(x, c, u, w, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
@@ -126,19 +128,25 @@ def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
     return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
 
 
-def _bounce(x: Any, c: Any, u: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
-    """(1.0 where a contact bounces, the speed at which it leaves)."""
-    pair, phi, dt = x.contact_pair[c], x.contact_gap[c], x.dt[0]
-    share, above = x.pair_restitution[pair], maximum(x.contact_gap[c], 0.0)
+def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:
+    """(1.0 where a contact bounces, the speed at which it leaves).
+
+    Args:
+        x: the step.
+        c: the contact.
+        u: speed along the normal before.
+        w: mobility of both bodies.
+        load: speed that the contact has given its bodies in the last step.
+    """
+    phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
     n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
-    pressed = x.pair_stiffness[pair] * maximum(-phi, 0.0) * w
-    slow = SHORT * dt * (sqrt(gravity.dot(gravity)) + pressed)
+    slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
     bounces = where((share > 0.0) & (u < -slow) & (phi + dt * u < 0.0), 1.0, 0.0)
-    falls = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
-    arrives = 0.5 * dt * falls - u
-    square = share * share * (arrives * arrives + 2.0 * falls * above) - 2.0 * falls * above
-    back = sqrt(maximum(square, 0.0)) - 0.5 * dt * falls
-    return bounces, maximum(back, -phi / dt)
+    g = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
+    arrives = 0.5 * dt * g - u
+    square = share * share * (arrives * arrives + 2.0 * g * phi) - 2.0 * g * phi
+    back = sqrt(maximum(square, 0.0)) - 0.5 * dt * g
+    return bounces, where(square > 0.0, back, 2.0 * u)
 
 
 def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
