@@ -12,29 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.contact.pattern import apart, nothing, tip
-from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
+from robokit.contact.pattern import apart, tip
+from robokit.contact.vectors import motion, nothing, write_row
+from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.inertia import ArticulatedInertia
 from robokit.spatial.scalars import where
-
-
-def motion(A: Any, k: Any, first: int = 0) -> Motion:
-    """A motion from six numbers of row k."""
-    return Motion(
-        Vector3(*(A[k, first + c] for c in range(3))), Vector3(*(A[k, first + 3 + c] for c in range(3)))
-    )
-
-
-def force(A: Any, k: Any) -> Force:
-    """A force from row k."""
-    return Force(Vector3(*(A[k, c] for c in range(3))), Vector3(*(A[k, 3 + c] for c in range(3))))
-
-
-def put(A: Any, k: Any, numbers: Any) -> None:
-    """Write numbers to row k."""
-    for c, number in enumerate(numbers):
-        A[k, c] = number
 
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
@@ -96,7 +79,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     zero = (0.0,) * 21
 
     def clear(b: Any) -> None:
-        put(x.K, b, zero)
+        write_row(x.K, b, zero)
 
     def run(c: Any) -> Any:
         """Of one pair of bodies."""
@@ -113,7 +96,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         one, other = tip(x, a), tip(x, b)
 
         def of_one(body: Any) -> Callable[[], None]:
-            return lambda: put(x.K, body, _sum([x.K[body, e] for e in range(21)], K))
+            return lambda: write_row(x.K, body, _sum([x.K[body, e] for e in range(21)], K))
 
         cond(
             one < 0,
@@ -143,7 +126,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
             cond(row < 0, nothing, moving)
 
         def hand_on() -> None:
-            put(x.K, parent, _sum([x.K[parent, e] for e in range(21)], K))
+            write_row(x.K, parent, _sum([x.K[parent, e] for e in range(21)], K))
 
         def loaded() -> None:
             for_range(count, of_dof)

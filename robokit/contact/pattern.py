@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.vectors import nothing, put
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
-
-
-def nothing() -> None:
-    """The other branch of what is only done sometimes."""
 
 
 def tip(x: Any, body: Any) -> Any:
@@ -40,7 +37,7 @@ def symbolic(x: Any) -> None:
     def of_H(k: Any) -> None:
         first, count = x.row_path[k, 0], x.row_path[k, 1]
         x.pattern_length[k], x.lowest[k] = count, -1
-        for_range(count, lambda m: _put(x.pattern, (k, m), x.row_columns[first + m]))
+        for_range(count, lambda m: put(x.pattern, (k, m), x.row_columns[first + m]))
         cond(follows, lambda: touch(x, k), nothing)
 
     def of_pair(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -62,7 +59,7 @@ def touch(x: Any, k: Any) -> None:
     """Begin the marks of a row that has other entries than H."""
 
     def begin() -> None:
-        for_range(k, lambda c: _put(x.marks, (k, c), 0))
+        for_range(k, lambda c: put(x.marks, (k, c), 0))
         x.lowest[k] = k
         for_range(x.pattern_length[k], lambda m: _mark(x, k, x.pattern[k, m]))
 
@@ -91,10 +88,6 @@ def _eliminated(x: Any, k: Any) -> None:
         for_range(count - 1, lambda m: _mark(x, i, x.pattern[k, m + 1]))
 
     cond(count > 1, hand_on, nothing)
-
-
-def _put(A: Any, place: Any, value: Any) -> None:
-    A[place] = value
 
 
 def apart(x: Any, one: Any, other: Any) -> Any:

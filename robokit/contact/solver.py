@@ -19,8 +19,9 @@ from typing import Any
 from robokit.contact.fields import SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, law, project, row, shift
-from robokit.contact.linear import assemble, back_substitute, factor, force, motion, put
-from robokit.contact.pattern import nothing, symbolic
+from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.pattern import symbolic
+from robokit.contact.vectors import force, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -55,7 +56,7 @@ def solve(x: Any) -> None:
         go(x, search(x))
         return it + 1, once(x, residual, where(it + 1 < updates, 1, 0))
 
-    for_range(x.nv, lambda j: _set(x.y, j, x.guess[j]))
+    for_range(x.nv, lambda j: put(x.y, j, x.guess[j]))
     once(x, multiply, x.v0, x.Hv0)
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
@@ -71,7 +72,7 @@ def solve(x: Any) -> None:
 
 def direction(x: Any) -> None:
     """d = -A^-1 r, the momentum and the velocities of constraints that it gives."""
-    for_range(x.nv, lambda j: _set(x.d, j, -x.residual[j]))
+    for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
     once(x, multiply, x.d, x.Hd)
     see(x, x.d, x.c_du)
@@ -80,7 +81,7 @@ def direction(x: Any) -> None:
 def see(x: Any, v: Any, u: Any) -> None:
     """The velocities u of constraints at a velocity v."""
     once(x, velocities, v, x.Vd)
-    for_range(x.n_of[0], lambda c: put(u, c, relative(x, c, x.Vd)))
+    for_range(x.n_of[0], lambda c: write_row(u, c, relative(x, c, x.Vd)))
 
 
 def go(x: Any, share: Any) -> None:
@@ -91,11 +92,9 @@ def go(x: Any, share: Any) -> None:
         x.Hy[j] = x.Hy[j] + share * x.Hd[j]
 
     for_range(x.nv, coordinate)
-    for_range(x.n_of[0], lambda c: put(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)]))
-
-
-def _set(A: Any, j: Any, value: Any) -> None:
-    A[j] = value
+    for_range(
+        x.n_of[0], lambda c: write_row(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)])
+    )
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
@@ -104,7 +103,7 @@ def report(x: Any, it: Any, e: Any, settled: Any) -> None:
     finite = e < math.inf
     x.solved[2] = where(settled, 0.0, 1.0)
     x.solved[3] = where(finite, 0.0, 1.0)
-    cond(finite, nothing, lambda: for_range(x.nv, lambda j: _set(x.y, j, math.nan)))
+    cond(finite, nothing, lambda: for_range(x.nv, lambda j: put(x.y, j, math.nan)))
 
 
 # ---- the residual -----------------------------------------------------------------------------------------
@@ -144,15 +143,15 @@ def residual(x: Any, update: Any) -> Any:
         u = tuple(x.c_u[c, k] for k in range(3))
         cond(update > 0, lambda: take_shift(x, c, u), nothing)
         g, G = law_of(x, c, u)
-        put(x.c_g, c, g)
-        put(x.c_G, c, G)
+        write_row(x.c_g, c, g)
+        write_row(x.c_G, c, G)
 
     def of_row(i: Any) -> None:
         x.r_g[i], x.r_G[i] = row_of(x, i, x.r_gain[i] * x.y[x.r_row[i]])
 
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
-    for_range(x.nv, lambda j: _set(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
+    for_range(x.nv, lambda j: put(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
     once(x, bias, x.mean, x.C)
     once(x, impulses, x.n_of[0], x.n_of[1])
 
@@ -189,19 +188,19 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        put(x.pushed, b, force(x.pushed, b) + f)
-        put(x.pushed, a, force(x.pushed, a) - f)
+        write_row(x.pushed, b, force(x.pushed, b) + f)
+        write_row(x.pushed, a, force(x.pushed, a) - f)
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]
         x.Jg[j] = x.Jg[j] + x.r_gain[i] * x.r_g[i]
 
     def of_bodies() -> None:
-        for_range(x.n_bodies, lambda b: put(x.pushed, b, Force.zero()))
+        for_range(x.n_bodies, lambda b: write_row(x.pushed, b, Force.zero()))
         for_range(constraints, on_bodies)
         once(x, generalized, x.pushed, x.Jg)
 
-    cond(constraints > 0, of_bodies, lambda: for_range(x.nv, lambda j: _set(x.Jg, j, 0.0)))
+    cond(constraints > 0, of_bodies, lambda: for_range(x.nv, lambda j: put(x.Jg, j, 0.0)))
     for_range(rows, on_row)
 
 
@@ -271,8 +270,8 @@ def slope_at(x: Any, share: Any, smooth: Any) -> Any:
 
 def keep_slopes(x: Any) -> None:
     """Keep those that the factor is made of."""
-    for_range(x.n_of[0], lambda c: put(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
-    for_range(x.n_of[1], lambda i: _set(x.r_G_last, i, x.r_G[i]))
+    for_range(x.n_of[0], lambda c: write_row(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
+    for_range(x.n_of[1], lambda i: put(x.r_G_last, i, x.r_G[i]))
 
 
 def linear_impulses(x: Any) -> None:
@@ -282,7 +281,7 @@ def linear_impulses(x: Any) -> None:
         a, b, d, e, f, n = (x.c_G_last[c, k] for k in range(6))
         du = Vector3(*(x.c_du[c, k] for k in range(3)))
         change = (Vector3(a, b, e).dot(du), Vector3(b, d, f).dot(du), Vector3(e, f, n).dot(du))
-        put(x.c_g, c, [x.c_g[c, k] - change[k] for k in range(3)])
+        write_row(x.c_g, c, [x.c_g[c, k] - change[k] for k in range(3)])
 
     def of_row(i: Any) -> None:
         x.r_g[i] = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
@@ -311,16 +310,16 @@ def ray(x: Any) -> None:
 
     def projected(c: Any) -> None:
         g = tuple(x.c_g[c, k] for k in range(3))
-        put(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
+        write_row(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
 
     for_range(x.n_of[0], projected)
-    for_range(x.n_of[1], lambda i: _set(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
     once(x, impulses, x.n_of[0], x.n_of[1])
     once(x, assemble, 0, 0)
     once(x, factor)
-    for_range(x.nv, lambda j: _set(x.y, j, x.b[j]))
+    for_range(x.nv, lambda j: put(x.y, j, x.b[j]))
     for_range(x.n_of[1], take_out)
-    for_range(x.nv, lambda j: _set(x.d, j, x.Jg[j]))
+    for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
     once(x, back_substitute, x.y)
     once(x, back_substitute, x.d)
     see(x, x.y, x.c_u)
@@ -345,7 +344,7 @@ def ray(x: Any) -> None:
     cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
     theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
 
-    for_range(x.nv, lambda j: _set(x.y, j, x.y[j] + theta * x.d[j]))
-    for_range(x.n_of[0], lambda c: put(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
-    for_range(x.n_of[1], lambda i: _set(x.r_g, i, x.r_g[i] * (1.0 + scaled(i) * (theta - 1.0))))
+    for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
+    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] * (1.0 + scaled(i) * (theta - 1.0))))
     see(x, x.y, x.c_u)
