@@ -158,6 +158,7 @@ FORCE_MEMORY = (
     whole("bristle_feature", "n_contacts", role="inout"),
     real("bristle", "n_contacts", 3, role="inout"),  # how far it is bent, in world axes [m]
     real("bristle_normal", "n_contacts", role="inout"),  # impulse along the normal [N s]
+    real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
     real("q_drifted", "nq", role="work"),  # while loops are closed for the kick
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]

@@ -38,7 +38,7 @@ MEMORY = {
 }
 """Lists that a step hands to the next one, and the size of each; they end with the pair -1."""
 
-KEPT = ("kept", "change", "loop_force")
+KEPT = ("kept", "change", "loop_force", "dry_force")
 """What else it hands on."""
 
 
@@ -120,10 +120,17 @@ class Simulation:
     def _enlarge(self) -> None:
         """Half as much again as was needed, where it was too little."""
         needed = self.arrays["needed"]
-        for name, need in zip(ADDED, needed[1:].tolist(), strict=True):
-            if need > self.sizes[name]:
-                self.sizes[name] = need + need // 2
+        needs = zip(ADDED, needed[1:].tolist(), strict=True)
+        self.make_room({name: need + need // 2 for name, need in needs if need > self.sizes[name]})
         needed[:] = 0
+
+    def make_room(self, sizes: Mapping[str, int]) -> None:
+        """Larger arrays, with what is in them.
+
+        Args:
+            sizes: new ones by name, of those in ``ADDED``.
+        """
+        self.sizes |= sizes
         for a in self.kernel.taken:
             old = self.arrays[a.name]
             if old.shape != a.at(self.sizes):
@@ -191,8 +198,7 @@ class Simulation:
             return
         counts = {"n_near": int(row[0]), "n_contacts": int(row[1])}
         if any(self.sizes[name] < n for name, n in counts.items()):
-            self.arrays["needed"][1:3] = counts["n_contacts"], counts["n_near"]
-            self._enlarge()
+            self.make_room({name: max(n, self.sizes[name]) for name, n in counts.items()})
         at = 2
         for name in (*KEPT, *MEMORY):
             to = self.arrays[name]

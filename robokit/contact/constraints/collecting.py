@@ -15,7 +15,7 @@ Part = Callable[[Any], None]
 KINDS: tuple[tuple[Part, Part | None], ...] = (
     (contacts.collect, contacts.remember),
     (damping.collect, None),
-    (dry_friction.collect, None),
+    (dry_friction.collect, dry_friction.remember),
     (limits.collect, None),
     (motors.collect, None),
     (loops.collect, loops.remember),

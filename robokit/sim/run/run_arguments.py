@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import check_finite, check_values, real_array, real_number, whole_number
+from robokit.collision.scene import touching_pairs
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
@@ -17,7 +18,7 @@ from robokit.engine.reproducible import wanted
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, shown
 from robokit.model.configurations import of_joint
 from robokit.model.robot import Robot
-from robokit.sim.collide import acting_pairs
+from robokit.sim.collide import CollisionPairs, acting_pairs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
@@ -25,7 +26,7 @@ from robokit.sim.record.recorded import BLOCK
 from robokit.sim.run.ground_gaps import point_gaps, row_gaps
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.step.integrators import method
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step.step_kernel import Between, Program
 from robokit.sim.stepping.default_step import default_step
 
 SWEEPS = 3
@@ -189,7 +190,13 @@ def set_up(
         if surface is None:
             raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
         surface = replace(surface, accuracy=accuracy)
-    pairs, left = acting_pairs(robot, self_collision, surface)
+    newton, between = integrator == "newton", Between()
+    bodies: Sequence[tuple[int, int]] = ()
+    if newton:
+        bodies, between = touching_bodies(robot, self_collision, surface)
+        pairs, left = None, 0
+    else:
+        pairs, left = acting_pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
@@ -215,11 +222,12 @@ def set_up(
     law, defaulted = joint_law(robot, damping)
     sweeps = surface.sweeps if surface is not None else SWEEPS
     program = Program(
-        robot, name, row, law, surface, sweeps, dtype, pairs=pairs, reproducible=wanted(reproducible)
-    )
+        robot, name, row, law, surface, sweeps, dtype, pairs=pairs, reproducible=wanted(reproducible),
+        touching_bodies=bodies, between=between,
+    )  # fmt: skip
     summary: dict[str, Any] = {
         "dt_chosen": chosen,
-        "self_collision_pairs": 0 if pairs is None else len(pairs),
+        "self_collision_pairs": len(bodies) if newton else 0 if pairs is None else len(pairs),
     }
     if left:
         summary["self_collision_pairs_left_out"] = left
@@ -229,6 +237,24 @@ def set_up(
             "default_damping_joints": len(defaulted),
         }
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary, left)
+
+
+def touching_bodies(
+    robot: Robot, given: Any, ground: Ground | None
+) -> tuple[Sequence[tuple[int, int]], Between]:
+    """Pairs of bodies that may touch each other, and the law between them.
+
+    Args:
+        robot: the robot.
+        given: as of :func:`robokit.simulate`; by default they do where there is a ground.
+        ground: of the run, or None.
+    """
+    if isinstance(given, CollisionPairs):
+        pairs, _ = acting_pairs(robot, given, ground)
+        return () if pairs is None else pairs.bodies, Between(given.friction, given.restitution)
+    if given is not None and not isinstance(given, bool):
+        acting_pairs(robot, given, ground)  # raises
+    return (touching_pairs(robot) if (ground is not None if given is None else given) else ()), Between()
 
 
 def _steps(duration: float, dt: float) -> int:

@@ -44,6 +44,14 @@ from robokit.sim.touching.ground_law import GroundLaw
 from robokit.sim.touching.surfaces import read_ground
 
 
+@dataclass(frozen=True)
+class Between:
+    """Friction and restitution of bodies on each other."""
+
+    friction: float = 0.5
+    restitution: float = 0.0
+
+
 @dataclass
 class Program:
     """A robot's step with everything but the state.
@@ -61,6 +69,8 @@ class Program:
         pairs: bodies that may touch each other, or None.
         measured: what is measured in each step.
         reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
+        touching_bodies: pairs of bodies that may touch each other in "newton".
+        between: the law between these.
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -84,6 +94,8 @@ class Program:
     pairs: CollisionPairs | None = None
     measured: MeasuredLayout = NOTHING_MEASURED
     reproducible: bool = False
+    touching_bodies: Sequence[tuple[int, int]] = ()
+    between: Between = Between()
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies

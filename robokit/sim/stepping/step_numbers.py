@@ -7,17 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from robokit.collision.fields import PAIRS, SHAPES
-from robokit.contact.fields import FORCES
+from robokit.collision.scene import ERROR, Scene, World, scene
 from robokit.contact.materials import (
     LEAST,
+    Surface,
     body_numbers,
     joint_numbers,
     loop_numbers,
     mobilities,
     motor_numbers,
+    pair_numbers,
+    sizes,
 )
 from robokit.contact.robot_data import robot_data
+from robokit.errors import ShapeError
+from robokit.model.geometry import Placement
+from robokit.sim.ground import Ground
 from robokit.sim.step.step_kernel import Program
 
 Arrays = dict[str, np.ndarray]
@@ -39,9 +44,64 @@ def step_numbers(program: Program, dt: float) -> Arrays:
 
 def _geometry(program: Program) -> Arrays:
     """Shapes, pairs of them and their numbers."""
-    nothing = {n: 0 for a in (*SHAPES, *PAIRS) for n in a.shape if isinstance(n, str)}
-    of_pairs = [a for a in FORCES if a.shape[0] == "n_pairs"]
-    return {a.name: a.zeros(nothing) for a in (*SHAPES, *PAIRS, *of_pairs)}
+    robot, ground = program.robot, program.ground
+    found = scene_of(program)
+    shapes, pairs = found.arrays, found.arrays["pair_shapes"]
+    law = ground or Ground()
+    size, steady = sizes(robot, shapes)
+    k, d = law.gains(robot, size, steady)
+    links = {link.body: link.name for link in reversed(robot.links)}
+    bodies = range(robot.nbodies + 1)
+    own = np.full(len(found.solid), math.nan)
+    for shape in np.flatnonzero(found.solid >= 0).tolist():
+        mu = law.shapes[found.solid[shape]].friction
+        own[shape] = math.nan if mu is None else mu
+    surface = Surface(
+        np.array([_first(law.coefficient(links.get(b, ""))) for b in bodies]),
+        np.array([_first(law.bounce(links.get(b, ""))) for b in bodies]),
+        own,
+        law.torsional,
+        law.rolling,
+    )
+    between = (program.between.friction, program.between.restitution)
+    return {**shapes, **pair_numbers(shapes, pairs, (_first(k), _first(d)), surface, between)}
+
+
+def _first(x: Any) -> float:
+    """A number, or that of the first row."""
+    return float(np.ravel(x)[0])
+
+
+def scene_of(program: Program) -> Scene:
+    """What can touch in a program.
+
+    Raises:
+        ShapeError: its ground has a height field.
+    """
+    ground = program.ground
+    world = None
+    if ground is not None:
+        if ground.terrain is not None:
+            raise ShapeError(
+                "Ground(terrain=...): integrator='newton' knows no height fields: take 'contact', or solids"
+            )
+        plane, velocity = None, (0.0,) * 6
+        if ground.plane:
+            plane, velocity = _plane(ground)
+        world = World(plane, velocity, [(s.geometry, s.placement) for s in ground.shapes])
+    error = ERROR if ground is None else ground.shape_error
+    return scene(program.robot, world, program.touching_bodies, error)
+
+
+def _plane(ground: Ground) -> tuple[Placement, tuple[float, ...]]:
+    """Placement of the plane, z along its normal; spin and velocity of its surface at the world's origin."""
+    n = np.array(ground.up, dtype=float)
+    t = np.cross((0.0, 1.0, 0.0), n) if abs(n[2]) > abs(n[1]) else np.cross((0.0, 0.0, 1.0), n)
+    t /= np.linalg.norm(t)
+    place, spin = np.array([0.0, 0.0, ground.height]), ground.spin * n
+    along = np.array(ground.velocity, dtype=float)
+    along = along - n * n.dot(along) - np.cross(spin, place)
+    return Placement(np.stack([t, np.cross(n, t), n], axis=1), place), (*spin.tolist(), *along.tolist())
 
 
 def _motors(program: Program, dt: float) -> Arrays:

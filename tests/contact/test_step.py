@@ -1,0 +1,140 @@
+"""Laws of whole steps: order in free flight, conservation, and that places for arrays change nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM
+from robokit.sim.run.run_arguments import set_up
+from robokit.sim.simulation import Simulation, keeps
+from robokit.sim.stepping.step_numbers import step_numbers
+
+
+def floating(name: str) -> rk.Robot:
+    return rk.load_urdf(rk.find_robot(name), base="floating")
+
+
+def start(robot: rk.Robot, seed: int = 0, height: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q, v = robot.neutral(), 0.5 * rng.normal(size=robot.nv)
+    if robot.base == "floating":
+        q[6] = height
+    return q, v
+
+
+def simulation(robot: rk.Robot, dt: float, ground: bool = False) -> Simulation:
+    program = set_up(robot, 1.0, dt, ground or None, "newton", None, None).program
+    return Simulation(robot, dt, step_numbers(program, dt))
+
+
+def test_free_flight_is_of_second_order() -> None:
+    robot = floating("double_pendulum")
+    q, v = start(robot)
+    kw = {"duration": 0.4, "joint_damping": 0.0}
+    exact = rk.simulate(robot, q, v, dt=2e-4, integrator="rkmk4", **kw).q[-1]
+    errors = [
+        np.abs(rk.simulate(robot, q, v, dt=dt, integrator="newton", **kw).q[-1] - exact).max()
+        for dt in (8e-3, 4e-3, 2e-3)
+    ]
+    assert np.all(np.log2(np.divide(errors[:-1], errors[1:])) > 1.7), errors
+
+
+def test_momentum_and_energy_of_free_flight_are_kept() -> None:
+    robot = floating("double_pendulum")
+    run = rk.simulate(robot, *start(robot), duration=0.5, dt=2e-3, integrator="newton", joint_damping=0.0)
+    assert run.summary["momentum_balance_angular"] < 1e-12
+    assert run.summary["momentum_balance_linear"] < 1e-10
+    assert run.summary["energy_balance"] < 1e-9 * run.summary["energy_exchanged"]
+
+
+def test_joint_forces_motors_and_pushes_act_as_in_the_other_integrator() -> None:
+    robot = floating("humanoid")
+    kw = {
+        "duration": 0.1,
+        "actuators": rk.PD(kp=50, kd=2),
+        "pushes": [(robot.body_name(1), [30, 0, 0], [0, 0, 0.1], 0.02, 0.05)],
+        "v0": 0.3 * np.random.default_rng(1).normal(size=robot.nv),
+        "controller": lambda t, q, v: np.r_[np.zeros(6), 0.1 * np.ones(robot.nv - 6)],
+    }
+    one, other = (rk.simulate(robot, integrator=name, **kw) for name in ("newton", "contact"))
+    assert np.abs(one.q - other.q).max() < 2e-4
+    assert one.energy.work[-1] == pytest.approx(other.energy.work[-1], rel=5e-3)
+    assert one.summary["momentum_balance_linear"] < 1e-10
+    assert one.summary["energy_balance"] < 1e-2 * one.summary["energy_exchanged"]
+
+
+def test_plain_python_gives_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = floating("double_pendulum")
+    states = []
+    for name in ("auto", "python"):
+        if name == "python":
+            monkeypatch.setattr("robokit.sim.simulation.engine", lambda: "python")
+        s = simulation(robot, 2e-3)
+        s.arrays["q"][:], s.arrays["v"][:] = start(robot)
+        assert s.take(5) == 5
+        states.append(np.r_[s.arrays["q"], s.arrays["v"]])
+    np.testing.assert_allclose(*states, rtol=1e-12, atol=1e-12)
+
+
+def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
+    humanoid, pendulum = floating("humanoid"), rk.load_urdf(rk.find_robot("double_pendulum"))
+    assert keeps(humanoid.tree) == FLOATS
+    assert keeps(pendulum.tree) == FIXED
+    both = rk.world(a=floating("double_pendulum"), b=floating("double_pendulum"))
+    assert keeps(both.tree) == MOMENTUM
+
+
+def falling(robot: rk.Robot, places: int | None = None) -> Simulation:
+    s = simulation(robot, 1e-3, ground=True)
+    if places is not None:
+        s.make_room(dict.fromkeys(("n_contacts", "n_near", "n_constraints", "n_rows"), places))
+    s.arrays["q"][:], s.arrays["v"][:] = start(robot, height=1.0)
+    return s
+
+
+def test_places_that_are_too_few_change_nothing() -> None:
+    robot = floating("humanoid")
+    few, many = falling(robot), falling(robot, 400)
+    assert few.take(700) == many.take(700) == 700
+    assert few.sizes["n_contacts"] < 400 and few.sizes["n_rows"] > 32
+    for name in ("q", "v", "ledger", "kept", "change"):
+        assert np.array_equal(few.arrays[name], many.arrays[name]), name
+    assert np.array_equal(few.packed(), many.packed())
+
+
+def test_what_is_packed_is_all_that_the_next_step_needs() -> None:
+    robot = floating("humanoid")
+    one, other = falling(robot), falling(robot)
+    one.take(600)
+    for name in ("q", "v"):
+        other.arrays[name][:] = one.arrays[name]
+    other.unpack(one.packed())
+    assert one.take(50) == other.take(50) == 50
+    assert np.array_equal(one.arrays["q"], other.arrays["q"])
+
+
+def test_a_fall_comes_to_rest_and_makes_no_energy() -> None:
+    robot = floating("humanoid")
+    q, _ = start(robot, height=1.0)
+    run = rk.simulate(robot, q, duration=4.0, dt=1e-3, ground=True, integrator="newton")
+    assert (run.energy.total - run.energy.total[0]).max() < 1e-6
+    assert np.diff(run.energy.total).max() < 1e-2
+    assert np.abs(run.v[-1]).max() < 1e-6
+    assert run.summary["deepest_penetration"] < 5e-3
+    assert run.summary["momentum_balance_linear"] < 1e-8
+    assert run.summary["steps_not_settled"] <= 4
+    assert run.summary["contact_impulse_pulled"] == run.summary["contact_impulse_outside"] == 0.0
+
+
+def test_a_row_of_a_rollout_is_the_single_run() -> None:
+    robot = floating("humanoid")
+    rows = np.array([start(robot, seed, 1.0)[0] for seed in range(2)])
+    v = np.array([start(robot, seed, 1.0)[1] for seed in range(2)])
+    kw = {"duration": 0.5, "dt": 1e-3, "ground": True, "integrator": "newton"}
+    found = rk.rollout(robot, rows, v, **kw)
+    for k in range(2):
+        run = rk.simulate(robot, rows[k], v[k], **kw)
+        assert np.array_equal(found.q[:, k], run.q)
+        assert np.array_equal(found.v[:, k], run.v)
