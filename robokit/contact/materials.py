@@ -46,7 +46,7 @@ LEAST = 1e-12
 
 
 class Mobilities(NamedTuple):
-    """How far bodies and dofs give way to a push in the neutral configuration.
+    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples.
 
     Attributes:
         move: trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg].
@@ -58,7 +58,7 @@ class Mobilities(NamedTuple):
 
 
 def mobilities(robot: Robot) -> Mobilities:
-    """Those of a robot with one set of inertias, computed once."""
+    """Those of a robot, computed once."""
     found: Mobilities = robot.derived.get("mobilities of bodies", lambda: _mobilities(robot))
     return found
 
@@ -66,13 +66,10 @@ def mobilities(robot: Robot) -> Mobilities:
 def _mobilities(robot: Robot) -> Mobilities:
     tree = robot.tree
     q = robot.split_q(robot.neutral().tolist())
-    H = np.array(crba(tree, q), dtype=float)
-    coupling = tree.coupling
-    G = np.eye(tree.nv) if coupling is None else np.array(coupling.G, dtype=float)
-    if coupling is not None and len(H) == tree.nv:
-        H = G.T @ H @ G
-    W = G @ np.linalg.pinv(H) @ G.T
-    move = np.zeros(tree.n + 1)
+    H = _stacked(crba(tree, q))
+    G = np.eye(tree.nv) if tree.coupling is None else np.array(tree.coupling.G, dtype=float)
+    W = G @ np.linalg.pinv(G.T @ H @ G) @ G.T
+    move = np.zeros((tree.n + 1, *H.shape[:-2]))
     X = tree.transforms(q)
     J: list[np.ndarray] = [np.zeros((6, tree.nv))]
     for i in tree.outward():
@@ -80,11 +77,18 @@ def _mobilities(robot: Robot) -> Mobilities:
         for k, column in enumerate(tree.joint[i].S.columns):  # type: ignore[union-attr]
             own[:, tree.v_slice[i].start + k] += np.array(list(column), dtype=float)
         J.append(own)
-        I = tree.I[i]
-        c = np.array(list(I.h), dtype=float) / I.m if I.m > 0.0 else np.zeros(3)
-        middle = own[3:] - np.cross(c, own[:3], axisb=0, axisc=0)
-        move[i] = np.einsum("ij,jk,ik->", middle, W, middle) / 3.0
-    return Mobilities(move, np.diagonal(W).copy())
+        m = np.asarray(tree.I[i].m, dtype=float)
+        c = _stacked([list(tree.I[i].h)])[..., 0, :] / np.where(m > 0.0, m, 1.0)[..., None]
+        middle = own[3:] - np.cross(c[..., None, :], own[:3].T).swapaxes(-1, -2)
+        move[i] = np.einsum("...ij,...jk,...ik->...", middle, W, middle) / 3.0
+    return Mobilities(np.moveaxis(move, 0, -1), np.diagonal(W, axis1=-2, axis2=-1).copy())
+
+
+def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
+    """Rows of numbers, or of (B,) arrays where samples differ, as (..., rows, columns)."""
+    every = np.broadcast_arrays(*(np.asarray(x, dtype=float) for row in rows for x in row))
+    found: np.ndarray = np.stack(every, axis=-1).reshape(*every[0].shape, len(rows), -1)
+    return found
 
 
 def _matrix(X: Any) -> np.ndarray:
@@ -108,7 +112,7 @@ def loose_bodies(robot: Robot) -> np.ndarray:
 
 
 class Sizes(NamedTuple):
-    """What the softness of the ground follows from.
+    """What the softness of the ground follows from; (B,) where masses differ in samples.
 
     Attributes:
         size: radius of what can touch, where it is loose a FIRM part of it over its share of the weight; it
@@ -116,8 +120,8 @@ class Sizes(NamedTuple):
         steady: depth at which a point may carry the robot's weight for its loose bodies to stand [m].
     """
 
-    size: float
-    steady: float
+    size: Any
+    steady: Any
 
 
 def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
@@ -151,9 +155,9 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
         thin, long = edges.min(), max(edges.max(), LEAST)
         depth = STEADY * max(thin**2 / long, THINNEST * long)
         turns = {CYLINDER, CONE, ELLIPSOID} & {int(shapes["shape_kind"][k]) for k in own}
-        steady = min(steady, (depth / ROUND if turns else depth) / share)
-        size = min(size, FIRM * min(0.5 * edges.max(), LARGE) / share)
-    return Sizes(float(size), float(steady))
+        steady = np.minimum(steady, (depth / ROUND if turns else depth) / share)
+        size = np.minimum(size, FIRM * min(0.5 * edges.max(), LARGE) / share)
+    return Sizes(size, steady)
 
 
 def _edges(boxes: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -330,7 +334,7 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_holds": np.array(
             [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
         ).reshape(n, 3),
-        "loop_mobility": np.tile(_whole_mobility(robot), (n, 1)),
+        "loop_mobility": np.repeat(_whole_mobility(robot), n, axis=-2),
     }
 
 
@@ -343,9 +347,9 @@ def _whole_mobility(robot: Robot) -> np.ndarray:
     for i in tree.outward():
         moved.append(X[i] @ moved[tree.parent[i]])  # type: ignore[operator]
         total = total + tree.I[i].congruence(moved[i])
-    m, h = float(total.m), np.array(list(total.h), dtype=float)
-    turn = float(total.Ibar.xx + total.Ibar.yy + total.Ibar.zz) - 2.0 * float(h @ h) / max(m, LEAST)
-    return np.array([3.0 / max(turn, LEAST), 1.0 / max(m, LEAST)])
+    m = np.maximum(total.m, LEAST)
+    turn = total.Ibar.xx + total.Ibar.yy + total.Ibar.zz - 2.0 * total.h.dot(total.h) / m
+    return _stacked([[3.0 / np.maximum(turn, LEAST), 1.0 / m]])
 
 
 def _placement(X: Any) -> list[float]:

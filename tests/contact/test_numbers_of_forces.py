@@ -9,7 +9,15 @@ from dense_step import ForcesStep
 import robokit as rk
 from robokit.collision.fields import CYLINDER, POINT, POLYTOPE
 from robokit.contact.constraints.motors import decay, end_share, servo_numbers
-from robokit.contact.materials import Surface, joint_numbers, mobilities, motor_numbers, pair_numbers, sizes
+from robokit.contact.materials import (
+    Surface,
+    joint_numbers,
+    loop_numbers,
+    mobilities,
+    motor_numbers,
+    pair_numbers,
+    sizes,
+)
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.driving.servo_numbers import servo_numbers as of_arrays
 from robokit.sim.joints.joint_law import joint_law
@@ -160,3 +168,17 @@ def test_damping_and_friction_of_a_follower_are_felt_by_its_leader(tmp_path):
     assert v[0] == pytest.approx(1.0 - 1e-3 * 2.0 * 0.5 / inertia, rel=1e-9)
     _, v = step.step(np.zeros(1), np.zeros(1), 0.99)
     assert abs(v[0]) < 1e-8
+
+
+def test_samples_have_the_numbers_of_each():
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    heavy = robot.with_inertias(robot.inertial_parameters * 2.5)
+    both = robot.with_inertias(np.stack([robot.inertial_parameters, heavy.inertial_parameters]))
+    found = mobilities(both)
+    np.testing.assert_allclose(
+        found.move, np.stack([mobilities(one).move for one in (robot, heavy)]), rtol=1e-9
+    )
+    assert found.dof.shape == (2, robot.nv)
+    each = [loop_numbers(one)["loop_mobility"] for one in (robot, heavy)]
+    np.testing.assert_allclose(loop_numbers(both)["loop_mobility"], each, rtol=1e-9)
+    assert each[0].shape == (1, 2)
