@@ -1,12 +1,12 @@
 """Contacts of all pairs of shapes that are near: a loop over the pairs, balls first, then the narrow phase.
 
-A pair is looked at where the balls around its shapes may touch within the step: the gap between them is less
-than
+A pair is looked at where the balls around its shapes, each larger by how far its shape may move in the step,
+overlap. Contacts count whose gap is less than
 
     far = closing speed dt + 10 g dt^2
 
 the closing speed at most |u| + |w| r: u the velocity of one ball's centre relative to the other shape's
-body, w the difference of their angular velocities, r its radius.
+body, w the difference of their angular velocities, r its radius. What flies together is not near for that.
 
 Contacts that a neighbour of the fixed shape hides are none (flush.py).
 
@@ -43,14 +43,20 @@ def detect(x: Any) -> None:
     """
     for k in range(4):
         x.counts[k] = 0
-    centres, before = zeros(x.n_shapes, 3), zeros(x.n_near, kind="integer")
+    balls, before = zeros(x.n_shapes, 4), zeros(x.n_near, kind="integer")
     directions, direction = zeros(x.n_near, 3), zeros(3)
     g, dt = _row(x.gravity, 0), x.dt[0]
     still = FALL * sqrt(g.dot(g)) * dt * dt
 
     def centre(s: Any) -> None:
-        c = place(x, x.shape_body[s], _row(x.shape_centre, s))
-        _write(centres, s, c)
+        body = x.shape_body[s]
+        c = place(x, body, _row(x.shape_centre, s))
+        w, r = _row(x.V, body), x.shape_bound[s]
+        u = _row(x.V, body, 3) + w.cross(c)
+        # Planes have r infinite, and may turn with no body: not infinity times zero.
+        turn = sqrt(w.dot(w))
+        moved = sqrt(u.dot(u)) + where(turn > 0.0, turn * r, 0.0)
+        _write(balls, s, (*c, r + dt * moved + 0.5 * still))
 
     def keep(k: Any) -> None:
         before[k] = x.near_pair[k]
@@ -60,7 +66,12 @@ def detect(x: Any) -> None:
     for_range(x.n_near, keep)
 
     def pair(k: Any, at: Any) -> Any:
-        near, far = _near(x, k, centres, still, dt)
+        a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+        d, reach = _row(balls, b) - _row(balls, a), balls[a, 3] + balls[b, 3] - x.pair_slack[k]
+        return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, at), lambda: at)
+
+    def closer(k: Any, at: Any) -> Any:
+        near, far = _near(x, k, balls, still, dt)
         return cond(near, lambda: look(k, far, at), lambda: at)
 
     def look(k: Any, far: Any, at: Any) -> Any:
@@ -94,12 +105,12 @@ def place(x: Any, body: Any, r: Vector3) -> Vector3:
     return E @ r + _row(x.p, body)
 
 
-def _near(x: Any, k: Any, centres: Any, still: Any, dt: Any) -> tuple[Any, Any]:
+def _near(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
     """Whether a pair may touch within the step, and the gap below which its contacts count."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     body_a, body_b = x.shape_body[a], x.shape_body[b]
     r_a, r_b = x.shape_bound[a], x.shape_bound[b]
-    c_a, c_b = _row(centres, a), _row(centres, b)
+    c_a, c_b = _row(balls, a), _row(balls, b)
     w = _row(x.V, body_b) - _row(x.V, body_a)
     v = _row(x.V, body_b, 3) - _row(x.V, body_a, 3)
     smaller = r_a < r_b
@@ -113,11 +124,11 @@ def _near(x: Any, k: Any, centres: Any, still: Any, dt: Any) -> tuple[Any, Any]:
         E = Matrix3([[x.R[body_a, 3 * i + m] for m in range(3)] for i in range(3)])
         return (c_b - c_a).dot(E @ n) - r_b < reach
 
-    def balls() -> Any:
+    def both_balls() -> Any:
         d, reach_of_both = c_b - c_a, r_a + r_b + reach
         return (d.dot(d) < reach_of_both * reach_of_both) & (reach_of_both > 0.0)
 
-    return cond(x.shape_kind[a] == PLANE, above_plane, balls), far
+    return cond(x.shape_kind[a] == PLANE, above_plane, both_balls), far
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -5,9 +5,10 @@ solid a, with the normal n out of a, is hidden by the solid s if
 
     p lies in s or on it,
     something of s is farther along n than p: n is no normal of s there, and
-    where p is moved out of s, by the nearest face that does not face against n, it leaves a as well.
+    where p is moved out of s along a's surface, by the nearest face of s that does not face against n, it
+    leaves a as well.
 
-The last keeps the foot of a wall on a floor, where the wall goes on above it.
+The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.narrow import shape_pose
-from robokit.collision.support import support, vector
+from robokit.collision.support import TINY, support, vector
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range
 from robokit.spatial.scalars import where
+from robokit.spatial.vector3 import chosen
 
 FLUSH = 1e-6
 """Of the size of a solid: what is off by less is flush."""
+
+
+LEVEL = 1e-12
+"""Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
 
 
 def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
@@ -56,7 +62,11 @@ def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
 
     def leaves() -> Any:
         height, face = _height(x, s, q, m)
-        out = q + vector(x.face_normal, face) * (8.0 * flush - height)
+        outward = vector(x.face_normal, face)
+        along = outward - m * m.dot(outward)
+        rise = along.dot(outward)
+        along = chosen(rise > LEVEL, along * (1.0 / (rise + TINY)), outward)
+        out = q + along * (3.0 * flush - height)
         S, o = shape_pose(x, a)
         back = S.transpose_apply(R @ out + r - o)
         above, _ = _height(x, a, back, Vector3.zero())
