@@ -9,13 +9,12 @@ Source: RBDA sections 6.2 (composites), 6.5 (LTDL).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from robokit.contact.pattern import apart, tip
 from robokit.contact.vectors import motion, nothing, write_row
 from robokit.spatial import Matrix3, Symmetric3
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
 from robokit.spatial.scalars import where
 
@@ -78,36 +77,33 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
     zero = (0.0,) * 21
 
-    def clear(b: Any) -> None:
-        write_row(x.K, b, zero)
+    def acting(K: Any) -> Any:
+        return sum_of(K[e] for e in (0, 1, 2, 15, 16, 17)) > 0.0
 
-    def run(c: Any) -> Any:
-        """Of one pair of bodies."""
+    def matrix(b: Any) -> list[Any]:
+        return [x.K[b, e] for e in range(21)]
+
+    def constraint(c: Any) -> None:
+        """To the K of the body that moves; of a pair to that of the world, until its last one."""
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-
-        def more(k: Any, *K: Any) -> tuple[Any, ...]:
-            return k + 1, *_sum(K, stiffness(x, k))
-
-        def same(k: Any, *_: Any) -> Any:
-            known = where(k < constraints, k, c)
-            return (k < constraints) & (x.c_bodies[known, 0] == a) & (x.c_bodies[known, 1] == b)
-
-        following, *K = while_loop(same, more, c, *zero)
         one, other = tip(x, a), tip(x, b)
+        pair = (one >= 0) & (other >= 0)
+        body = where(pair, 0, where(one < 0, b, a))
+        after = where(c + 1 < constraints, c + 1, c)
+        more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
 
-        def of_one(body: Any) -> Callable[[], None]:
-            return lambda: write_row(x.K, body, _sum([x.K[body, e] for e in range(21)], K))
+        def whole() -> None:
+            K = matrix(0)
+            cond(acting(K), lambda: _of_pair(x, one, other, ArticulatedInertia.of(K)), nothing)
+            write_row(x.K, 0, zero)
 
-        cond(
-            one < 0,
-            of_one(b),
-            lambda: cond(other < 0, of_one(a), lambda: _of_pair(x, one, other, ArticulatedInertia.of(K))),
-        )
-        return following
+        acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
+        cond(acts, lambda: write_row(x.K, body, _sum(matrix(body), stiffness(x, c))), nothing)
+        cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
         b = x.n_bodies - 1 - m
-        K = [x.K[b, e] for e in range(21)]
+        K = matrix(b)
         count, parent = x.body_dofs[b, 1], x.parent[b]
 
         def of_dof(e: Any) -> None:
@@ -126,16 +122,16 @@ def _of_bodies(x: Any, constraints: Any) -> None:
             cond(row < 0, nothing, moving)
 
         def hand_on() -> None:
-            write_row(x.K, parent, _sum([x.K[parent, e] for e in range(21)], K))
+            write_row(x.K, parent, _sum(matrix(parent), K))
 
         def loaded() -> None:
             for_range(count, of_dof)
             cond(parent >= 0, hand_on, nothing)
 
-        cond(sum_of(K[e] for e in (0, 1, 2, 15, 16, 17)) > 0.0, loaded, nothing)
+        cond(acting(K), loaded, nothing)
 
-    for_range(x.n_bodies, clear)
-    while_loop(lambda c: c < constraints, run, 0)
+    for_range(x.n_bodies, lambda b: write_row(x.K, b, zero))
+    for_range(constraints, constraint)
     for_range(x.n_bodies, down)
 
 
