@@ -1,14 +1,14 @@
 """Contacts of convex shapes: one narrow phase for all kinds; shapes and their poses are data.
 
-    fields          the arrays by which the modules meet
-    hulls           convex hulls with flat faces, and fewer corners
-    shapes          geometry as arrays
-    support         support points, and the polygon that faces a direction
-    gjk             distance, and depth of overlap
-    manifold        contacts of two polygons
-    narrow          contacts of a pair of shapes
-    flush           contacts that are none, of fixed shapes side by side
-    detect          contacts of all pairs
-    detect_kernel   detection alone
-    scene           all that can touch, and which of it may
+fields          the arrays by which the modules meet
+hulls           convex hulls with flat faces, and fewer corners
+shapes          geometry as arrays
+support         support points, and the polygon that faces a direction
+gjk             distance, and depth of overlap
+manifold        contacts of two polygons
+narrow          contacts of a pair of shapes
+flush           contacts that are none, of fixed shapes side by side
+detect          contacts of all pairs
+detect_kernel   detection alone
+scene           all that can touch, and which of it may
 """

@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.fields import PLANE
-from robokit.collision.flush import hidden
+from robokit.collision.flush import hidden, on_face
 from robokit.collision.narrow import narrow
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
-from robokit.spatial.scalars import minimum, sqrt, where
+from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
+from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 FALL = 10.0
@@ -132,15 +132,33 @@ def _near(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
-    """Write a contact, if nothing hides it; count it where there is no place."""
+    """Write a contact; instead of one that is hidden, that on the face of the solid which is not."""
+
+    def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
+        _write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+
+    def instead() -> None:
+        last = x.counts[0] - 1
+        known = (last >= 0) & (x.contact_pair[minimum(maximum(last, 0), x.n_contacts - 1)] == k)
+        cond(known, lambda: None, face)
+
+    def face() -> None:
+        found, p, gap, f = on_face(x, k)
+        cond(found, lambda: call(write, 3, tuple(p), gap, tuple(f)), lambda: None)
+
+    def given() -> None:
+        call(write, feature, tuple(point), gap, tuple(n))
+
+    cond(hidden(x, x.pair_shapes[k, 0], point - n * (0.5 * gap), n), instead, given)
+
+
+def _write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
+    """Count a contact, and write it where there is place."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    i = x.counts[0]
+    x.counts[0] = i + 1
 
-    def write() -> None:
-        i = x.counts[0]
-        x.counts[0] = i + 1
-        cond(i < x.n_contacts, lambda: put(i), lambda: _put(x.counts, 2, x.counts[2] + 1))
-
-    def put(i: Any) -> None:
+    def put() -> None:
         x.contact_bodies[i, 0], x.contact_bodies[i, 1] = x.shape_body[a], x.shape_body[b]
         x.contact_pair[i], x.contact_feature[i], x.contact_gap[i] = k, feature, gap
         _write(x.contact_place, i, point)
@@ -149,7 +167,7 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
             for c, number in enumerate(axis):
                 x.contact_frame[i, 3 * m + c] = number
 
-    cond(hidden(x, a, point - n * (0.5 * gap), n), lambda: None, write)
+    cond(i < x.n_contacts, put, lambda: _put(x.counts, 2, x.counts[2] + 1))
 
 
 def tangents(n: Vector3) -> tuple[Vector3, Vector3]:

@@ -19,7 +19,7 @@ from robokit.collision.narrow import shape_pose
 from robokit.collision.support import TINY, support, vector
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 FLUSH = 1e-6
@@ -28,6 +28,10 @@ FLUSH = 1e-6
 
 LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
+
+
+SHALLOW = 1e-2
+"""Of the size of a solid: what is deeper in it than this stands on no face of it."""
 
 
 def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
@@ -48,6 +52,56 @@ def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
         return cond(found > 0, lambda: found, lambda: call(by, s, tuple(p), tuple(n)))
 
     return for_range(x.shape_beside[a, 1], one, 0) > 0
+
+
+def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
+    """The contact of the pair k on that face of its fixed polytope which is not hidden and is left soonest.
+
+    What stands on the seam of two solids would leave each of them soonest through the wall between them.
+
+    Returns:
+        whether there is one; its point half-way between the surfaces, gap and normal, as of a contact.
+    """
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    first, corners = x.shape_faces[a, 0], x.shape_corners[a, 0]
+    R, r = shape_pose(x, a)
+    S, o = shape_pose(x, b)
+    flush = FLUSH * x.shape_bound[a]
+
+    def face(k: Any, *best: Any) -> Any:
+        f = vector(x.face_normal, first + k)
+        up = R @ f
+        c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
+        y = S @ Vector3(*support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
+        gap = f.dot(R.transpose_apply(y - r) - c)
+        p = y - up * gap
+        # By as much as it is deep it may be beside the face; the face is looked at a little further in.
+        depth = flush + abs(gap)
+        q = R.transpose_apply(p - r)
+        inward = _middle(x, a, first + k) - q
+        inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + TINY))
+
+        def over() -> Any:
+            height, _ = _height(x, a, q, Vector3.zero())
+            return cond(height <= depth, lambda: hidden(x, a, R @ inside + r, up), lambda: height > depth)
+
+        covered = cond(gap > best[0], over, lambda: gap <= best[0])
+        numbers = (gap, *(p + up * (0.5 * gap)), *up)
+        return tuple(where(covered, old, new) for old, new in zip(best, numbers, strict=True))
+
+    none = -SHALLOW * x.shape_bound[a]
+    gap, *rest = for_range(x.shape_faces[a, 1], face, none, *(0.0,) * 6)
+    return gap > none, Vector3(*rest[:3]), gap + x.pair_slack[k], Vector3(*rest[3:])
+
+
+def _middle(x: Any, s: Any, face: Any) -> Vector3:
+    """Of the corners of a face."""
+    first, count, corners = x.face_corners[face, 0], x.face_corners[face, 1], x.shape_corners[s, 0]
+
+    def corner(k: Any, *total: Any) -> Any:
+        return tuple(vector(x.corners, corners + x.polygon[first + k]) + Vector3(*total))
+
+    return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
 def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:

@@ -166,3 +166,34 @@ def test_hull_of_a_mesh_covers_its_points() -> None:
     hull = ConvexHull(directions(50, 3))
     found = polytope(hull.points)
     assert sorted(map(tuple, found.corners)) == sorted(map(tuple, hull.points[hull.vertices]))
+
+
+@pytest.mark.parametrize("angle", [1e-5, 1e-4, 1e-2, 0.3, 1.0])
+def test_valley_of_two_solids_holds_at_its_bottom(angle: float) -> None:
+    """Two wedges whose tops fall to their common edge: a point there is held by one of them at least."""
+    h = 0.1 * np.tan(angle)
+    right = np.array([[x, y, z] for y in (-0.1, 0.1) for x, z in ((0, -1), (0, 0), (0.1, -1), (0.1, h))])
+    placed = [PlacedCore(core_of(c, 0.0), 0, Placement()) for c in (right, right * [-1, 1, 1])]
+    pin = np.array([[0, 0, 0], [0.001, 0, 0.05], [-0.001, 0.001, 0.05], [-0.001, -0.001, 0.05]])
+    arrays = shape_arrays([*placed, PlacedCore(core_of(pin, 0.0), 1, Placement())])
+    arrays |= _beside(arrays)
+    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    found = at(arrays, (0.0, 0.0, -1e-5))
+    assert found["contact_gap"].min() == pytest.approx(-1e-5 * np.cos(angle), rel=1e-3)
+
+
+@pytest.mark.parametrize("beside", [0.0, 1e-7, -2e-6, 5e-6, -9e-6])
+def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
+    """It would leave both tiles soonest through the wall between them."""
+    tile = core_of(TILE, 0.0)
+    tiles = [PlacedCore(tile, 0, Placement(position=np.array([0.2 * k, 0, -0.05]))) for k in (0, 1)]
+    pin = np.array([[0, 0, 0], [0.01, 0, 0.05], [-0.01, 0.01, 0.05], [-0.01, -0.01, 0.05]])
+    arrays = shape_arrays([*tiles, PlacedCore(core_of(pin, 0.0), 1, Placement())])
+    arrays |= _beside(arrays)
+    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    found = at(arrays, (0.1 + beside, 0.0, -1e-5))
+    assert 1 <= len(found["contact_gap"]) <= 2
+    assert np.allclose(normals(found), [0, 0, 1])
+    assert np.allclose(found["contact_gap"], -1e-5)
