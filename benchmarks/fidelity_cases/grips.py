@@ -52,7 +52,8 @@ def moved(world: rk.Robot, q: Any, v: Any, tau: Any, seconds: float) -> tuple[np
 @case("cart", "Grips", "A box on a cart that accelerates")
 def on_a_cart(look: Look) -> Found:
     """A box of 2 kg rests on a cart of 1 kg, friction 0.5. The cart is pushed so that it accelerates with
-    0.98, then with 1.12 times µ g. Counted is how far the box slips in 0.5 s, beside the closed form.
+    0.98, then with 1.12 times µ g. Counted is how far the box slips in 0.5 s, beside the closed form;
+    friction has a spring that must stretch first.
     """
     found, world = Found(), cart()
     q0 = np.concatenate([[0.0], s.at_height(s.box(), 0.15)])
@@ -73,7 +74,7 @@ def on_a_cart(look: Look) -> Found:
 
         mine = 1e3 * abs(slip(lambda *x: moved(world, *x), share) - wanted)
         found.add(
-            f"{share:g} of µ g: slip less {1e3 * wanted:.3g} mm", "mm", mine, **both(look, theirs), most=0.1
+            f"{share:g} of µ g: slip less {1e3 * wanted:.3g} mm", "mm", mine, **both(look, theirs), most=0.5
         )
     return found
 

@@ -261,6 +261,7 @@ def collide(look: Look) -> Found:
     found.add("change of the linear momentum", "N s", change[3:].max(), **both(look, theirs), most=1e-9)
     found.add("change of the angular momentum", "N m s", change[:3].max(), most=1e-9)
     above = t.energy.mechanical.max() - t.energy.mechanical[0]
-    found.add("energy above the start", "J", above, most=1e-9)
+    moving = t.energy.kinetic[0]
+    found.add("energy above the start", "of it", max(above, 0.0) / moving, most=1e-9)
     found.add("energy that the impact and the joints took", "J", lost, least=0.1)
     return found
