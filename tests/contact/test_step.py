@@ -82,7 +82,7 @@ def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
     humanoid, pendulum = floating("humanoid"), rk.load_urdf(rk.find_robot("double_pendulum"))
     assert keeps(humanoid.tree) == FLOATS
     assert keeps(pendulum.tree) == FIXED
-    both = rk.world(a=floating("double_pendulum"), b=floating("double_pendulum"))
+    both = rk.together({"a": floating("double_pendulum"), "b": floating("double_pendulum")})
     assert keeps(both.tree) == MOMENTUM
 
 
@@ -138,3 +138,13 @@ def test_a_row_of_a_rollout_is_the_single_run() -> None:
         run = rk.simulate(robot, rows[k], v[k], **kw)
         assert np.array_equal(found.q[:, k], run.q)
         assert np.array_equal(found.v[:, k], run.v)
+
+
+def test_recorded_contact_forces_are_those_that_acted() -> None:
+    robot = floating("humanoid")
+    q, _ = start(robot, height=1.0)
+    run = rk.simulate(robot, q, duration=0.6, dt=1e-3, ground=True, integrator="newton")
+    contacts = run.contacts
+    assert contacts is not None and contacts.forces[-1, :, 2].max() > 0.0
+    np.testing.assert_allclose(contacts.forces.sum(axis=1), run.contact_force, atol=1e-7)
+    assert np.abs(contacts.points[contacts.forces[..., 2] > 0.0][:, 2]).max() < 5e-3

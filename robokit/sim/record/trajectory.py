@@ -26,6 +26,7 @@ from robokit.sim.record.recorded import contact_forces, loop_forces
 from robokit.sim.record.replay import StepInputs, facts_of_run
 from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
+from robokit.sim.record.step_contacts import step_contacts
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
 from robokit.stages import stage
@@ -136,6 +137,8 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
+        if self.program.newton:
+            return step_contacts(self.program, self.last_steps, self.summary["dt"])
         points, forces = contact_forces(self.program, self.q, self.last_steps, self.summary["dt"])
         return Contacts(points, forces, self.program.points.link)
 
