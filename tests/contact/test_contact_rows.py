@@ -260,7 +260,8 @@ def wobbling(tmp_path, loose, seconds=0.2):
         a = x.R[1].reshape(3, 3)[:, 2]
         down = a * a[2] - [0, 0, 1]
         place = x.p[1] + x.origin + r * down / np.linalg.norm(down)
-        x.contact_bodies[0], x.contact_place[0], x.contact_gap[0] = (0, 1), place - x.origin, place[2]
+        x.contact_bodies[0], x.contact_gap[0] = (0, 1), place[2]
+        x.contact_place[0] = place - x.origin - [0.0, 0.0, 0.5 * place[2]]
         x.contact_frame[0] = np.eye(3).ravel()
         x.counts[0] = 1
 

@@ -36,8 +36,11 @@ FIRM = 1e-4
 """Compliance over that of the contact's bristles at the arm: with theirs a spun ball creeps by 0.3 rad/s."""
 
 LOWEST = 1e-6
-"""Share of the radius by which a point on the rim may be beside the lowest one and still be it: square root
-of the shares of the rounding of the places of contacts, and far from the rim's other places."""
+"""How far the direction to the lowest point may be off, as one less its cosine: by the rounding of places,
+far from the rim's other contacts."""
+
+RIM = 0.01
+"""Share of the radius by which a point on the rim may seem to be inside: contacts are half-way in a gap."""
 
 UPRIGHT = 1e-5
 """Tilt of a disc below which it stands on its face, and its points keep their places [rad]."""
@@ -86,7 +89,8 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
         later = later * (1.0 / sqrt(later.dot(later)))
         lower = later * later.dot(n) - n
         lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
-        is_lowest = out.dot(down) > (1.0 - LOWEST) * radius * tilt
+        size = sqrt(out.dot(out))
+        is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
         s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(p - middle)
         u = s.cross(w)
         return cond(is_lowest, lambda: (u.x, u.y, u.z), lambda: (0.0, 0.0, 0.0))
