@@ -75,7 +75,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "contact": [
-        ("fields", "robot_data", "materials", "pattern", "vectors"),
+        ("fields", "robot_data", "materials", "vectors"),
+        ("pattern",),
         ("kinematics", "laws", "linear"),
         ("solver", "derivatives"),
         ("constraints",),
