@@ -95,14 +95,14 @@ def made_up() -> Iterator[None]:
         yield
 
 
-def kernel(name: str, function: Any) -> LoopKernel:
+def kernel(name: str, function: Any, **options: Any) -> LoopKernel:
     """A kernel of the solver's arrays."""
 
     def run(x: Any) -> None:
         with made_up():
             function(x)
 
-    return kernel_of(name, run, taken())
+    return kernel_of(name, run, taken(), **options)
 
 
 SOLVE = kernel("random_solve", lambda x: solver.solve(x))

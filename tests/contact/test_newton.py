@@ -123,6 +123,15 @@ def test_plain_python_finds_the_same() -> None:
         assert np.allclose(one["y"], other["y"], rtol=0, atol=1e-9 * np.abs(one["y"]).max())
 
 
+@pytest.mark.slow
+def test_a_reproducible_kernel_has_the_bits_of_plain_python() -> None:
+    run = kernel("random_solve_reproducible", lambda x: solver.solve(x), reproducible=True)
+    for seed in range(4):
+        _, x = problem(seed, 7, 6)
+        one, other = solved(x, run, engine="python"), solved(x, run)
+        assert all(np.array_equal(one[name], other[name]) for name in ("y", "c_g", "r_g", "c_u", "solved"))
+
+
 def gaps(x: Arrays, c: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """g of a contact, and R g + u - aim + shift: both in cones that are dual to each other."""
     R = np.array([x["c_R"][c, 0]] * 2 + [x["c_R"][c, 1]])
