@@ -17,14 +17,17 @@ from typing import Any
 
 from robokit.collision.narrow import shape_pose
 from robokit.collision.support import TINY, support, vector
+from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range
+from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 FLUSH = 1e-6
 """Of the size of a solid: what is off by less is flush."""
 
+
+ZERO = (0.0, 0.0, 0.0)
 
 LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
@@ -43,15 +46,15 @@ def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
         p: the contact's point on its surface, from the step's origin in world axes [m].
         n: the contact's normal, out of a.
     """
+    return once(x, _hidden, a, tuple(p), tuple(n)) > 0
 
-    def by(s: Any, p: Any, n: Any) -> Any:
-        return _hides(x, a, s, Vector3(*p), Vector3(*n))
 
+def _hidden(x: Any, a: Any, p: Any, n: Any) -> Any:
     def one(k: Any, found: Any) -> Any:
         s = x.beside[x.shape_beside[a, 0] + k]
-        return cond(found > 0, lambda: found, lambda: call(by, s, tuple(p), tuple(n)))
+        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n)))
 
-    return for_range(x.shape_beside[a, 1], one, 0) > 0
+    return for_range(x.shape_beside[a, 1], one, 0)
 
 
 def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
@@ -72,7 +75,7 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
         f = vector(x.face_normal, first + k)
         up = R @ f
         c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
-        y = S @ Vector3(*support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
+        y = S @ Vector3(*_support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
         gap = f.dot(R.transpose_apply(y - r) - c)
         p = y - up * gap
         # By as much as it is deep it may be beside the face; the face is looked at a little further in.
@@ -82,7 +85,7 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
         inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + TINY))
 
         def over() -> Any:
-            height, _ = _height(x, a, q, Vector3.zero())
+            height, _ = once(x, _height, a, tuple(q), ZERO)
             return cond(height <= depth, lambda: hidden(x, a, R @ inside + r, up), lambda: height > depth)
 
         covered = cond(gap > best[0], over, lambda: gap <= best[0])
@@ -92,6 +95,14 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
     none = -SHALLOW * x.shape_bound[a]
     gap, *rest = for_range(x.shape_faces[a, 1], face, none, *(0.0,) * 6)
     return gap > none, Vector3(*rest[:3]), gap + x.pair_slack[k], Vector3(*rest[3:])
+
+
+def _support(x: Any, s: Any, d: Vector3) -> Any:
+    return once(x, _support_of_numbers, s, tuple(d))
+
+
+def _support_of_numbers(x: Any, s: Any, d: Any) -> Any:
+    return support(x, s, Vector3(*d))
 
 
 def _middle(x: Any, s: Any, face: Any) -> Vector3:
@@ -108,14 +119,14 @@ def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
     R, r = shape_pose(x, s)
     q, m = R.transpose_apply(p - r), R.transpose_apply(n)
     flush = FLUSH * x.shape_bound[s]
-    height, _ = _height(x, s, q, Vector3.zero())
+    height, _ = once(x, _height, s, tuple(q), ZERO)
 
     def inside() -> Any:
-        farthest = Vector3(*support(x, s, m)).dot(m) - m.dot(q)
+        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
         return cond(farthest > 4.0 * flush, leaves, lambda: 0)
 
     def leaves() -> Any:
-        height, face = _height(x, s, q, m)
+        height, face = once(x, _height, s, tuple(q), tuple(m))
         outward = vector(x.face_normal, face)
         along = outward - m * m.dot(outward)
         rise = along.dot(outward)
@@ -123,18 +134,19 @@ def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
         out = q + along * (3.0 * flush - height)
         S, o = shape_pose(x, a)
         back = S.transpose_apply(R @ out + r - o)
-        above, _ = _height(x, a, back, Vector3.zero())
+        above, _ = once(x, _height, a, tuple(back), ZERO)
         return where(above > flush, 1, 0)
 
     return cond(height <= flush, inside, lambda: 0)
 
 
-def _height(x: Any, s: Any, q: Vector3, n: Vector3) -> tuple[Any, Any]:
+def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
     """How far a point lies above the nearest face of a polytope, negative inside, and this face.
 
     Faces whose outward normals point against n do not count.
     """
     first, corners = x.shape_faces[s, 0], x.shape_corners[s, 0]
+    q, n = Vector3(*q), Vector3(*n)
 
     def higher(k: Any, most: Any, at: Any) -> Any:
         face = first + k

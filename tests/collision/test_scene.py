@@ -197,3 +197,10 @@ def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
     assert 1 <= len(found["contact_gap"]) <= 2
     assert np.allclose(normals(found), [0, 0, 1])
     assert np.allclose(found["contact_gap"], -1e-5)
+
+
+def test_plain_python_finds_the_same() -> None:
+    tiles, place = loose(), (0.45 + 1e-6, 0.0, 0.05 - 1e-5)
+    fast, plain = at(tiles, place), at(tiles, place, engine="python")
+    assert fast["contact_feature"].tolist() == plain["contact_feature"].tolist()
+    assert np.allclose(fast["contact_gap"], plain["contact_gap"], atol=1e-15)
