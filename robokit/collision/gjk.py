@@ -41,7 +41,7 @@ SETTLED = 1e-10
 TURNS = 100
 """Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
 
-POINTS, FACES, ROOM = 96, 192, 40
+POINTS, FACES, ROOM = 128, 256, 40
 """Of EPA's polytope: corners, twice as many faces, and how many a new corner may bring."""
 
 

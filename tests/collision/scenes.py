@@ -115,7 +115,8 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
     """Each shape on a body of its own, with a pose (R, p)."""
     n = len(shapes)
     poses = poses or [(np.eye(3), np.zeros(3))] * n
-    corners, links, neighbours, normals, face_corners, polygon = [], [], [], [], [], []
+    corners, links, neighbours, normals, face_corners = [], [], [], [], []
+    polygon: list[int] = []
     shape_corners, shape_faces = [], []
     for s in shapes:
         own = s.get("corners", np.zeros((0, 3)))
