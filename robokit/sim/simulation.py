@@ -25,7 +25,7 @@ Arrays = dict[str, np.ndarray]
 TOLERANCE = 1e-3
 """Of a step's residual, over the impulses of the step, before the polish that squares it."""
 
-AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 32}
+AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
 
 MEMORY = {
@@ -74,6 +74,8 @@ class Simulation:
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= _sizes(ARRAYS, given, self.sizes)
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
+        n = self.sizes
+        n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"]  # all that can be
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}
         self.refused: str | None = None

@@ -277,8 +277,8 @@ class LoopKernel:
             moves = _moves(lanes, dtype) if many else (None, ())
             links = self._linked_sizes(sizes)
             own = {name: sizes[name] for name in self.sizes}
-            fails = any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
-            return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, fails, (code, moves))
+            keep = code, moves
+            return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, self._may_fail, keep)
         except (llvm.CompilerMissing, NoMachineCode) as error:
             self.refused = str(error)
             raise NoMachineCode(str(error)) from error
@@ -286,6 +286,11 @@ class LoopKernel:
             raise TypeError(
                 f"the kernel {self.name} calls itself, or one that calls it: write a loop (while_loop)"
             ) from None
+
+    @functools.cached_property
+    def _may_fail(self) -> bool:
+        """Whether a call may fail."""
+        return any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
