@@ -7,6 +7,8 @@ import pytest
 
 import robokit as rk
 from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM
+from robokit.sim.record.recorded import energies, momenta
+from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.simulation import Simulation, keeps
 from robokit.sim.stepping.step_numbers import step_numbers
@@ -148,3 +150,11 @@ def test_recorded_contact_forces_are_those_that_acted() -> None:
     assert contacts is not None and contacts.forces[-1, :, 2].max() > 0.0
     np.testing.assert_allclose(contacts.forces.sum(axis=1), run.contact_force, atol=1e-7)
     assert np.abs(contacts.points[contacts.forces[..., 2] > 0.0][:, 2]).max() < 5e-3
+
+
+def test_energies_and_momentum_of_states_are_those_of_the_algorithms() -> None:
+    robot = floating("humanoid")
+    q, v = map(np.array, zip(*(start(robot, seed) for seed in range(3)), strict=True))
+    found = state_facts(robot, q, v)
+    np.testing.assert_allclose(found[:, :2], np.transpose(energies(robot, q, v)), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 2:], momenta(robot, q, v), atol=1e-11)

@@ -20,6 +20,7 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import energies
+from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.ground_gaps import point_gaps
 from robokit.sim.step.step_kernel import Program
 
@@ -90,7 +91,11 @@ class EnergyWatch:
         """The first recorded state whose energy cannot be explained; their number where there is none."""
         n, known = len(q), len(self.kinetic)
         if n > known:
-            kinetic, potential = energies(self.program.robot, np.array(q[known:]), np.array(v[known:]))
+            robot, new = self.program.robot, (np.array(q[known:]), np.array(v[known:]))
+            if self.program.newton:
+                kinetic, potential = state_facts(robot, *new)[:, :2].T
+            else:
+                kinetic, potential = energies(robot, *new)
             self.kinetic = np.concatenate([self.kinetic, kinetic])
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n

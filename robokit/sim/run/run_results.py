@@ -14,6 +14,7 @@ from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Energy, Trajectory
 from robokit.sim.record.recorded import energies, momenta
 from robokit.sim.record.replay import StepInputs
+from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.energy_growth import negligible
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import tally
@@ -108,7 +109,7 @@ def trajectory_of(
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
-        momentum = momenta(robot, q, v)
+        momentum = state_facts(robot, q, v)[:, 2:] if program.newton else momenta(robot, q, v)
         losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
         dissipated = sum(losses.values())
         impulse = entries[:, ledger.IMPULSE]
