@@ -87,7 +87,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("shapes", "ground", "driving", "closing", "motion"),
-        ("collide",),
+        ("collide", "simulation"),
         ("touching", "joints"),
         ("meeting",),
         ("step",),

@@ -5,6 +5,7 @@ rollouts/    rollout(robot, q0, v0, ...) -> Rollout: many states at once
 run/         a run from its arguments to its results: what both share
 record/      what is known of a run: states, energies, forces, events, sensors, and its file
 measuring/   what rollouts measure in every step
+simulation   one state in the arrays of contact/step.py, and its steps
 step/        one time step as a text for the engine
 motion/      velocities and momenta of bodies in a step, and what is kept of them
 touching/    a robot on the ground in a step: its points, the contact law, what acts

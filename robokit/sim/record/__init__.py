@@ -8,6 +8,8 @@ events           Event: contacts, impacts, sliding, limits, rest, with time and 
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
+step_contacts    the contacts of recorded states, as the steps of "newton" acted
+state_facts      energies and momentum of states, by the kinematics of that step
 motion_table     a motion as a table: columns by joint, CSV
 run_report       a run in a few lines of text
 trajectory_file  the file of a trajectory: sizes are checked, nothing in it runs

@@ -85,7 +85,8 @@ def scene_of(program: Program) -> Scene:
             raise ShapeError(
                 "Ground(terrain=...): integrator='newton' knows no height fields: take 'contact', or solids"
             )
-        plane, velocity = None, (0.0,) * 6
+        plane: Placement | None = None
+        velocity: tuple[float, ...] = (0.0,) * 6
         if ground.plane:
             plane, velocity = _plane(ground)
         world = World(plane, velocity, [(s.geometry, s.placement) for s in ground.shapes])
