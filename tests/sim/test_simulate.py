@@ -45,7 +45,9 @@ def test_records_agree_with_the_public_functions():
     assert trajectory.momentum == pytest.approx(rk.centroidal_momentum(robot, q, v), abs=1e-11)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [m for m in METHODS if m != "newton"]
+)  # its step: tests/contact/test_step.py
 def test_machine_code_and_plain_floats_take_the_same_steps(name):
     robot = m.box() if name == "contact" else m.free_chain()
     ground = rk.Ground() if name == "contact" else None
