@@ -45,8 +45,9 @@ def pendulum(look: Look) -> Found:
     builder.link("point", 1.0, com=(-1.0, 0.0, 0.0), inertia=np.zeros((3, 3)))
     builder.joint("turn", "continuous", "world", "point", axis=Z)
     robot = builder.build("fixed").with_gravity((0.0, -s.G, 0.0))
-    t = s.fall(robot, duration=10.0, dt=0.5e-3, record_every=20, joint_damping=0.0)
-    right = solve_ivp(lambda _, y: (y[1], s.G * math.cos(y[0])), (0, 10), (0.0, 0.0), "DOP853", t.t,
+    end = float(look.some(10, 2))
+    t = s.fall(robot, duration=end, dt=0.5e-3, record_every=20, joint_damping=0.0)
+    right = solve_ivp(lambda _, y: (y[1], s.G * math.cos(y[0])), (0, end), (0.0, 0.0), "DOP853", t.t,
                       rtol=1e-13, atol=1e-13)  # fmt: skip
     found = Found()
     found.add(
