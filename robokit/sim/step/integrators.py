@@ -3,6 +3,7 @@
     name      order  sweeps  for
     contact     2       3    falls: contact, limits, damping and friction in implicit sweeps
     euler       2       3    the same without a ground
+    newton      2       1    falls as one convex problem a step, to a tolerance (contact/step.py)
     midpoint    2       2    long passive motion at little cost
     rkmk4       4       4    passive motion, the default without a ground
     energy_momentum 4   4    the same; its energy is kept, too (energy_momentum.py)
@@ -274,7 +275,7 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 METHODS: dict[str, Method] = {
     "contact": Method(2, 3, drift_kick_drift, keeps_energy=True),
     "euler": Method(2, 3, drift_kick_drift, keeps_energy=True),
-    "newton": Method(2, 3, drift_kick_drift, keeps_energy=True),
+    "newton": Method(2, 1, drift_kick_drift, keeps_energy=True),
     "midpoint": Method(2, 2, midpoint_step),
     "rkmk4": Method(RK4.order, 4, rkmk_step),
     "energy_momentum": Method(RK4.order, 4, energy_momentum_step, keeps_energy=True),
