@@ -27,7 +27,7 @@ SHAPES = (
     whole("shape_kind", "n_shapes"),  # of its core
     real("shape_placement", "n_shapes", 12),  # rotation by rows and origin: x_body = R x_shape + r
     real("shape_radius", "n_shapes"),  # around the core [m]
-    real("shape_size", "n_shapes", 3),  # cylinder, cone: (radius, half its height, 0); ellipsoid: half axes [m]
+    real("shape_size", "n_shapes", 3),  # cylinder, cone: radius, half its height, 0; ellipsoid: half axes [m]
     real("shape_centre", "n_shapes", 3),  # of the bounding sphere, in body coordinates [m]
     real("shape_bound", "n_shapes"),  # its radius [m]; infinite for a plane
     whole("shape_corners", "n_shapes", 2),  # first of its corners, and how many
@@ -38,7 +38,7 @@ SHAPES = (
     real("face_normal", "n_faces", 3),  # outward, in shape coordinates
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
     whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside
-    real("surface_velocity", "n_shapes", 6),  # of a belt or turntable: spin and velocity at the world's origin
+    real("surface_velocity", "n_shapes", 6),  # of a belt: spin and velocity at the world's origin
     whole("shape_beside", "n_shapes", 2),  # first of those beside it, and how many: fixed ones with faces
     whole("beside", "n_beside"),  # that touch it, which may hide its edges (flush.py)
 )
@@ -58,7 +58,7 @@ POSES = (
 """Where the bodies are."""
 
 MEMORY = (
-    whole("near_pair", "n_near", role="inout"),  # pairs whose shapes were near in the last step, ascending; -1
+    whole("near_pair", "n_near", role="inout"),  # pairs that were near in the last step, ascending; -1
     real("near_direction", "n_near", 3, role="inout"),  # their last separating direction: where GJK begins
 )
 """What detection hands to the next step. The first n entries count, the others are -1."""

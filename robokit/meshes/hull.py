@@ -34,12 +34,10 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
     """Corners of a file's hull, unscaled; kept, because robots of one file are made again and again."""
 
     def made() -> list[np.ndarray]:
-        import trimesh
-
         used = [s.vertices[np.unique(s.faces)] for s in read_mesh(path) if len(s.faces)]
         if not used:
             raise ValueError(f"mesh {name!r} holds no triangles")
-        return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
+        return [_hull(np.concatenate(used))]
 
     # The numbers of a GLTF may be in files beside it, so its own content is no key for the cache.
     if path.suffix.lower() == ".gltf":
@@ -49,3 +47,14 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
     if not (len(corners) and np.isfinite(corners).all()):
         raise ValueError(f"mesh {name!r} holds no points")
     return corners
+
+
+def _hull(points: np.ndarray) -> np.ndarray:
+    """Corners of the hull of points; those in one plane get noise that makes them a solid."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        found = ConvexHull(points, qhull_options="QbB Pp Qt")  # scaled to a cube: its size does not matter
+    except QhullError:
+        found = ConvexHull(points, qhull_options="QJ")
+    return points[np.sort(found.vertices)]

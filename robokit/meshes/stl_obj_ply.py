@@ -1,5 +1,7 @@
 """STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there.
 
+Binary STL files, which most robots have, are read without it: importing trimesh takes longer than reading.
+
 trimesh opens the pictures that a file names with whatever Pillow has for them. It gets none to open here:
 the lists of materials that it reads name them under another key, and the heads of PLY files not at all.
 """
@@ -53,16 +55,19 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
     Raises:
         ValueError: counts that do not fit the file; and whatever trimesh raises.
     """
-    import trimesh
-
     kind = path.suffix.lower().lstrip(".")
     name = None
     if kind == "stl":
-        content = _checked_stl(content)
+        content, binary = _checked_stl(content)
+        if binary:
+            yield _binary_stl(content, budget)
+            return
     elif kind == "obj":
         content = _checked_obj(content)
     else:
         content, name = _checked_ply(content)
+    import trimesh
+
     beside = _Materials(path.parent, budget)
     # As it is: trimesh's processing drops vertices that are not finite without a word.
     with np.errstate(all="ignore"):  # numbers beyond their type are refused afterwards
@@ -116,8 +121,17 @@ class _Materials(Mapping[str, bytes]):
         return 0
 
 
-def _checked_stl(content: bytes) -> bytes:
-    """An STL file, its solids joined to one.
+def _binary_stl(content: bytes, budget: Budget) -> Surface:
+    """The triangles of a binary STL file: 80 bytes, their number, and of each 12 float32 and 2 bytes."""
+    count = int.from_bytes(content[80:84], "little")
+    budget.piece(count)
+    rows = np.frombuffer(content, np.dtype([("numbers", "<f4", 12), ("more", "<u2")]), count, offset=84)
+    vertices = rows["numbers"][:, 3:].reshape(-1, 3).astype(float)
+    return Surface(vertices, np.arange(3 * count).reshape(-1, 3))
+
+
+def _checked_stl(content: bytes) -> tuple[bytes, bool]:
+    """An STL file, its solids joined to one, and whether it is a binary one of just its triangles.
 
     Raises:
         ValueError: it has fewer triangles than it says.
@@ -126,16 +140,16 @@ def _checked_stl(content: bytes) -> bytes:
     if content[:512].lstrip()[:5].lower() != b"solid":
         if room < count:
             raise ValueError(f"the STL says that it has {count:,} triangles, and there is room for {room:,}")
-        return content
+        return content, len(content) == 84 + 50 * count
     if len(content) == 84 + 50 * count:  # binary all the same
-        return content
+        return content, True
     text = re.sub(rb"(?i)endsolid[^\n]{0,200}\n\s*solid[^\n]{0,200}\n", b"", _utf8(content))
     solids = len(re.findall(rb"(?i)endsolid", text))
     if solids > MOST_SOLIDS:
         raise ValueError(
             f"the STL has {solids:,} solids on lines with others; at most {MOST_SOLIDS} are read"
         )
-    return text
+    return text, False
 
 
 def _checked_obj(content: bytes) -> bytes:
