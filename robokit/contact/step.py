@@ -105,6 +105,8 @@ def _kick(x: Any, half: Any) -> None:
 
 def _give(x: Any) -> None:
     """Velocity before, the given forces, and the velocity that the iteration begins with."""
+    for k in range(3):
+        x.middle[k] = x.origin[k]
     _outside(x)
     once(x, generalized, x.f, x.tau)
     for k in range(6):
