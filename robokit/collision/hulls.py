@@ -59,8 +59,28 @@ BOX_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4
 def box(size: Sequence[float]) -> Polytope:
     """A box about its origin, with full edge lengths [m]."""
     signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-    normals = np.repeat(np.eye(3), 2, axis=0) * np.tile([[-1.0], [1.0]], (3, 1))
-    return Polytope(signs * np.asarray(size, dtype=float), normals, BOX_FACES)
+    corners = signs * np.asarray(size, dtype=float)
+    return Polytope(corners, face_normals(corners, BOX_FACES), BOX_FACES)
+
+
+def face_normals(corners: np.ndarray, polygons: Sequence[Sequence[int]]) -> np.ndarray:
+    """Unit normals of faces, (m, 3): of the areas of all triangles from the first corner, added in order.
+
+    By sums, products, quotients and a square root alone, so that they are the same bits everywhere; pages
+    make them again (viewer/assets/live/newton_step.js).
+    """
+    sizes = np.array([len(polygon) for polygon in polygons], dtype=int)
+    around = np.zeros((len(sizes), int(sizes.max(initial=0))), dtype=int)
+    for row, polygon in zip(around, polygons, strict=True):
+        row[: len(polygon)] = polygon
+        row[len(polygon) :] = polygon[-1]  # triangles without an area
+    N = np.zeros((len(sizes), 3))
+    for k in range(1, around.shape[1] - 1):
+        a, b = (corners[around[:, m]] - corners[around[:, 0]] for m in (k, k + 1))
+        for c, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+            N[:, c] = N[:, c] + (a[:, i] * b[:, j] - a[:, j] * b[:, i])
+    length = np.sqrt(N[:, 0] * N[:, 0] + N[:, 1] * N[:, 1] + N[:, 2] * N[:, 2])
+    return N / length[:, None]
 
 
 def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
@@ -196,7 +216,6 @@ def _with_faces(hull: Any, error: float) -> Polytope:
     near, rows = hull.neighbors.tolist(), triangles.tolist()
     group = [-1] * len(rows)
     faces: list[tuple[int, ...]] = []
-    of_faces: list[int] = []
     for first in np.argsort(-areas, kind="stable").tolist():
         if group[first] >= 0:
             continue
@@ -210,12 +229,12 @@ def _with_faces(hull: Any, error: float) -> Polytope:
                     group[m] = first
                     ahead.append(m)
         faces.append(_around(members))
-        of_faces.append(first)
     used = sorted({k for face in faces for k in face})
     number = {k: i for i, k in enumerate(used)}
     polygons = tuple(tuple(number[k] for k in face) for face in faces)
     dropped = FLAT * size if len(used) < len(hull.vertices) else 0.0
-    return Polytope(points[used], normals[of_faces].copy(), polygons, error + dropped)
+    corners = points[used]
+    return Polytope(corners, face_normals(corners, polygons), polygons, error + dropped)
 
 
 def _oriented(hull: Any) -> np.ndarray:
@@ -249,5 +268,5 @@ def _flat(points: np.ndarray) -> Polytope:
     if len(points) < 3 or sizes[1] <= 1e-9 * sizes[0]:
         raise ValueError("expected points that span a plane or a solid, got points on one line")
     around = ConvexHull((points - middle) @ axes[:2].T).vertices.tolist()  # counter-clockwise
-    n, order = np.cross(axes[0], axes[1]), tuple(range(len(around)))
-    return Polytope(points[around], np.array([n, -n]), (order, order[::-1]))
+    order, corners = tuple(range(len(around))), points[around]
+    return Polytope(corners, face_normals(corners, (order, order[::-1])), (order, order[::-1]))
