@@ -14,4 +14,9 @@
     accounts        what a step enters into the ledger
     conservation    momentum, energy and the path of the centre of mass at its end
     step            the order of these
+
+    contact_motions     how places and normals of contacts move with the bodies
+    drift_derivatives   of the way before and after the kick
+    unsymmetric         factors of a matrix with the same pattern
+    step_derivatives    of the velocity after the kick, and of a whole step
 """

@@ -21,7 +21,7 @@ from typing import Any
 from robokit.collision.detect import detect
 from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import IMPULSE, account
-from robokit.contact.conservation import begin, conserve
+from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import (
@@ -94,6 +94,11 @@ def _kick(x: Any, half: Any) -> None:
     solve(x)
     remember(x)
     account(x)
+    # Derivatives are taken of what stops here.
+    cond(x.keeps[0] < NOTHING, _nothing, lambda: _finish(x, half))
+
+
+def _finish(x: Any, half: Any) -> None:
     _set_velocity(x)
     once(x, advance, x.q, x.v, half)
     close(x)

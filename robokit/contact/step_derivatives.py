@@ -1,0 +1,425 @@
+"""Derivatives of a step by the implicit function theorem.
+
+The velocity y after the kick solves r(y, v, q, tau) = 0, with q and v as they are in the middle of the step:
+
+    r = H (y - v) + dt (C((v + y) / 2) - tau) - J^T g(J y - aim)
+
+    r_y = H + dt/2 dC/dw + J^T G J                    r_v = -H + dt/2 dC/dw - J^T G daim/dv
+    r_q = dt dID/dq - d(J^T)/dq g + J^T G (dJ/dq y - daim/dq)             r_tau = -dt
+
+    dy = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)
+
+ID is the inverse dynamics at the mean velocity and the acceleration (y - v) / dt, G = -dg/du the slopes of
+the laws at the solution; those of contacts with the change of De Saxce's shift, so that they are Coulomb's
+law's. So r_y is not symmetric, and has the pattern of the step's A. Before and after the kick come the
+derivatives of the drifts (drift_derivatives.py).
+
+Places and normals of contacts move with the bodies, see contact_motions.py. What is held: bristles, in the
+world; the normal impulse that bounds turning friction; compliances that are a share of the mobility; what
+belts and rolling discs add to velocities; and what the end of a step corrects, closes and conserves.
+
+It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
+
+Source: implicit function theorem; for contacts S. Zimmermann, R. Poranne, S. Coros, Dynamic manipulation of
+deformable objects with implicit integration (2021), section IV, and 7-contact of this project's notes.
+Cost: O(n d) for inverse dynamics, O(n (n + contacts)) for contacts, 3 nv back substitutions.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
+from robokit.contact.constraints.motors import servo_numbers
+from robokit.contact.contact_motions import frame_motion, look
+from robokit.contact.derivatives import inverse_dynamics_derivatives
+from robokit.contact.drift_derivatives import drift_tangents, of_motion, through, through_joint
+from robokit.contact.fields import (
+    CONSTRAINTS,
+    DERIVATIVES,
+    FORCE_MEMORY,
+    FORCES,
+    FRICTION,
+    LINE,
+    MOTION,
+    MOTOR,
+    ROBOT,
+    SOLVER,
+    SPIN,
+    STATE,
+    STEP,
+    STEP_DERIVATIVES,
+    STOP,
+)
+from robokit.contact.kinematics import velocities
+from robokit.contact.laws import LEAST, slip
+from robokit.contact.robot_data import PLANAR
+from robokit.contact.solver import law_of, relative
+from robokit.contact.unsymmetric import back_substitute, factor
+from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
+from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import clamp, where
+
+FROM_STEP = """
+    R p origin S I V H v0 y pattern pattern_length n_of
+    c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_shift c_u c_g
+    r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
+    contact_pair contact_feature contact_place contact_frame contact_gap contact_bounces
+"""
+"""Arrays that the step has left."""
+
+GIVEN_TO_STEP = """
+    dt v_before pair_shapes pair_stiffness pair_damping pair_restitution motor_gains motor_inertia stop_gains
+    loop_bodies loop_placement loop_turns
+"""
+"""What it was given, or noted, besides the robot and the shapes."""
+
+OWN = ("W", "a", "f", "composite", "mean")
+"""Work arrays of the same names as the step's, for the same purpose."""
+
+
+def _arrays() -> tuple[ArrayOf, ...]:
+    tables = (*PAIRS, *FORCES, *STATE, *SOLVER, *STEP, *FORCE_MEMORY, *MOTION, *CONTACTS, *CONSTRAINTS)
+    of_step = {a.name: a for a in tables}
+    taken = [replace(of_step[name], role="in") for name in (GIVEN_TO_STEP + FROM_STEP).split()]
+    own = [of_step[name] for name in OWN]
+    return (*ROBOT, *SHAPES, *taken, *own, *DERIVATIVES, *STEP_DERIVATIVES)
+
+
+@functools.cache
+def derivatives_kernel() -> LoopKernel:
+    """The kernel of a step's derivatives, of all robots."""
+    return kernel_of("contact_step_derivatives", step_derivatives, _arrays())
+
+
+def step_derivatives(x: Any) -> None:
+    """``columns``: by what changes (q, v, tau) and its place, the changes of the next q and v."""
+    kick(x)
+    drift_tangents(x, 0, x.v_before)
+    drift_tangents(x, 1, x.y)
+    for_range(x.n_bodies - 1, lambda m: _name(x, m + 1))
+    for_range(x.nv, lambda j: _columns(x, j))
+
+
+def kick(x: Any) -> None:
+    """r_q, r_v, and the factors of r_y."""
+    dt = x.dt[0]
+
+    def rates(j: Any) -> None:
+        x.mean[j] = 0.5 * (x.v0[j] + x.y[j])
+        x.acceleration[j] = (x.y[j] - x.v0[j]) / dt
+
+    def matrices(r: Any) -> None:
+        def entry(c: Any) -> None:
+            H = x.H[where(r < c, c, r), where(r < c, r, c)]
+            of_products = 0.5 * dt * x.r_v[r, c]
+            x.r_y[r, c], x.r_v[r, c] = of_products + H, of_products - H
+            x.r_q[r, c] = dt * x.r_q[r, c]
+
+        for_range(x.nv, entry)
+
+    for_range(x.nv, rates)
+    inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
+    for_range(x.nv, matrices)
+    for_range(x.n_of[1], lambda i: _row(x, i))
+    cond(x.n_of[0] > 0, lambda: _of_constraints(x), nothing)
+    factor(x, x.r_y, x.r_y_inverse)
+
+
+# ---- rows -------------------------------------------------------------------------------------------------
+
+
+def _row(x: Any, i: Any) -> None:
+    """A row of a joint: it changes with the coordinate and the speed that its aim follows."""
+    j, gain, kind = x.r_row[i], x.r_gain[i], x.r_kind[i]
+    dt = x.dt[0]
+    u, R = gain * x.y[j], x.r_R[i]
+    free = (x.r_aim[i] - u) / R
+    g = clamp(free, x.r_low[i], x.r_high[i])
+    room = x.r_speed[i] - where(g < 0.0, -u, u)
+    slower = room < x.r_speed_R[i] * abs(g)
+    follows = where(slower | (abs(g) < abs(free)), 0.0, 1.0)  # else it does not see its aim
+    slope = follows * gain * gain / R
+    at_speed = where(slower & (room > 0.0), gain * gain / x.r_speed_R[i], 0.0)
+    add(x.r_y, (j, j), slope + at_speed)
+
+    def stop() -> None:
+        k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
+        # aim >= 0 where phi < 0
+        by_gap = where(x.r_aim[i] > 0.0, k / (k * dt + d), 1.0 / dt)
+        add(x.r_q, (j, j), slope * by_gap)
+
+    def motor() -> None:
+        m = x.r_of[i]
+        kp, kd = x.motor_gains[m, 0], x.motor_gains[m, 1]
+        _, lag, _ = servo_numbers(kp, kd, x.motor_inertia[m], dt)
+        add(x.r_q, (j, j), slope * R * dt * kp)
+        add(x.r_v, (j, j), slope * R * dt * lag)
+
+    cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, nothing))
+
+
+# ---- constraints between bodies ---------------------------------------------------------------------------
+
+
+def _of_constraints(x: Any) -> None:
+    """Add what they make of a motion along each coordinate of v."""
+    once(x, velocities, x.y, x.V_y)
+    for_range(x.nv, lambda j: put(x.mean, j, x.y[j] + x.v0[j]))
+    once(x, velocities, x.mean, x.V_sum)
+    for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
+    for_range(x.n_of[0], lambda i: _prepare(x, i))
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        write_row(x.F, x.parent[b], force(x.F, x.parent[b]) + force(x.F, b))
+
+    for_range(x.n_bodies - 1, inward)
+    for_range(x.nv, lambda r: _along(x, r))
+
+
+def _prepare(x: Any, i: Any) -> None:
+    """Slopes, force, aims and the way in which it moves, of a constraint."""
+    kind, a, b = x.c_kind[i], x.c_bodies[i, 0], x.c_bodies[i, 1]
+    for k, slope in enumerate(_slopes(x, i)):
+        x.c_slopes[i, k] = slope
+    F = Force.zero()
+    for k in range(3):
+        F = F + force(x.c_E, i, 6 * k) * x.c_g[i, k]
+    write_row(x.c_F, i, F)
+    write_row(x.F, b, force(x.F, b) + F)
+    write_row(x.F, a, force(x.F, a) - F)
+    x.c_aims[i, 0], x.c_aims[i, 1] = 0.0, 0.0
+
+    def contact() -> None:
+        look(x, i, x.c_of[i])
+        for k, number in enumerate(_aims(x, i, x.c_of[i])):
+            x.c_aims[i, k] = number
+
+    cond(kind == FRICTION, contact, nothing)
+
+
+def _slopes(x: Any, i: Any) -> list[Any]:
+    """-dg/du of a constraint, by rows: with the change of the shift s, G + G n ds/du."""
+    u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
+    _, (p, q, r, s, t, w) = law_of(x, i, u)
+    along_n = s, t, w
+    mu, R_t, R_n = x.c_mu[i], x.c_R[i, 0], x.c_R[i, 1]
+    N = (aim[2] - u[2]) / R_n
+    dx, dy, size = slip(u, aim)
+    presses = N > 0.0
+    slides = (x.c_kind[i] == FRICTION) & (size > mu * R_t * where(presses, N, 0.0))
+    share = where(slides, mu / (size + LEAST), 0.0)
+    by_u = share * dx, share * dy, where(slides & presses, mu * mu * R_t / R_n, 0.0)
+    G = (p, q, s), (q, r, t), (s, t, w)
+    return [G[m][k] + along_n[m] * by_u[k] for m in range(3) for k in range(3)]
+
+
+def _aims(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
+    """How the aim along the normal of a contact changes with its gap, and with its speed before."""
+    k, dt = x.contact_pair[c], x.dt[0]
+    stiffness, phi, share = x.pair_stiffness[k], x.contact_gap[c], x.pair_restitution[k]
+    spring = where(phi < 0.0, -stiffness / (stiffness * dt + x.pair_damping[k]), -1.0 / dt)
+    n = vector(x.contact_frame, c, 6)
+    weight = -n.dot(vector(x.gravity))
+    weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
+    u = Vector3(*relative(x, i, x.V)).z
+    arrives = 0.5 * dt * weight - u
+    square = share * share * (arrives * arrives + 2.0 * weight * phi) - 2.0 * weight * phi
+    returns = square > 0.0
+    root = where(returns, square, 1.0) ** 0.5
+    by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
+    by_speed = where(returns, -share * share * arrives / root, 2.0)
+    bounces = x.contact_bounces[c] > 0
+    return where(bounces, by_gap, spring), where(bounces, by_speed, 0.0)
+
+
+def _along(x: Any, r: Any) -> None:
+    """Columns r: the impulses that a motion along coordinate r of v changes."""
+    for each in (x.X, x.X_y, x.X_sum, x.f_q, x.f_y, x.f_v):
+        write_row(each, 0, [0.0] * 6)
+    x.moved[0] = 0
+
+    def body(m: Any) -> None:
+        b = m + 1
+        first, parent = x.body_dofs[b, 0], x.parent[b]
+
+        def own(n: Any, moves: Any) -> Any:
+            return where(x.dof_row[first + n] == r, 1, moves)
+
+        moves = for_range(x.body_dofs[b, 1], own, x.moved[parent])
+        x.moved[b] = moves
+        for each in (x.f_q, x.f_y, x.f_v):
+            write_row(each, b, [0.0] * 6)
+        cond(moves > 0, lambda: _moved(x, b, r), nothing)
+
+    for_range(x.n_bodies - 1, body)
+
+    def constraint(i: Any) -> None:
+        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+        moves = (x.moved[a] > 0) | (x.moved[b] > 0)
+        cond(moves, lambda: _changes(x, i, a, b), nothing)
+
+    for_range(x.n_of[0], constraint)
+    _gather(x, r)
+
+
+def _moved(x: Any, b: Any, r: Any) -> None:
+    """X: the motion of a body; how its velocities change as its joints' axes move."""
+    first, parent = x.body_dofs[b, 0], x.parent[b]
+    known = where(x.moved[parent] > 0, 1.0, 0.0)
+
+    def more(n: Any, *so_far: Any) -> Any:
+        is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
+        return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
+
+    X = of_motion(for_range(x.body_dofs[b, 1], more, *_if(known > 0.0, x.X, parent)))
+    write_row(x.X, b, X)
+    for V, change in ((x.V_y, x.X_y), (x.V_sum, x.X_sum)):
+        before = Motion(
+            *(
+                Vector3(*(where(known > 0.0, change[parent, 3 * h + c], 0.0) for c in range(3)))
+                for h in range(2)
+            )
+        )
+        write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
+
+
+def _changes(x: Any, i: Any, a: Any, b: Any) -> None:
+    """What a motion of its bodies changes of the forces of a constraint."""
+
+    def of(rows: Any, body: Any) -> Motion:
+        return _if(x.moved[body] > 0, rows, body)
+
+    A, B = of(x.X, a), of(x.X, b)
+    loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
+    contact = where(spins, x.c_of[i], i)
+
+    def of_contact() -> Any:
+        c = x.c_of[contact]
+        M = frame_motion(x, contact, vector(x.contact_place, c), vector(x.contact_frame, c, 6), A, B)
+        return tuple(M)
+
+    def of_loop() -> Any:
+        return tuple(_loop_motion(x, i, A, B))
+
+    M = of_motion(cond(loop, of_loop, of_contact))
+    E = [force(x.c_E, i, 6 * k) for k in range(3)]
+    apart = B - A
+    # Of loops u - aim has the velocities before in it as well.
+    change = _chosen(loop, of(x.X_sum, b) - of(x.X_sum, a), of(x.X_y, b) - of(x.X_y, a))
+    V = _chosen(loop, motion(x.V_sum, b) - motion(x.V_sum, a), motion(x.V_y, b) - motion(x.V_y, a))
+    u = [apart.dot(e) for e in E]
+    du = [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
+    before = of(x.X_sum, b) - of(x.X_sum, a) - change, motion(x.V_sum, b) - motion(x.V_sum, a) - V
+    du_before = before[0].dot(E[2]) + before[1].dot(M.cross_force(E[2]))
+    du[2] = du[2] - x.c_aims[i, 0] * u[2] - x.c_aims[i, 1] * du_before
+    by_v = [where(loop, -u[k], x.c_aims[i, 1] * u[2] if k == 2 else 0.0) for k in range(3)]
+
+    def pushed(rates: list[Any]) -> Force:
+        f = Force.zero()
+        for k in range(3):
+            f = f + E[k] * vector(x.c_slopes, i, 3 * k).dot(Vector3(*rates))
+        return f
+
+    of_q = pushed(du) - M.cross_force(force(x.c_F, i))
+    for f, change_of in ((x.f_q, of_q), (x.f_y, pushed(u)), (x.f_v, -pushed(by_v))):
+        write_row(f, b, force(f, b) + change_of)
+        write_row(f, a, force(f, a) - change_of)
+
+
+def _if(condition: Any, rows: Any, body: Any) -> Motion:
+    """A motion of a row, or none."""
+    return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
+
+
+def _chosen(condition: Any, A: Motion, B: Motion) -> Motion:
+    """One of two motions."""
+    return of_motion([where(condition, s, t) for s, t in zip(A, B, strict=True)])
+
+
+def _loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
+    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame."""
+    k = x.c_of[i] // 2
+    b = x.loop_bodies[k, 1]
+    p = matrix(x.R, b) @ Vector3(*(x.loop_placement[k, 1, 9 + c] for c in range(3))) + vector(x.p, b)
+    full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
+    w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
+    v = B.lin + B.ang.cross(p)
+    return Motion(w, v - w.cross(p))
+
+
+def _gather(x: Any, r: Any) -> None:
+    """Forces on bodies to columns r: S . f, and (X x S) . F of what moves."""
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        parent = x.parent[b]
+        for f in (x.f_q, x.f_y, x.f_v):
+            write_row(f, parent, force(f, parent) + force(f, b))
+
+        def turned() -> None:
+            write_row(x.f_q, b, force(x.f_q, b) + motion(x.X, b).cross_force(force(x.F, b)))
+
+        cond(x.moved[b] > 0, turned, nothing)
+
+    def dof(j: Any) -> None:
+        row, b, S = x.dof_row[j], x.dof_body[j], motion(x.S, j)
+
+        def enter() -> None:
+            for M, f in ((x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v)):
+                add(M, (row, r), S.dot(force(f, b)))
+
+        cond(row < 0, nothing, enter)
+
+    for_range(x.n_bodies - 1, inward)
+    for_range(x.n_dofs, dof)
+
+
+# ---- columns ----------------------------------------------------------------------------------------------
+
+
+def _name(x: Any, b: Any) -> None:
+    """The joint that each coordinate of v belongs to."""
+    row = x.dof_row[x.body_dofs[b, 0]]
+    leads = where(x.body_dofs[b, 1] > 0, x.joint_leads[b], 0)
+    cond(leads > 0, lambda: for_range(x.body_dofs[b, 1], lambda k: put(x.joint_of, row + k, b)), nothing)
+
+
+def _columns(x: Any, j: Any) -> None:
+    """Of a change of q, of v and of tau along coordinate j of v."""
+    for what in range(3):
+        for each in (x.unit_q, x.unit_v, x.dq, x.dv, x.dy):
+            for_range(x.nv, lambda k, to=each: put(to, k, 0.0))
+        if what < 2:
+            _drifted(x, j, (x.unit_q, x.unit_v)[what], what)
+        else:
+            x.dy[j] = x.dt[0]
+        once(x, back_substitute, x.r_y, x.r_y_inverse, x.dy)
+        once(x, through, 1, x.dq, x.dy, x.columns[what, j, 0], x.columns[what, j, 1])
+
+
+def _drifted(x: Any, j: Any, unit: Any, what: int) -> None:
+    """The change through the first drift, and the momentum that it leaves unbalanced in dy."""
+    b, h = x.joint_of[j], 0.5 * x.dt[0]
+    several = x.joint_kind[b] >= PLANAR
+
+    def sums() -> None:
+        x.dq[j] = h if what else 1.0
+        x.dv[j] = 1.0 if what else 0.0
+
+    unit[j] = 1.0
+    cond(several, lambda: through_joint(x, 0, b, x.unit_q, x.unit_v, x.dq, x.dv), sums)
+
+    def unbalanced(k: Any) -> None:
+        q, v = x.dq[k], x.dv[k]
+        for_range(x.nv, lambda r: put(x.dy, r, x.dy[r] - x.r_q[r, k] * q - x.r_v[r, k] * v))
+
+    first = where(several, x.dof_row[x.body_dofs[b, 0]], j)
+    for_range(where(several, x.body_dofs[b, 1], 1), lambda k: unbalanced(first + k))
