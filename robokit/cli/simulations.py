@@ -188,10 +188,10 @@ def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None
 
 def _can_be_live(trajectory: Any) -> bool:
     """Whether the page can take the steps of a run; says why where it cannot."""
-    from robokit.viewer.data.live_data import live_modules
+    from robokit.viewer.data.live_data import check_live
 
     try:
-        live_modules(trajectory)
+        check_live(trajectory)
     except RobokitError as error:
         reason = str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1)
         pairs = trajectory.summary.get("self_collision_pairs")

@@ -19,11 +19,12 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sweeps.reporting.held_rows import within
 from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
+from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.page import joined, json_for_html
 from robokit.viewer.payload import motionless_payload
 from robokit.viewer.payload_keys import RerunData
 
-WORKER = ("live/physics.js", "live/rerun.js", "live/worker.js")
+WORKER = (*LIVE_WORKER[:-1], "live/rerun.js", LIVE_WORKER[-1])
 """The page's Worker, which also takes whole runs."""
 
 BLOCK = 4096

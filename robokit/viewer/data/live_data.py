@@ -6,9 +6,13 @@ import base64
 import functools
 import gzip
 import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from robokit.contact import accounts
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
@@ -16,9 +20,10 @@ from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Trajectory
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.newton_page import ARRAYS, LOOK, newton_page, page_module
 from robokit.sim.stepping.page_step import PageStep, page_step
 from robokit.viewer.data.packing import base64_text
-from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData
+from robokit.viewer.payload_keys import LiveData, ModuleData, NewtonData, SlotData
 
 STRETCH = 0.5
 """Stretch of the hand's spring at which it holds the robot's weight [m]."""
@@ -65,43 +70,96 @@ def live_data_of(
     Raises:
         RobokitError: the step cannot become WebAssembly.
     """
-    steps = page_step(program, reproducible, pushes)
-    robot = steps.program.robot
-    given = steps.program.parameters(dt) if parameters is None else parameters
+    robot = program.robot
     masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]
     mass = float(sum(masses))
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
+    if program.newton:
+        step = _newton(program, dt)
+    else:
+        step = _sweeps(page_step(program, reproducible, pushes), dt, parameters)
     return LiveData(
         worker="'use strict';\n" + worker,
-        step=module_data(steps.step),
-        look=module_data(steps.look),
+        **step,
         q=base64_text(q.astype("<f8")),
         v=base64_text(v.astype("<f8")),
-        parameters=base64_text(given.astype("<f8")),
-        tables=[(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
-        friction=steps.friction,
         gravity=robot.tree.gravity,
         dt=float(dt),
         mass=mass,
         masses=masses,
-        contacts=steps.bodies,
-        momentum=steps.program.layout.momentum,
-        energy=steps.program.layout.energy,
         floats=hangs_on_nothing(robot.tree),
-        ledger=list(ledger.SLOTS),
         stiffness=stiffness,
         damping=2.0 * math.sqrt(stiffness * mass) * DAMPING,
     )
 
 
-def live_modules(trajectory: Trajectory) -> tuple[PageStep, list[ModuleData]]:
-    """The kernels of a page for a run, and what the page gets of them: the step and the look.
+def _newton(program: Program, dt: float) -> dict[str, Any]:
+    """The step of the integrator "newton"."""
+    page, module = newton_page(program, dt), page_module()
+    x = page.numbers
+    given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
+    content = b"".join(np.ascontiguousarray(_bytes(x[name]).T).tobytes() for name in given)
+    newton = NewtonData(
+        module=base64.b64encode(module).decode("ascii"),
+        bytes=len(gzip.decompress(module)),
+        sizes=list(page.sizes.items()),
+        arrays=[[a.name, *a.shape] for a in ARRAYS],
+        steps=len(ARRAYS) - len(LOOK),
+        whole=[a.name for a in ARRAYS if a.kind == "integer"],
+        kept=[a.name for a in ARRAYS if a.role == "inout"],
+        given=given,
+        numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
+        longest=int(x["face_corners"][:, 1].max()) if "face_corners" in x else 0,
+    )
+    return _none() | {"stepper": newton, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+
+
+def _bytes(x: np.ndarray) -> np.ndarray:
+    """Of numbers, (n, bytes of one)."""
+    return x.reshape(-1).view(np.uint8).reshape(-1, x.itemsize)
+
+
+def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
+    """The least and the largest of numbers, if there are any."""
+    return [float(min(numbers)), float(max(numbers))] if len(numbers) else []
+
+
+def _none() -> dict[str, Any]:
+    """What the step of "contact" alone has."""
+    return {
+        "stepper": None, "step": None, "look": None, "parameters": "", "tables": [], "friction": (0, 0),
+        "contacts": [], "momentum": False, "energy": False,
+    }  # fmt: skip
+
+
+def _sweeps(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[str, Any]:
+    """The step of the integrator "contact"."""
+    given = steps.program.parameters(dt) if parameters is None else parameters
+    first, count = steps.friction
+    return _none() | {
+        "step": module_data(steps.step),
+        "look": module_data(steps.look),
+        "parameters": base64_text(given.astype("<f8")),
+        "tables": [(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
+        "friction": steps.friction,
+        "contacts": steps.bodies,
+        "momentum": steps.program.layout.momentum,
+        "energy": steps.program.layout.energy,
+        "grips": _ends(given[first : first + count]),
+        "ledger": list(ledger.SLOTS),
+    }
+
+
+def check_live(trajectory: Trajectory) -> None:
+    """See that the page can take the steps of a run.
 
     Raises:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
-    steps = page_step(_program(trajectory))
-    return steps, [module_data(steps.step), module_data(steps.look)]
+    program = _program(trajectory)
+    if not program.newton:
+        steps = page_step(program)
+        module_data(steps.step), module_data(steps.look)
 
 
 def _program(trajectory: Trajectory) -> Program:

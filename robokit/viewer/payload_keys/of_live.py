@@ -36,43 +36,79 @@ class ModuleData:
 
 
 @dataclass(frozen=True)
+class NewtonData:
+    """The step of all robots, and a robot (robokit.sim.stepping.newton_page).
+
+    Attributes:
+        module: it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64.
+        bytes: of the module.
+        sizes: by name, in the order in which the functions take them.
+        arrays: name and shape of each, in the order in which they are given; names are those of sizes.
+        steps: how many of them the step takes: the others are the look's.
+        whole: names of those of int32; the others are float64.
+        kept: names of those that a step hands to the next.
+        given: names of those whose numbers are those of the page; the others are 0, but for the normals of
+            faces, which are made of the corners.
+        numbers: of these, one after another, deflated, as base64: of each array the lowest bytes of all
+            numbers, then all second ones and so on.
+        longest: corners of the largest face.
+    """
+
+    module: str
+    bytes: int
+    sizes: list[tuple[str, int]]
+    arrays: list[list[str | int]]
+    steps: int
+    whole: list[str]
+    kept: list[str]
+    given: list[str]
+    numbers: str
+    longest: int
+
+
+@dataclass(frozen=True)
 class LiveData:
-    """The step of the recording as WebAssembly, and its start (robokit.sim.stepping.page_step).
+    """The step of the recording as WebAssembly, and its start.
 
     Attributes:
         worker: text of the Worker that runs it.
+        stepper: the step of the integrator "newton"; None for that of "contact" (sim.stepping.page_step), of
+            which the next eight are.
         step: the step.
         look: what a state looks like.
-        q, v: the start of the recording, (nq,) and (nv,) as base64 of float64.
         parameters: what the step is given besides the state, (P,) as base64 of float64: the step [s] first.
         tables: name and content of the tables of the ground, as base64 of float64.
         friction: place in ``parameters`` of the first coefficient of friction, and how many there are.
+        contacts: body of each contact point.
+        momentum, energy: whether a step is handed the momentum and the energy of the one before.
+        q, v: the start of the recording, (nq,) and (nv,) as base64 of float64.
+        grips: least and largest coefficient of friction on the ground; empty where nothing can touch it.
         gravity: [m/s^2].
         dt: step of the recording [s].
         mass: of the moving bodies [kg].
         masses: of the bodies 1..N [kg].
-        contacts: body of each contact point.
-        momentum, energy: whether a step is handed the momentum and the energy of the one before.
         floats: whether nothing but the ground and the hand changes its momentum.
         ledger: names of the first entries of the ledger.
         stiffness, damping: of a hand that suits the robot [N/m], [N s/m].
     """
 
     worker: str
-    step: ModuleData
-    look: ModuleData
-    q: str
-    v: str
+    stepper: NewtonData | None
+    step: ModuleData | None
+    look: ModuleData | None
     parameters: str
     tables: list[tuple[str, str]]
     friction: tuple[int, int]
+    contacts: list[int]
+    momentum: bool
+    energy: bool
+    q: str
+    v: str
+    grips: list[float]
     gravity: tuple[float, float, float]
     dt: float
     mass: float
     masses: list[float]
-    contacts: list[int]
-    momentum: bool
-    energy: bool
     floats: bool
     ledger: list[str]
     stiffness: float

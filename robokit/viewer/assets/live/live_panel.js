@@ -7,16 +7,13 @@ class LivePanel {
     this.page = page;
     this.run = run;
     const { live } = page.data;
-    const numbers = new Float64Array(bytes(live.parameters).buffer);
-    const pull = Array.from(live.gravity);
-    const [first, count] = live.friction;
-    const grips = numbers.slice(first, first + count);
-    this.usual = { gravity: Math.hypot(...pull), friction: count ? Math.max(...grips) : null, dt: live.dt };
+    const pull = Array.from(live.gravity), grips = Array.from(live.grips);
+    this.usual = { gravity: Math.hypot(...pull), friction: grips.length ? Math.max(...grips) : null, dt: live.dt };
     // Without gravity in the recording, down is down.
     this.down = this.usual.gravity > 0 ? pull.map((part) => part / this.usual.gravity) : [0, 0, -1];
     this.door = element("button", { type: "button", class: "small live-door", onclick: () => run.enter() }, "Live from here");
     this.hint = element("p", { class: "live-hint" });
-    host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(count > 0 && Math.min(...grips) < this.usual.friction));
+    host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(grips.length > 0 && Math.min(...grips) < this.usual.friction));
     this.books = element("p", { id: "live-books", class: "live-hint" });
     this.running = element("div", { class: "live-books" }, this.books);
     this.charts = new LiveCharts(this.running, run);

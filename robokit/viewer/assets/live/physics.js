@@ -1,41 +1,30 @@
-// The state of the physics in the page, its steps, what acts on it, and its books. Part of the Worker (worker.js).
+// The state of the physics in the page, what acts on it, and its books; steps are taken by newton_step.js or sweeps_step.js.
+// Part of the Worker (worker.js).
 
 // What a hand may do to a body of the mass m in one step without making it swing: k < SOFT m/dt^2, d < SLOW m/dt.
 const SOFT = 0.05, SLOW = 0.2;
 
-// A module and its arrays, by name.
-class Kernel {
-  static async load(module) {
-    const packed = Uint8Array.from(atob(module.content), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const code = await new Response(stream).arrayBuffer();
-    if (code.byteLength !== module.bytes) throw new Error("the module is not whole");
-    const { instance } = await WebAssembly.instantiate(code, { start: { zero: 0 } });
-    const kernel = new Kernel();
-    kernel.run = instance.exports.step;
-    for (const slot of module.slots) {
-      kernel[slot.name] = new Float64Array(instance.exports.memory.buffer, slot.at, slot.count);
-    }
-    return kernel;
-  }
-}
-
-const doubles = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+const octets = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const doubles = (text) => new Float64Array(octets(text).buffer);
+
+// The bytes of a compressed text, so many of them where that is known.
+async function unpacked(text, count, format) {
+  const stream = new Blob([octets(text)]).stream().pipeThrough(new DecompressionStream(format));
+  const content = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (count !== null && content.length !== count) throw new Error("the module is not whole");
+  return content;
+}
 
 class Physics {
   static async load(live) {
     const physics = new Physics();
     physics.live = live;
-    [physics.step, physics.look] = await Promise.all([Kernel.load(live.step), Kernel.load(live.look)]);
-    physics.parameters = doubles(live.parameters);
-    for (const [name, values] of live.tables) {
-      for (const kernel of [physics.step, physics.look]) kernel[name].set(doubles(values));
-    }
+    physics.model = await (live.stepper ? NewtonStep : SweepsStep).load(live);
     physics.at = Object.fromEntries(live.ledger.map((name, k) => [name, k]));
     physics.gravity = [...live.gravity];
-    physics.dt = live.dt;
+    physics.setStep(live.dt);
     physics.started = false;
     return physics;
   }
@@ -43,100 +32,72 @@ class Physics {
   // ---- the state -----------------------------------------------------------------------------------
 
   start(t, q, v) {
-    const { step, live } = this;
-    step.parameters.set(this.parameters);
-    step.parameters[0] = this.dt;
-    step.gravity.set(this.gravity);
-    step.q.set(q || doubles(live.q));
-    step.v.set(v || doubles(live.v));
-    step.tau.fill(0);
-    step.ledger.fill(0);
-    step.carried.fill(0);
-    step.held.fill(0);
-    if (this.friction !== undefined) this.setFriction(this.friction);
+    const { model, live } = this;
+    model.start(q || doubles(live.q), v || doubles(live.v));
+    model.setGravity(this.gravity);
+    if (this.friction !== undefined) model.setFriction(this.friction);
     Object.assign(this, { t, steps: 0, hand: null, push: null, shifted: 0, fell: [0, 0, 0], held: 0, peak: 0, sent: t });
     this.started = true;
-    this.see();
-    this.hold();
-    this.first = this.look.figures.slice(5);
-    this.before = step.ledger.slice();
+    model.see();
+    model.hold();
+    this.first = model.figures.slice(5);
+    this.before = model.ledger.slice();
     this.keep();
   }
 
-  // What the next step is handed besides the state.
-  hold() {
-    const { step, look, live } = this;
-    if (live.momentum) step.carried.set(look.kept.subarray(0, 6));
-    if (live.energy) step.carried[step.carried.length - 1] = look.kept[6];
-  }
-
-  see() {
-    const { step, look } = this;
-    for (const name of ["q", "v", "gravity", "parameters"]) look[name].set(step[name]);
-    look.run();
-  }
-
   // The last good state, to go back to.
-  keep() {
-    const { step } = this;
-    this.good = { q: step.q.slice(), v: step.v.slice(), ledger: step.ledger.slice(), carried: step.carried.slice(), t: this.t };
+  keep() { this.good = { state: this.model.save(), t: this.t }; }
+
+  goBack() {
+    this.model.restore(this.good.state);
+    this.t = this.good.t;
   }
 
   // One step; false where its state is not finite.
   take() {
-    const { step, at, live } = this;
+    const { model, at, live } = this, k = at.impulse_fx;
     if (this.hand || this.push) this.pull();
-    step.run();
-    const k = at.impulse_fx, { ledger, ledger_next: next } = step;
-    this.peak = Math.max(this.peak, Math.hypot(next[k] - ledger[k], next[k + 1] - ledger[k + 1], next[k + 2] - ledger[k + 2]) / this.dt);
-    if (this.hand) this.held += next[at.work] - ledger[at.work];
-    step.q.set(step.q_next);
-    step.v.set(step.v_next);
-    ledger.set(next);
-    step.carried.set(step.carried_next);
+    const work = model.ledger[at.work], before = model.ledger.slice(k, k + 3);
+    model.take();
+    const { ledger } = model;
+    this.peak = Math.max(this.peak, Math.hypot(ledger[k] - before[0], ledger[k + 1] - before[1], ledger[k + 2] - before[2]) / this.dt);
+    if (this.hand) this.held += ledger[at.work] - work;
     this.t += this.dt;
     this.steps += 1;
     for (let j = 0; j < 3; j++) this.fell[j] += live.mass * this.gravity[j] * this.dt;
     if (this.push) {
       this.push = null;
-      step.held.fill(0);
+      model.free();
     }
     // The base or first joint shows it soon; the page is told of nothing that is not finite.
-    return Number.isFinite(step.q[0] + step.v[0] + ledger[at.contact]);
+    return Number.isFinite(model.q[0] + model.v[0] + ledger[at.contact]);
   }
 
   get finite() {
-    const { q, v } = this.step;
+    const { q, v } = this.model;
     return q.every(Number.isFinite) && v.every(Number.isFinite);
   }
 
   // ---- what acts from outside ----------------------------------------------------------------------
 
   pull() {
-    const { step, hand, push } = this;
-    this.see();
-    step.held.fill(0);
+    const { model, hand, push } = this;
+    model.see();
+    model.free();
     if (hand) {
       const p = this.place(hand.body, hand.point);
       const moved = hand.before ? p.map((x, j) => (x - hand.before[j]) / this.dt) : [0, 0, 0];
       hand.before = hand.at = p;
       hand.force = p.map((x, j) => hand.stiffness * (hand.target[j] - x) - hand.damping * moved[j]);
-      this.apply(hand.body, hand.point, hand.force);
+      model.act(hand.body, hand.point, hand.force);
     }
-    if (push) this.apply(push.body, push.point, push.impulse.map((x) => x / this.dt));
+    if (push) model.act(push.body, push.point, push.impulse.map((x) => x / this.dt));
   }
 
   // Where a point of a body is in the world.
   place(body, point) {
-    const a = this.look.places, k = 12 * (body - 1);
+    const a = this.model.places, k = 12 * (body - 1);
     return [0, 1, 2].map((j) => a[k + 9 + j] + a[k + j] * point[0] + a[k + 3 + j] * point[1] + a[k + 6 + j] * point[2]);
-  }
-
-  // A force in world axes at a point of a body, as a wrench in the body's coordinates.
-  apply(body, point, force) {
-    const { step, look } = this, k = 12 * (body - 1);
-    const f = [0, 1, 2].map((row) => dot(look.places.subarray(k + 3 * row, k + 3 * row + 3), force));
-    [...cross(point, f), ...f].forEach((x, j) => { step.held[6 * (body - 1) + j] += x; });
   }
 
   setHand({ body, point, target, stiffness, damping }) {
@@ -159,67 +120,54 @@ class Physics {
 
   release() {
     this.hand = null;
-    this.step.held.fill(0);
+    this.model.free();
   }
 
   setFriction(value) {
-    const { live } = this, [first, count] = live.friction;
     this.friction = value;
-    for (let k = first; k < first + count; k++) this.step.parameters[k] = value ?? this.parameters[k];
+    this.model.setFriction(value);
   }
 
   setStep(dt) {
-    this.dt = this.step.parameters[0] = dt;
+    this.dt = dt;
+    this.model.setStep(dt);
     if (this.hand) this.setHand(this.hand);
   }
 
   // The energy of the place changes: that is work of whoever changes it.
   setGravity(gravity) {
+    const { model } = this;
     this.gravity = [...gravity];
     if (!this.started) return;
-    this.see();
-    const before = this.look.figures[4];
-    this.step.gravity.set(gravity);
-    this.see();
-    this.hold();
-    this.shifted += this.look.figures[4] - before;
+    model.see();
+    const before = model.figures[4];
+    model.setGravity(gravity);
+    model.see();
+    model.hold();
+    this.shifted += model.figures[4] - before;
   }
 
   // ---- what the page is told -----------------------------------------------------------------------
 
   energies() {
-    const { at, look } = this, { ledger } = this.step;
-    const kinetic = look.figures[3], potential = look.figures[4];
+    const { at } = this, { ledger, figures } = this.model;
+    const kinetic = figures[3], potential = figures[4];
     const dissipated = ledger[at.contact] + ledger[at.friction] + ledger[at.stops] + ledger[at.collision];
     const work = ledger[at.work] + this.shifted;
     return { kinetic, potential, dissipated, work, total: kinetic + potential + dissipated - work };
   }
 
-  // Of the ground on each body in the last step, (N, 3).
-  forces() {
-    const { step, live } = this, sums = new Float64Array(3 * live.masses.length);
-    live.contacts.forEach((body, k) => {
-      for (let j = 0; j < 3; j++) sums[3 * (body - 1) + j] += step.forces[3 * k + j];
-    });
-    return sums;
-  }
-
   frame() {
-    this.see();
-    const { step, look, live, at, hand } = this, { ledger } = step;
-    const touch = [];
-    for (let k = 0; k < live.contacts.length; k++) {
-      if (step.forces[3 * k] || step.forces[3 * k + 1] || step.forces[3 * k + 2]) touch.push(k);
-    }
-    const rows = (a, k) => a.subarray(3 * k, 3 * k + 3);
+    const { model, at, hand } = this;
+    model.see();
+    const { ledger, figures } = model, { contacts, bodies } = model.touching();
     const time = this.t - this.sent, k = at.impulse_fx;
     const force = [0, 1, 2].map((j) => (time > 0 ? (ledger[k + j] - this.before[k + j]) / time : 0));
     const found = {
-      t: this.t, steps: this.steps, q: step.q.slice(), v: step.v.slice(), poses: this.poses(),
-      com: [...look.figures.subarray(0, 3)], energy: this.energies(), momentum: [...look.figures.subarray(5)],
-      balance: this.balance(), force, peak: this.peak, forceByBody: Float32Array.from(this.forces()),
-      contacts: Float32Array.from(touch.flatMap((n) => [...rows(look.points, n), ...rows(step.forces, n)])),
-      contactBody: Uint16Array.from(touch.map((n) => live.contacts[n])),
+      t: this.t, steps: this.steps, q: model.q.slice(), v: model.v.slice(), poses: this.poses(),
+      com: [...figures.subarray(0, 3)], energy: this.energies(), momentum: [...figures.subarray(5)],
+      balance: this.balance(), force, peak: this.peak, forceByBody: Float32Array.from(model.forces()),
+      contacts, contactBody: bodies,
       hand: hand && { body: hand.body, point: this.place(hand.body, hand.point), target: hand.target, force: hand.force, work: this.held },
       gravity: [...this.gravity],
     };
@@ -230,15 +178,15 @@ class Physics {
   }
 
   balance() {
-    const { live, at } = this, { ledger } = this.step, size = live.ledger.length;
+    const { live, at } = this, { ledger, outside, figures } = this.model;
     if (!live.floats) return null;
-    return [0, 1, 2, 3, 4, 5].map((j) => this.look.figures[5 + j] - this.first[j] - ledger[at.impulse_nx + j]
-      - ledger[size + j] - (j < 3 ? 0 : this.fell[j - 3]));
+    return [0, 1, 2, 3, 4, 5].map((j) => figures[5 + j] - this.first[j] - ledger[at.impulse_nx + j]
+      - outside[j] - (j < 3 ? 0 : this.fell[j - 3]));
   }
 
   // (N, 7): position, and the quaternion x y z w of the rotation from body to world axes.
   poses() {
-    const a = this.look.places, count = a.length / 12, out = new Float32Array(7 * count);
+    const a = this.model.places, count = a.length / 12, out = new Float32Array(7 * count);
     for (let i = 0; i < count; i++) {
       const [xx, yx, zx, xy, yy, zy, xz, yz, zz, ...r] = a.subarray(12 * i, 12 * i + 12);
       const q = [xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz];

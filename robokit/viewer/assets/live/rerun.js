@@ -35,11 +35,11 @@ function setPushes(step, spans, k) {
 
 // inputs: q, v, carried, parameters, drives, push_spans as the row has them. Frames are states of 60 a second, samples those of the curves.
 function rerun(physics, { inputs, steps }) {
-  const { live, at } = physics, bodies = live.masses.length;
-  physics.parameters = inputs.parameters;
+  const { at, model } = physics, bodies = physics.live.masses.length;
+  model.parameters = inputs.parameters;
   physics.start(0, inputs.q, inputs.v);
-  physics.step.carried.set(inputs.carried);
-  if (inputs.drives) physics.step.drives.set(inputs.drives);
+  model.step.carried.set(inputs.carried);
+  if (inputs.drives) model.step.drives.set(inputs.drives);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
     poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), touching: new Grown(Float32Array) };
   const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
@@ -48,43 +48,38 @@ function rerun(physics, { inputs, steps }) {
   const note = (k, last) => {
     const frame = last || k % frameEvery === 0;
     if (!frame && k % sampleEvery) return;
-    physics.see();
-    const { step, look } = physics, { kinetic, potential, dissipated, work, total } = physics.energies();
+    model.see();
+    const { figures } = model, { kinetic, potential, dissipated, work, total } = physics.energies();
     samples.t.push([k * physics.dt]);
     samples.energy.push([kinetic, potential, dissipated, work, total]);
-    samples.momentum.push(look.figures.subarray(5));
+    samples.momentum.push(figures.subarray(5));
     if (!frame) return;
     pictures.t.push([k * physics.dt]);
-    pictures.q.push(step.q);
-    pictures.v.push(step.v);
-    pictures.com.push(look.figures.subarray(0, 3));
-    pictures.momentum.push(look.figures.subarray(5));
+    pictures.q.push(model.q);
+    pictures.v.push(model.v);
+    pictures.com.push(figures.subarray(0, 3));
+    pictures.momentum.push(figures.subarray(5));
     pictures.poses.push(physics.poses());
     pictures.force.push(forces.subarray(3 * k, 3 * k + 3));
-    let touching = 0;
-    for (let n = 0; k && n < live.contacts.length; n++) {
-      const force = step.forces.subarray(3 * n, 3 * n + 3);
-      if (!force[0] && !force[1] && !force[2]) continue;
-      pictures.contacts.push([...look.points.subarray(3 * n, 3 * n + 3), ...force]);
-      touching += 1;
-    }
-    pictures.touching.push([touching]);
+    const { contacts, bodies: touching } = k ? model.touching() : { contacts: [], bodies: [] };
+    pictures.contacts.push(contacts);
+    pictures.touching.push([touching.length]);
   };
   note(0, false);
   let done = 0, finite = true;
-  const impulse = at.impulse_fx, before = new Float64Array(3), good = { q: physics.step.q.slice(), v: physics.step.v.slice() };
+  const impulse = at.impulse_fx, before = new Float64Array(3), good = { q: model.q.slice(), v: model.v.slice() };
   while (done < steps) {
-    if (inputs.push_spans) setPushes(physics.step, inputs.push_spans, done);
-    before.set(physics.step.ledger.subarray(impulse, impulse + 3));
+    if (inputs.push_spans) setPushes(model.step, inputs.push_spans, done);
+    before.set(model.ledger.subarray(impulse, impulse + 3));
     if (!physics.take() || !physics.finite) {
       finite = false;
       break;
     }
     done += 1;
-    good.q.set(physics.step.q);
-    good.v.set(physics.step.v);
-    for (let j = 0; j < 3; j++) forces[3 * done + j] = (physics.step.ledger[impulse + j] - before[j]) / physics.dt;
-    byBody.set(physics.forces(), 3 * bodies * done);
+    good.q.set(model.q);
+    good.v.set(model.v);
+    for (let j = 0; j < 3; j++) forces[3 * done + j] = (model.ledger[impulse + j] - before[j]) / physics.dt;
+    byBody.set(model.forces(), 3 * bodies * done);
     note(done, done === steps);
   }
   const whole = (tables) => Object.fromEntries(Object.entries(tables).map(([key, grown]) => [key, grown.whole]));

@@ -91,12 +91,10 @@ function advance(due, until) {
     owed = Math.max(left, -physics.dt);
     return true;
   }
-  const { q, v, ledger, carried, t } = physics.good;
-  Object.entries({ q, v, ledger, carried }).forEach(([name, x]) => physics.step[name].set(x));
-  physics.t = t;
+  physics.goBack();
   running = false;
   send();
-  say("stopped", { t, run: number, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
+  say("stopped", { t: physics.t, run: number, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
   return false;
 }
 
@@ -170,12 +168,13 @@ const hear = {
   trace({ steps, every = 1 }) {
     const rows = { t: [], q: [], v: [], energy: [], forceByBody: [] };
     const note = () => {
-      physics.see();
+      const { model } = physics;
+      model.see();
       rows.t.push(physics.t);
-      rows.q.push(...physics.step.q);
-      rows.v.push(...physics.step.v);
+      rows.q.push(...model.q);
+      rows.v.push(...model.v);
       rows.energy.push(...Object.values(physics.energies()));
-      rows.forceByBody.push(...physics.forces());
+      rows.forceByBody.push(...model.forces());
     };
     note();
     for (let k = 1; k <= steps; k++) {

@@ -1,0 +1,109 @@
+// Steps of the integrator "contact": two WebAssembly modules of the robot (robokit/sim/stepping/page_step.py). Part of the Worker
+// (worker.js).
+
+// A module and its arrays, by name.
+class Kernel {
+  static async load(module) {
+    const { instance } = await WebAssembly.instantiate(await unpacked(module.content, module.bytes, "gzip"), { start: { zero: 0 } });
+    const kernel = new Kernel();
+    kernel.run = instance.exports.step;
+    for (const slot of module.slots) {
+      kernel[slot.name] = new Float64Array(instance.exports.memory.buffer, slot.at, slot.count);
+    }
+    return kernel;
+  }
+}
+
+class SweepsStep {
+  static async load(live) {
+    const made = new SweepsStep();
+    made.live = live;
+    [made.step, made.look] = await Promise.all([Kernel.load(live.step), Kernel.load(live.look)]);
+    made.parameters = doubles(live.parameters);
+    for (const [name, values] of live.tables) {
+      for (const kernel of [made.step, made.look]) kernel[name].set(doubles(values));
+    }
+    return made;
+  }
+
+  get q() { return this.step.q; }
+  get v() { return this.step.v; }
+  get ledger() { return this.step.ledger; }
+  get outside() { return this.step.ledger.subarray(this.live.ledger.length); }
+  get figures() { return this.look.figures; }
+  get places() { return this.look.places; }
+
+  start(q, v) {
+    const { step, parameters } = this, dt = step.parameters[0];
+    step.parameters.set(parameters);
+    step.parameters[0] = dt;
+    step.q.set(q);
+    step.v.set(v);
+    for (const name of ["tau", "ledger", "carried", "held", "forces"]) step[name].fill(0);
+  }
+
+  // What the next step is handed besides the state.
+  hold() {
+    const { step, look, live } = this;
+    if (live.momentum) step.carried.set(look.kept.subarray(0, 6));
+    if (live.energy) step.carried[step.carried.length - 1] = look.kept[6];
+  }
+
+  take() {
+    const { step } = this;
+    step.run();
+    for (const name of ["q", "v", "ledger", "carried"]) step[name].set(step[`${name}_next`]);
+  }
+
+  see() {
+    const { step, look } = this;
+    for (const name of ["q", "v", "gravity", "parameters"]) look[name].set(step[name]);
+    look.run();
+  }
+
+  save() { return ["q", "v", "ledger", "carried"].map((name) => [name, this.step[name].slice()]); }
+
+  restore(saved) { for (const [name, values] of saved) this.step[name].set(values); }
+
+  // ---- what acts -----------------------------------------------------------------------------------
+
+  // A force in world axes at a point of a body, in the next step, as a wrench in the body's coordinates.
+  act(body, point, force) {
+    const { step, look } = this, k = 12 * (body - 1);
+    const f = [0, 1, 2].map((row) => dot(look.places.subarray(k + 3 * row, k + 3 * row + 3), force));
+    [...cross(point, f), ...f].forEach((x, j) => { step.held[6 * (body - 1) + j] += x; });
+  }
+
+  free() { this.step.held.fill(0); }
+
+  setGravity(gravity) { this.step.gravity.set(gravity); }
+
+  setStep(dt) { this.step.parameters[0] = dt; }
+
+  setFriction(value) {
+    const { live } = this, [first, count] = live.friction;
+    for (let k = first; k < first + count; k++) this.step.parameters[k] = value ?? this.parameters[k];
+  }
+
+  // ---- what the ground did in the last step ---------------------------------------------------------
+
+  touching() {
+    const { step, look, live } = this, found = [], bodies = [];
+    live.contacts.forEach((body, k) => {
+      const force = step.forces.subarray(3 * k, 3 * k + 3);
+      if (!force[0] && !force[1] && !force[2]) return;
+      found.push(...look.points.subarray(3 * k, 3 * k + 3), ...force);
+      bodies.push(body);
+    });
+    return { contacts: Float32Array.from(found), bodies: Uint16Array.from(bodies) };
+  }
+
+  // On each body, (N, 3).
+  forces() {
+    const { step, live } = this, sums = new Float64Array(3 * live.masses.length);
+    live.contacts.forEach((body, k) => {
+      for (let j = 0; j < 3; j++) sums[3 * (body - 1) + j] += step.forces[3 * k + j];
+    });
+    return sums;
+  }
+}
