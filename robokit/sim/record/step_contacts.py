@@ -63,5 +63,5 @@ def _contacts(
         c = work["c_of"][i]
         force = work["c_g"][i] @ work["contact_frame"][c].reshape(3, 3) / dt
         shape = pairs[work["contact_pair"][c], 1]
-        out.append((links[shape], work["contact_place"][c] + work["middle"], force))
+        out.append((links[shape], work["contact_place"][c] + simulation.arrays["middle"], force))
     return out
