@@ -56,9 +56,10 @@ def look(x: Any, i: Any, c: Any) -> None:
     corner_b = plane | points[1] | (what == 1) | ((what == 3) & of_a)
     corner_a = ~corner_b & (points[0] | (what == 0) | ((what == 3) & of_b))
     place = where(corner_b, 1.0, where(corner_a, 0.0, 0.5))
-    offset = where(corner_b, radius[1], where(corner_a, -radius[0], 0.0))
-    distance = where(round_ones, 1.0 / where(round_ones, apart, 1.0), 0.0)
-    numbers = [place, normal, offset, distance, -radius[0], radius[1], *(0.0,) * 9, 0.0]
+    half = 0.5 * (x.contact_gap[c] - x.pair_slack[k])
+    offset = where(corner_b, radius[1] + half, where(corner_a, -radius[0] - half, 0.0))
+    distance = where(round_ones, 1.0 / where(round_ones, apart + 2.0 * half, 1.0), 0.0)
+    numbers = [place, normal, offset, distance, -radius[0] - half, radius[1] + half, *(0.0,) * 9, 0.0]
     write_row(x.c_moves, i, numbers)
     kind = x.shape_kind[b]
     rim = corner_b & ((kind == CYLINDER) | (kind == CONE))

@@ -45,52 +45,31 @@ def drift_tangents(x: Any, drift: int, v: Any) -> None:
     """
     h = 0.5 * x.dt[0]
 
-    def body(m: Any) -> None:
-        b = m + 1
-        cond(
-            x.joint_kind[b] < PLANAR, nothing, lambda: cond(x.joint_leads[b] > 0, lambda: several(b), nothing)
-        )
-
-    def several(b: Any) -> None:
+    def joint(b: Any, _first: Any, _n: Any) -> None:
         cond(is_free_base(x, b), lambda: _free(x, drift, b, v, h), lambda: _joint(x, drift, b, v, h))
 
-    for_range(x.n_bodies - 1, body)
+    no_sums(x, joint)
 
 
-def through(x: Any, drift: int, dq: Any, dv: Any, q_out: Any, v_out: Any) -> None:
-    """(dq, dv) before a drift -> (q_out, v_out) after it, (nv,) each."""
-    h = 0.5 * x.dt[0]
-
-    def sums(j: Any) -> None:
-        q_out[j] = dq[j] + h * dv[j]
-        v_out[j] = dv[j]
+def no_sums(x: Any, joint: Any) -> None:
+    """``joint(b, first, n)`` of all whose motion is no sum: the body, its coordinates of v."""
 
     def body(m: Any) -> None:
         b = m + 1
-
-        def several() -> None:
-            through_joint(x, drift, b, dq, dv, q_out, v_out)
-
         no_sum = (x.joint_kind[b] >= PLANAR) & (x.joint_leads[b] > 0)
-        cond(no_sum, several, nothing)
 
-    for_range(x.nv, sums)
+        def call() -> None:
+            joint(b, x.dof_row[x.body_dofs[b, 0]], x.body_dofs[b, 1])
+
+        cond(no_sum, call, nothing)
+
     for_range(x.n_bodies - 1, body)
 
 
-def through_joint(x: Any, drift: int, b: Any, dq: Any, dv: Any, q_out: Any, v_out: Any) -> None:
-    """The same of one joint with a motion that is no sum."""
-    row, n = x.dof_row[x.body_dofs[b, 0]], x.body_dofs[b, 1]
-
-    def component(i: Any) -> None:
-        def more(k: Any, q: Any, v: Any) -> Any:
-            at = 6 * k + i
-            P, Q, W = (x.tangents[drift, b, 36 * part + at] for part in range(3))
-            return q + P * dq[row + k] + Q * dv[row + k], v + W * dv[row + k]
-
-        q_out[row + i], v_out[row + i] = for_range(n, more, 0.0, 0.0)
-
-    for_range(n, component)
+def block(x: Any, drift: int, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
+    """Entries i, k of P, Q and W."""
+    p, q, w = (x.tangents[drift, b, 36 * part + 6 * k + i] for part in range(3))
+    return p, q, w
 
 
 def _write(x: Any, drift: int, b: Any, part: int, k: Any, column: Any) -> None:

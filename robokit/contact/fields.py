@@ -64,21 +64,24 @@ DERIVATIVES = (
 """What derivatives of inverse dynamics work with, beside MOTION."""
 
 STEP_DERIVATIVES = (
-    real("columns", 3, "nv", 2, "nv", role="out"),  # changes of the next q and v, by what changes (q, v, tau)
-    # and its coordinate
+    real("next", 2, "nv", 3, "nv", role="out"),  # rows of the next q and v, by q, v and tau
     real("r_q", "nv", "nv", role="work"),  # changes of the residual r by q and by v in the middle of the step
     real("r_v", "nv", "nv", role="work"),
     real("r_y", "nv", "nv", role="work"),  # and by y; then factors of it
     real("r_y_inverse", "nv", role="work"),
     real("acceleration", "nv", role="work"),  # (y - v) / dt
     real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
-    whole("joint_of", "nv", role="work"),
+    real("dy", "nv", 3, "nv", role="work"),  # changes of y
+    whole("loaded", "n_bodies", role="work"),  # 1 where constraints act on what a body carries
+    whole("loaded_bodies", "n_bodies", role="work"),  # these, outward
     real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and at v + y
     real("V_sum", "n_bodies", 6, role="work"),
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
     real("c_aims", "n_constraints", 2, role="work"),  # change of a contact's aim by its gap, by its speed
+    real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
+    real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 16, role="work"),  # how its frame moves (contact_motions.py)
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
@@ -88,11 +91,6 @@ STEP_DERIVATIVES = (
     real("f_q", "n_bodies", 6, role="work"),  # forces on bodies, less what constraints add: to r_q, r_y, r_v
     real("f_y", "n_bodies", 6, role="work"),
     real("f_v", "n_bodies", 6, role="work"),
-    real("unit_q", "nv", role="work"),  # the change before the first drift
-    real("unit_v", "nv", role="work"),
-    real("dq", "nv", role="work"),  # after it, and the velocity after the kick
-    real("dv", "nv", role="work"),
-    real("dy", "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
 

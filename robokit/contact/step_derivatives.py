@@ -15,8 +15,8 @@ law's. So r_y is not symmetric, and has the pattern of the step's A. Before and 
 derivatives of the drifts (drift_derivatives.py).
 
 Places and normals of contacts move with the bodies, see contact_motions.py. What is held: bristles, in the
-world; the normal impulse that bounds turning friction; compliances that are a share of the mobility; what
-belts and rolling discs add to velocities; and what the end of a step corrects, closes and conserves.
+world; compliances that are a share of the mobility; what belts and rolling discs add to velocities; and what
+the end of a step corrects, closes and conserves.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -35,7 +35,7 @@ from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.derivatives import inverse_dynamics_derivatives
-from robokit.contact.drift_derivatives import drift_tangents, of_motion, through, through_joint
+from robokit.contact.drift_derivatives import block, drift_tangents, no_sums, of_motion
 from robokit.contact.fields import (
     CONSTRAINTS,
     DERIVATIVES,
@@ -55,7 +55,6 @@ from robokit.contact.fields import (
 )
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import LEAST, slip
-from robokit.contact.robot_data import PLANAR
 from robokit.contact.solver import law_of, relative
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
@@ -75,7 +74,8 @@ FROM_STEP = """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
-    dt v_before pair_shapes pair_stiffness pair_damping pair_restitution motor_gains motor_inertia stop_gains
+    dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_restitution
+    motor_gains motor_inertia stop_gains
     loop_bodies loop_placement loop_turns
 """
 """What it was given, or noted, besides the robot and the shapes."""
@@ -99,12 +99,13 @@ def derivatives_kernel() -> LoopKernel:
 
 
 def step_derivatives(x: Any) -> None:
-    """``columns``: by what changes (q, v, tau) and its place, the changes of the next q and v."""
+    """``next``: the changes of the next q and v, by q, v and tau."""
     kick(x)
     drift_tangents(x, 0, x.v_before)
     drift_tangents(x, 1, x.y)
-    for_range(x.n_bodies - 1, lambda m: _name(x, m + 1))
-    for_range(x.nv, lambda j: _columns(x, j))
+    _right_sides(x)
+    once(x, back_substitute, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+    _end(x)
 
 
 def kick(x: Any) -> None:
@@ -181,7 +182,13 @@ def _of_constraints(x: Any) -> None:
         write_row(x.F, x.parent[b], force(x.F, x.parent[b]) + force(x.F, b))
 
     for_range(x.n_bodies - 1, inward)
-    for_range(x.nv, lambda r: _along(x, r))
+    count = _loaded(x)
+    follows = (x.n_of[2] > 0) | (x.n_loops > 0)
+    cond(
+        follows,
+        lambda: for_range(x.nv, lambda r: _along(x, r, count, 1)),
+        lambda: for_range(x.nv, lambda r: _along(x, r, count, 0)),
+    )
 
 
 def _prepare(x: Any, i: Any) -> None:
@@ -202,7 +209,21 @@ def _prepare(x: Any, i: Any) -> None:
         for k, number in enumerate(_aims(x, i, x.c_of[i])):
             x.c_aims[i, k] = number
 
-    cond(kind == FRICTION, contact, nothing)
+    def spin() -> None:
+        write_row(x.c_by_N, i, _by_load(x, i))
+
+    cond(kind == FRICTION, contact, lambda: cond(kind == SPIN, spin, nothing))
+
+
+def _by_load(x: Any, i: Any) -> list[Any]:
+    """Change of the moments of turning friction by the normal impulse that bounds them."""
+    u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
+    N = x.c_g[x.c_of[i], 2]
+    dx, dy, size = slip(u, aim)
+    rolls = where(size > x.c_mu[i] * N * x.c_R[i, 0], x.c_mu[i] / (size + LEAST), 0.0)
+    turns = aim[2] - u[2]
+    arm = where(abs(turns) > x.c_arm[i] * N * x.c_R[i, 1], x.c_arm[i], 0.0)
+    return [-rolls * dx, -rolls * dy, where(turns < 0.0, -arm, arm)]
 
 
 def _slopes(x: Any, i: Any) -> list[Any]:
@@ -240,34 +261,63 @@ def _aims(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     return where(bounces, by_gap, spring), where(bounces, by_speed, 0.0)
 
 
-def _along(x: Any, r: Any) -> None:
-    """Columns r: the impulses that a motion along coordinate r of v changes."""
-    for each in (x.X, x.X_y, x.X_sum, x.f_q, x.f_y, x.f_v):
-        write_row(each, 0, [0.0] * 6)
+def _loaded(x: Any) -> Any:
+    """List the bodies on which constraints act, or which carry such, outward; how many."""
+    for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
+
+    def constraint(i: Any) -> None:
+        for k in range(2):
+            x.loaded[x.c_bodies[i, k]] = 1
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        x.loaded[x.parent[b]] = where(x.loaded[b] > 0, 1, x.loaded[x.parent[b]])
+
+    def entry(m: Any, count: Any) -> Any:
+        x.loaded_bodies[count] = m + 1
+        return count + where(x.loaded[m + 1] > 0, 1, 0)
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_bodies - 1, inward)
+    return for_range(x.n_bodies - 1, entry, 0)
+
+
+def _along(x: Any, r: Any, count: Any, all_of_them: int) -> None:
+    """Columns r: the impulses that a motion along coordinate r of v changes.
+
+    Args:
+        x: the step.
+        r: the coordinate.
+        count: of bodies in the list.
+        all_of_them: 0 where no aim follows velocities, and r_v does not change.
+    """
+    write_row(x.X, 0, [0.0] * 6)
     x.moved[0] = 0
 
-    def body(m: Any) -> None:
-        b = m + 1
-        first, parent = x.body_dofs[b, 0], x.parent[b]
+    def body(m: Any, any_one: Any) -> Any:
+        b = x.loaded_bodies[m]
+        first = x.body_dofs[b, 0]
 
         def own(n: Any, moves: Any) -> Any:
             return where(x.dof_row[first + n] == r, 1, moves)
 
-        moves = for_range(x.body_dofs[b, 1], own, x.moved[parent])
+        moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
         x.moved[b] = moves
-        for each in (x.f_q, x.f_y, x.f_v):
-            write_row(each, b, [0.0] * 6)
+        for f in (x.f_q, x.f_y, x.f_v)[: 2 + all_of_them]:
+            write_row(f, b, [0.0] * 6)
         cond(moves > 0, lambda: _moved(x, b, r), nothing)
-
-    for_range(x.n_bodies - 1, body)
+        return where(moves > 0, 1, any_one)
 
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
         moves = (x.moved[a] > 0) | (x.moved[b] > 0)
-        cond(moves, lambda: _changes(x, i, a, b), nothing)
+        cond(moves, lambda: _changes(x, i, a, b, all_of_them), nothing)
 
-    for_range(x.n_of[0], constraint)
-    _gather(x, r)
+    def changes() -> None:
+        for_range(x.n_of[0], constraint)
+        _gather(x, r, count, all_of_them)
+
+    cond(for_range(count, body, 0) > 0, changes, nothing)
 
 
 def _moved(x: Any, b: Any, r: Any) -> None:
@@ -291,7 +341,7 @@ def _moved(x: Any, b: Any, r: Any) -> None:
         write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
 
 
-def _changes(x: Any, i: Any, a: Any, b: Any) -> None:
+def _changes(x: Any, i: Any, a: Any, b: Any, all_of_them: int) -> None:
     """What a motion of its bodies changes of the forces of a constraint."""
 
     def of(rows: Any, body: Any) -> Motion:
@@ -322,14 +372,20 @@ def _changes(x: Any, i: Any, a: Any, b: Any) -> None:
     du[2] = du[2] - x.c_aims[i, 0] * u[2] - x.c_aims[i, 1] * du_before
     by_v = [where(loop, -u[k], x.c_aims[i, 1] * u[2] if k == 2 else 0.0) for k in range(3)]
 
-    def pushed(rates: list[Any]) -> Force:
+    def pushed(rates: list[Any], m: int) -> Force:
+        """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""
         f = Force.zero()
         for k in range(3):
-            f = f + E[k] * vector(x.c_slopes, i, 3 * k).dot(Vector3(*rates))
+            less = vector(x.c_slopes, i, 3 * k).dot(Vector3(*rates))
+            less = less + where(spins, x.c_by_N[i, k] * x.c_less_N[contact, m], 0.0)
+            f = f + E[k] * less
+            if k == 2:
+                x.c_less_N[i, m] = less
         return f
 
-    of_q = pushed(du) - M.cross_force(force(x.c_F, i))
-    for f, change_of in ((x.f_q, of_q), (x.f_y, pushed(u)), (x.f_v, -pushed(by_v))):
+    of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
+    changes = ((x.f_q, of_q), (x.f_y, pushed(u, 1)), (x.f_v, -pushed(by_v, 2)))
+    for f, change_of in changes[: 2 + all_of_them]:
         write_row(f, b, force(f, b) + change_of)
         write_row(f, a, force(f, a) - change_of)
 
@@ -355,71 +411,108 @@ def _loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
     return Motion(w, v - w.cross(p))
 
 
-def _gather(x: Any, r: Any) -> None:
+def _gather(x: Any, r: Any, count: Any, all_of_them: int) -> None:
     """Forces on bodies to columns r: S . f, and (X x S) . F of what moves."""
+    forces = ((x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v))[: 2 + all_of_them]
 
     def inward(m: Any) -> None:
-        b = x.n_bodies - 1 - m
+        b = x.loaded_bodies[count - 1 - m]
         parent = x.parent[b]
-        for f in (x.f_q, x.f_y, x.f_v):
+        for _, f in forces:
             write_row(f, parent, force(f, parent) + force(f, b))
 
         def turned() -> None:
             write_row(x.f_q, b, force(x.f_q, b) + motion(x.X, b).cross_force(force(x.F, b)))
 
         cond(x.moved[b] > 0, turned, nothing)
+        for_range(x.body_dofs[b, 1], lambda n: dof(b, x.body_dofs[b, 0] + n))
 
-    def dof(j: Any) -> None:
-        row, b, S = x.dof_row[j], x.dof_body[j], motion(x.S, j)
+    def dof(b: Any, j: Any) -> None:
+        row, S = x.dof_row[j], motion(x.S, j)
 
         def enter() -> None:
-            for M, f in ((x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v)):
+            for M, f in forces:
                 add(M, (row, r), S.dot(force(f, b)))
 
         cond(row < 0, nothing, enter)
 
-    for_range(x.n_bodies - 1, inward)
-    for_range(x.n_dofs, dof)
+    for_range(count, inward)
 
 
-# ---- columns ----------------------------------------------------------------------------------------------
+# ---- the whole step ---------------------------------------------------------------------------------------
 
 
-def _name(x: Any, b: Any) -> None:
-    """The joint that each coordinate of v belongs to."""
-    row = x.dof_row[x.body_dofs[b, 0]]
-    leads = where(x.body_dofs[b, 1] > 0, x.joint_leads[b], 0)
-    cond(leads > 0, lambda: for_range(x.body_dofs[b, 1], lambda k: put(x.joint_of, row + k, b)), nothing)
+def _right_sides(x: Any) -> None:
+    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced."""
+    h, dt = 0.5 * x.dt[0], x.dt[0]
+
+    def row(i: Any) -> None:
+        def sums(j: Any) -> None:
+            x.dy[i, 0, j] = -x.r_q[i, j]
+            x.dy[i, 1, j] = -(h * x.r_q[i, j] + x.r_v[i, j])
+            x.dy[i, 2, j] = 0.0
+
+        for_range(x.nv, sums)
+        x.dy[i, 2, i] = dt
+
+    def joint(b: Any, first: Any, n: Any) -> None:
+        def entry(i: Any, k: Any) -> None:
+            def more(m: Any, by_q: Any, by_v: Any) -> Any:
+                P, Q, W = block(x, 0, b, m, k)
+                r_q, r_v = x.r_q[i, first + m], x.r_v[i, first + m]
+                return by_q - r_q * P, by_v - r_q * Q - r_v * W
+
+            x.dy[i, 0, first + k], x.dy[i, 1, first + k] = for_range(n, more, 0.0, 0.0)
+
+        for_range(x.nv, lambda i: for_range(n, lambda k: entry(i, k)))
+
+    for_range(x.nv, row)
+    no_sums(x, joint)
 
 
-def _columns(x: Any, j: Any) -> None:
-    """Of a change of q, of v and of tau along coordinate j of v."""
-    for what in range(3):
-        for each in (x.unit_q, x.unit_v, x.dq, x.dv, x.dy):
-            for_range(x.nv, lambda k, to=each: put(to, k, 0.0))
-        if what < 2:
-            _drifted(x, j, (x.unit_q, x.unit_v)[what], what)
-        else:
-            x.dy[j] = x.dt[0]
-        once(x, back_substitute, x.r_y, x.r_y_inverse, x.dy)
-        once(x, through, 1, x.dq, x.dy, x.columns[what, j, 0], x.columns[what, j, 1])
+def _end(x: Any) -> None:
+    """``next``: the second drift."""
+    h, count = 0.5 * x.dt[0], 3 * x.nv
+    dy = x.dy.reshape(x.nv, count)
+    q, v = (x.next[k].reshape(x.nv, count) for k in range(2))
 
+    def row(i: Any) -> None:
+        def sums(c: Any) -> None:
+            q[i, c], v[i, c] = h * dy[i, c], dy[i, c]
 
-def _drifted(x: Any, j: Any, unit: Any, what: int) -> None:
-    """The change through the first drift, and the momentum that it leaves unbalanced in dy."""
-    b, h = x.joint_of[j], 0.5 * x.dt[0]
-    several = x.joint_kind[b] >= PLANAR
+        for_range(count, sums)
+        q[i, i] = q[i, i] + 1.0
+        q[i, x.nv + i] = q[i, x.nv + i] + h
 
-    def sums() -> None:
-        x.dq[j] = h if what else 1.0
-        x.dv[j] = 1.0 if what else 0.0
+    def joint(b: Any, first: Any, n: Any) -> None:
+        def component(i: Any) -> None:
+            def clear(c: Any) -> None:
+                q[first + i, c], v[first + i, c] = 0.0, 0.0
 
-    unit[j] = 1.0
-    cond(several, lambda: through_joint(x, 0, b, x.unit_q, x.unit_v, x.dq, x.dv), sums)
+            def term(m: Any) -> None:
+                _, Q, W = block(x, 1, b, i, m)
 
-    def unbalanced(k: Any) -> None:
-        q, v = x.dq[k], x.dv[k]
-        for_range(x.nv, lambda r: put(x.dy, r, x.dy[r] - x.r_q[r, k] * q - x.r_v[r, k] * v))
+                def sums(c: Any) -> None:
+                    q[first + i, c] = q[first + i, c] + Q * dy[first + m, c]
+                    v[first + i, c] = v[first + i, c] + W * dy[first + m, c]
 
-    first = where(several, x.dof_row[x.body_dofs[b, 0]], j)
-    for_range(where(several, x.body_dofs[b, 1], 1), lambda k: unbalanced(first + k))
+                for_range(count, sums)
+
+            def own(k: Any) -> None:
+                def more(m: Any, by_q: Any, by_v: Any) -> Any:
+                    P, Q, _ = block(x, 0, b, m, k)
+                    later, _, _ = block(x, 1, b, i, m)
+                    return by_q + later * P, by_v + later * Q
+
+                by_q, by_v = for_range(n, more, 0.0, 0.0)
+                add(q, (first + i, first + k), by_q)
+                add(q, (first + i, x.nv + first + k), by_v)
+
+            for_range(count, clear)
+            for_range(n, term)
+            for_range(n, own)
+
+        for_range(n, component)
+
+    for_range(x.nv, row)
+    no_sums(x, joint)

@@ -38,25 +38,34 @@ def factor(x: Any, M: Any, inverse: Any) -> None:
     for_range(x.nv, row)
 
 
-def back_substitute(x: Any, M: Any, inverse: Any, b: Any) -> None:
-    """b becomes M^-1 b, by the factors."""
+def back_substitute(x: Any, M: Any, inverse: Any, B: Any) -> None:
+    """B becomes M^-1 B, by the factors; (nv, m): the columns go together."""
+
+    def take(i: Any, share: Any, k: Any) -> None:
+        def one(c: Any) -> None:
+            B[i, c] = B[i, c] - share * B[k, c]
+
+        for_range(B.shape[1], one)
 
     def up(m: Any) -> None:
         k = x.nv - 1 - m
-        known = b[k]
 
-        def take(z: Any) -> None:
+        def entry(z: Any) -> None:
             i = x.pattern[k, z]
-            b[i] = b[i] - M[i, k] * known
+            take(i, M[i, k], k)
 
-        for_range(x.pattern_length[k], take)
+        for_range(x.pattern_length[k], entry)
 
     def down(k: Any) -> None:
-        def entry(z: Any, total: Any) -> Any:
+        def entry(z: Any) -> None:
             i = x.pattern[k, z]
-            return total - M[k, i] * b[i]
+            take(k, M[k, i], i)
 
-        b[k] = for_range(x.pattern_length[k], entry, b[k]) * inverse[k]
+        def scaled(c: Any) -> None:
+            B[k, c] = B[k, c] * inverse[k]
+
+        for_range(x.pattern_length[k], entry)
+        for_range(B.shape[1], scaled)
 
     for_range(x.nv, up)
     for_range(x.nv, down)
