@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -33,13 +34,20 @@ def toy():
     return b.build(base="floating")
 
 
-@pytest.fixture(scope="module")
-def motion():
+@functools.cache
+def fall(integrator):
     """A second of free flight, impacts, and rest."""
     robot = toy()
     q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, AWAY, 0.0, 0.0, 4.0])
     q[6] = HEIGHT
-    return rk.simulate(robot, q, v, duration=3.0, dt=1e-3, ground=True, record_every=50)
+    given = {"duration": 3.0, "dt": 1e-3, "ground": True, "record_every": 50}
+    return rk.simulate(robot, q, v, integrator=integrator, **given)
+
+
+@pytest.fixture(scope="module", params=["contact", "newton"])
+def motion(request):
+    """The fall by each integrator whose steps a page can take."""
+    return fall(request.param)
 
 
 def compare(motion, trace):
@@ -73,15 +81,16 @@ const { live, messages } = JSON.parse(require("fs").readFileSync(0));
 """
 
 
-@pytest.fixture(scope="module")
-def worker(motion):
+def told(motion, *messages):
     """What the Worker says to messages, in Node."""
     live = json.loads(json_for_html(live_data(motion, joined(WORKER))))
+    return run_in_node(NODE, {"live": live, "messages": messages})
 
-    def say(*messages):
-        return run_in_node(NODE, {"live": live, "messages": messages})
 
-    return say
+@pytest.fixture(scope="module")
+def worker(motion):
+    """The same of both falls."""
+    return functools.partial(told, motion)
 
 
 START = {"kind": "start", "t": 0, "q": None, "v": None, "run": 7}
@@ -95,9 +104,19 @@ def test_the_worker_takes_the_steps_of_python(worker, motion):
 
 
 @pytest.mark.node
-def test_the_worker_has_the_events_of_python(worker, motion):
+def test_the_worker_has_the_forces_of_python(worker, motion):
+    *_, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 50})
+    mine = np.reshape(trace["forceByBody"], (len(motion), 2, 3))
+    others = np.stack([motion.contact_forces[name] for name in ("box", "bar")], axis=1)
+    np.testing.assert_allclose(mine, others, atol=1e-4 * np.abs(others).max())
+    assert (np.abs(others).max(axis=(0, 2)) > 1.0).all()
+
+
+@pytest.mark.node
+def test_the_worker_has_the_events_of_python():
     """Contacts, impacts, the largest force and rest follow from the force on each link in each step."""
-    *_, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 1})
+    motion = fall("contact")
+    *_, trace = told(motion, START, {"kind": "trace", "steps": 3000, "every": 1})
     mine = np.reshape(trace["forceByBody"], (3001, 2, 3))[1:]
     steps = motion.step_forces
     assert steps.links == ("box", "bar") and {event.kind for event in motion.events} >= {"impact", "rest"}
@@ -165,12 +184,13 @@ def test_a_state_that_is_no_longer_finite_stops_the_run(worker):
     assert frame["kind"] == "frame" and frame["t"] == 0
 
 
-def test_pages_without_physics_may_start_none(motion):
-    text = page_html(motion)
+def test_pages_without_physics_may_start_none():
+    text = page_html(fall("contact"))
     assert "wasm-unsafe-eval" not in text and "worker-src" not in text and '"live":null' in text
 
 
-def test_friction_stands_where_the_page_is_told(motion):
+def test_friction_stands_where_the_page_is_told():
+    motion = fall("contact")
     robot = motion.robot
     for friction in (0.3, {"bar": 0.25}):
         program = rk.simulate(robot, motion.q[0], duration=0.001, ground=rk.Ground(friction=friction)).program
@@ -180,7 +200,8 @@ def test_friction_stands_where_the_page_is_told(motion):
         assert found == [program.ground.coefficient(name) for name in ("box", "bar")]
 
 
-def test_a_loaded_motion_has_no_physics(motion, tmp_path):
+def test_a_loaded_motion_has_no_physics(tmp_path):
+    motion = fall("contact")
     motion.save(tmp_path / "motion.npz")
     loaded = rk.Trajectory.load(tmp_path / "motion.npz", robot=motion.robot)
     with pytest.raises(rk.RobokitError, match="live: the trajectory was loaded"):
@@ -188,7 +209,8 @@ def test_a_loaded_motion_has_no_physics(motion, tmp_path):
 
 
 @pytest.mark.browser
-def test_chromium_takes_the_steps_of_python(chromium, motion, tmp_path):
+def test_chromium_takes_the_steps_of_python(chromium, tmp_path):
+    motion = fall("contact")
     watch = Watch(chromium)
     page = watch.open(write_page(motion, tmp_path / "toy.html", live=True))
     page.evaluate(

@@ -109,7 +109,6 @@ def _newton(program: Program, dt: float) -> dict[str, Any]:
         kept=[a.name for a in ARRAYS if a.role == "inout"],
         given=given,
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
-        longest=int(x["face_corners"][:, 1].max()) if "face_corners" in x else 0,
     )
     return _none() | {"stepper": newton, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
 

@@ -51,7 +51,6 @@ class NewtonData:
             faces, which are made of the corners.
         numbers: of these, one after another, deflated, as base64: of each array the lowest bytes of all
             numbers, then all second ones and so on.
-        longest: corners of the largest face.
     """
 
     module: str
@@ -63,7 +62,6 @@ class NewtonData:
     kept: list[str]
     given: list[str]
     numbers: str
-    longest: int
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@
 // What a step may find no place for, in the order in which it says how much it needs.
 const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows"];
 
+// Memory to work in, at first and at most [bytes].
+const SPARE = 65536, MOST_SPARE = 2 ** 26;
+
 class NewtonStep {
   static async load(live) {
     const made = new NewtonStep(), { stepper } = live;
@@ -11,6 +14,7 @@ class NewtonStep {
     const { instance } = await WebAssembly.instantiate(await unpacked(stepper.module, stepper.bytes, "gzip"), { start: { zero: 0 } });
     made.exports = instance.exports;
     made.sizes = new Map(stepper.sizes);
+    made.spare = SPARE;
     made.layout();
     const numbers = await unpacked(stepper.numbers, null, "deflate");
     let from = 0;
@@ -36,8 +40,7 @@ class NewtonStep {
       end += 8 * (count + 1);
       return { name, at, count };
     });
-    // Room for the narrow phase: polytopes of 128 points and 256 faces, and two faces of hulls that are clipped.
-    const room = end + 65536 + 64 * (sizes.get("n_shapes") + sizes.get("n_near")) + 128 * stepper.longest;
+    const room = end + this.spare;
     const missing = Math.ceil((room - memory.buffer.byteLength) / 65536);
     if (missing > 0) memory.grow(missing);
     new Uint8Array(memory.buffer).fill(0);
@@ -87,12 +90,16 @@ class NewtonStep {
   // What the next step is handed besides the state follows from that.
   hold() { this.x.kept.fill(0); }
 
-  // Takes the step again where there was no place for what it found.
+  // Takes the step again where there was no place for what it found, or no room to work in.
   take() {
     for (;;) {
-      if (this.exports.contact_step(...this.given)) throw new Error("the step has no room");
-      const { needed } = this.x;
-      if (!needed[0]) return;
+      const status = this.exports.contact_step(...this.given), { x } = this, { needed } = x;
+      if (!status && !needed[0]) return;
+      if (status) {
+        if (this.spare > MOST_SPARE) throw new Error("the step finds no room to work in");
+        for (const name of ["q", "v", "near_pair", "near_direction"]) x[name].set(x[`${name}_before`]);
+        this.spare *= 4;
+      }
       ROOM.forEach((name, k) => { if (needed[1 + k] > this.sizes.get(name)) this.sizes.set(name, needed[1 + k] + (needed[1 + k] >> 1)); });
       needed.fill(0);
       this.layout();

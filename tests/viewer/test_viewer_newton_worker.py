@@ -1,0 +1,123 @@
+"""The page's step of the integrator "newton": one module for all robots, and the bits of Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_viewer_worker import START, told
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.viewer.data.live_data import live_data
+from robokit.viewer.page import WORKER, joined, json_for_html
+
+STEPS, EVERY = 200, 20
+
+
+def fallen(robot, q, **given):
+    """A fall by reproducible steps."""
+    return rk.simulate(
+        robot, q, duration=STEPS * 1e-3, dt=1e-3, record_every=EVERY, integrator="newton", reproducible=True,
+        **{"ground": True, **given},
+    )  # fmt: skip
+
+
+def tilted(name):
+    """A robot and a configuration from which it falls on its side, into itself."""
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    q = rk.standing_configuration(robot)
+    q[:4] = np.array([0.99, 0.1, 0.05, 0.0]) / np.linalg.norm([0.99, 0.1, 0.05])
+    q[6] += 0.02
+    return robot, q
+
+
+def same_bits(motion, trace):
+    assert motion.v.any()
+    for key, others in (("q", motion.q), ("v", motion.v)):
+        assert np.array_equal(np.reshape(trace[key], others.shape), others), key
+
+
+def taken(motion, *before):
+    """States of the Worker at the times of the records."""
+    start = {**START, "q": None, "v": None}
+    return told(motion, *before, start, {"kind": "trace", "steps": STEPS, "every": EVERY})[-1]
+
+
+@pytest.mark.node
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+def test_the_worker_has_the_bits_of_python(name):
+    motion = fallen(*tilted(name))
+    assert motion.summary["self_collision_pairs"] > 10
+    same_bits(motion, taken(motion))
+
+
+@pytest.mark.node
+@pytest.mark.slow
+def test_faces_of_hulls_have_the_same_normals():
+    """A page makes them again from the corners."""
+    corners = np.random.default_rng(5).normal(size=(40, 3))
+    corners *= 0.3 / np.linalg.norm(corners, axis=1)[:, None]
+    robot, q = tilted("quadruped")
+    q[6] += 0.25
+    stone = rk.Solid(corners, Placement(position=np.array([0.1, 0.05, 0.0])))
+    motion = fallen(robot, q, ground=rk.Ground(shapes=[stone]))
+    assert motion.contact_force[-1, 2] > 0.0
+    same_bits(motion, taken(motion))
+
+
+@pytest.mark.node
+def test_a_step_that_finds_no_place_is_taken_again():
+    """Ten boxes in a row on the ground have forty contacts; there is place for sixteen at first."""
+    b = ModelBuilder("row")
+    for k in range(10):
+        b.link(f"box {k}", mass=1.0, inertia=np.eye(3) * 2e-3, collisions=(Shape(Box((0.1, 0.1, 0.1))),))
+        if k:
+            place = Placement(position=np.array([0.2, 0.0, 0.0]))
+            b.joint(f"hinge {k}", "revolute", f"box {k - 1}", f"box {k}", place, axis=(0, 1, 0))
+    robot = b.build(base="floating")
+    q = robot.neutral()
+    q[6] = 0.051
+    motion = fallen(robot, q)
+    assert sum(force[-1, 2] > 0.0 for force in motion.contact_forces.values()) == 10
+    same_bits(motion, taken(motion))
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "quadruped"])
+def test_the_step_of_a_page_is_small(name):
+    """300 kB for any robot, the robot's own numbers and the Worker included."""
+    robot = rk.load_urdf(rk.find_robot(name))
+    motion = rk.simulate(robot, duration=1e-3, dt=1e-3, integrator="newton")
+    live = live_data(motion, joined(WORKER))
+    assert 60_000 < len(json_for_html(live)) < 150_000
+    assert 80_000 < live.stepper.bytes < 150_000
+
+
+def test_all_robots_have_one_module():
+    one, other = (
+        rk.simulate(rk.load_urdf(rk.find_robot(name)), duration=1e-3, dt=1e-3, integrator="newton")
+        for name in ("double_pendulum", "quadruped")
+    )
+    first, second = (live_data(motion, "").stepper for motion in (one, other))
+    assert first.module == second.module and first.numbers != second.numbers
+
+
+@pytest.mark.node
+def test_friction_of_all_the_ground_may_change():
+    """A box on ice goes on; as recorded, it stops."""
+    b = ModelBuilder("box")
+    b.link("box", mass=1.0, inertia=np.eye(3) * 2e-3, collisions=(Shape(Box((0.1, 0.1, 0.1))),))
+    robot = b.build(base="floating")
+    q, v = robot.neutral(), np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    q[6] = 0.05
+    motion = fallen(robot, q, v0=v)
+    ways = [
+        told(motion, *before, START, {"kind": "step", "count": STEPS})[-1]["q"][4]
+        for before in (
+            [],
+            [{"kind": "set", "friction": 0.0}],
+            [{"kind": "set", "friction": 0.0}, {"kind": "set", "friction": None}],
+        )
+    ]
+    assert ways[0] == motion.q[-1, 4] == ways[2] < 0.15
+    assert ways[1] == pytest.approx(0.2, abs=1e-6)
