@@ -5,9 +5,15 @@
 It is the admissible impulse nearest to -(u - aim) / R, in the norm of the compliance R, and g = -dl/du of a
 convex l. So G = -dg/du is symmetric and positive semidefinite, and the cost of a step has one minimum.
 
+Newton's method with these slopes leaps where they change at once: a joint that dry friction stops slides the
+other way in each iteration, and what slides in a corner is as stiff as it is pressed by mistake. The impulse
+that the last iteration has expected, g - G J d, knows better, and G may be made of it: still symmetric and
+positive semidefinite, and the slope where the impulse is as expected.
+
 Source: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of compliant contact, IEEE
 Transactions on Robotics 39 (2023); the shift: G. De Saxce, Z. Feng, The bipotential method, Mathematical and
-Computer Modelling 28 (1998).
+Computer Modelling 28 (1998); the expected impulse: T. Chan, G. Golub, P. Mulet, A nonlinear primal-dual
+method for total variation-based image restoration, SIAM Journal on Scientific Computing 20 (1999).
 """
 
 from __future__ import annotations
@@ -44,7 +50,7 @@ def shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> Any:
     return mu * maximum(0.0, slip(u, aim)[2] - mu * R_t * N)
 
 
-def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
+def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any, expected: Any = None) -> Law:
     """A contact with friction: the impulse in the cone |g_t| <= mu g_n.
 
     Args:
@@ -53,6 +59,7 @@ def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
         aim: velocity at which it does not act [m/s].
         mu: coefficient of friction.
         s: the shift [m/s].
+        expected: the impulse that the last iteration has expected here; without it, G is the slope.
     """
     x, y, size = slip(u, aim)
     stiff_t, stiff_n = 1.0 / R_t, 1.0 / R_n
@@ -64,12 +71,13 @@ def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
     along = 1.0 / (size + LEAST)
     a, b = -x * along, -y * along
     N = (n + h * r) * q
-    c, f = h * q * stiff_t, mu * N * along
+    c = h * q * stiff_t
     slides = (mu * N * a, mu * N * b, N)
+    xx, xy, yy = turning(along, a, b, mu * N, expected, mu)
     slopes = (
-        mu * c * a * a + f * b * b,
-        (mu * c - f) * a * b,
-        mu * c * b * b + f * a * a,
+        mu * c * a * a + xx,
+        mu * c * a * b + xy,
+        mu * c * b * b + yy,
         c * a,
         c * b,
         q * stiff_n,
@@ -80,6 +88,21 @@ def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any) -> Law:
         return tuple(where(leaves, 0.0, where(sticks, k, m)) for k, m in zip(one, other, strict=True))
 
     return chosen(stuck, slides), chosen(stuck_slopes, slopes)
+
+
+def turning(along: Any, a: Any, b: Any, bound: Any, expected: Any, mu: Any) -> tuple[Any, Any, Any]:
+    """Slopes of friction as its direction t = (a, b) turns: bound / |x| (1 - t t^T), along = 1 / |x|.
+
+    With an expected impulse f, F along the normal: (mu F - sym(f t^T)) / |x|, f shortened to mu F.
+    """
+    f, x, y = bound * along, a, b
+    if expected is not None:
+        most, size = mu * expected[2], sqrt(expected[0] * expected[0] + expected[1] * expected[1])
+        known = most > 0.0
+        share = 1.0 / where(known, maximum(size, most), 1.0)
+        f = where(known, most * along, f)
+        x, y = (where(known, e * share, t) for e, t in ((expected[0], a), (expected[1], b)))
+    return f * (1.0 - a * x), -0.5 * f * (a * y + b * x), f * (1.0 - b * y)
 
 
 def line(u: Any, R_t: Any, R_n: Any, aim: Any) -> Law:
@@ -119,7 +142,9 @@ def spin(u: Any, R_t: Any, R_n: Any, aim: Any, rolling: Any, torsion: Any, N: An
     )
 
 
-def law(kind: Any, u: Any, R: tuple[Any, Any], aim: Any, mu: Any, arm: Any, s: Any) -> Law:
+def law(
+    kind: Any, u: Any, R: tuple[Any, Any], aim: Any, mu: Any, arm: Any, s: Any, expected: Any = None
+) -> Law:
     """The impulse of a constraint and its slopes.
 
     Args:
@@ -128,10 +153,11 @@ def law(kind: Any, u: Any, R: tuple[Any, Any], aim: Any, mu: Any, arm: Any, s: A
         R: compliance of tangents and normal.
         aim: velocity aimed at (3).
         mu, arm, s: coefficient of friction and shift; of SPIN the arms of rolling and torsion, and N.
+        expected: of FRICTION, see there.
     """
     return cond(
         kind == FRICTION,
-        lambda: friction(u, *R, aim, mu, s),
+        lambda: friction(u, *R, aim, mu, s, expected),
         lambda: cond(
             kind == LINE,
             lambda: line(u, *R, aim),
@@ -157,11 +183,16 @@ def project(kind: Any, g: Any, mu: Any, arm: Any, s: Any) -> tuple[Any, Any, Any
     return g[0] * share, g[1] * share, normal
 
 
-def row(u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any) -> tuple[Any, Any]:
-    """The impulse of a row of one coordinate and its slope -dg/du.
+def row(
+    u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any, expected: Any = None
+) -> tuple[Any, Any]:
+    """The impulse of a row of one coordinate and its slope -dg/du, or that of a chord.
 
     g = -(u - aim) / R within [low, high]; and no more than (speed - |u|) / speed_R in the direction in which
     it moves. Both fall with u, so their least does.
+
+    At a bound the slope is 0. There the chord from u to where the law gives the impulse that was expected has
+    it, too, if that is the bound.
 
     Args:
         u: velocity [rad/s | m/s].
@@ -170,10 +201,18 @@ def row(u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any)
         low, high: bounds of the impulse.
         speed: at which it pushes no more, infinite for none.
         speed_R: compliance there.
+        expected: the impulse that the last iteration has expected here; without it, the slope.
     """
     free = -(u - aim) / R
     g = maximum(low, minimum(high, free))
-    G = where((low < free) & (free < high), 1.0 / R, 0.0)
+    inside = (low < free) & (free < high)
+    G = where(inside, 1.0 / R, 0.0)
+    if expected is not None:
+        known = maximum(low, minimum(high, expected))
+        across = R * (free - known)
+        apart = abs(across) > 0.0
+        chord = where(apart, (g - known) / where(apart, across, 1.0), 0.0)
+        G = where(inside, G, chord)
     sign = where(g < 0.0, -1.0, 1.0)
     room = maximum(0.0, speed - sign * u)
     # room / speed_R < |g|, for any speed

@@ -95,6 +95,20 @@ def test_slopes_are_the_derivative_symmetric_and_never_negative(kind: int) -> No
     assert smooth > 200
 
 
+def test_slopes_of_friction_with_another_expected_impulse_are_never_negative() -> None:
+    rng, turned = np.random.default_rng(7), 0
+    for case in cases(FRICTION):
+        g, G = law(case)
+        _, same = law({**case, "expected": tuple(g)})
+        assert np.allclose(same, G, rtol=0, atol=1e-12 * np.abs(G).max())
+        for expected in (10 * np.abs(g).max() * rng.normal(size=3), -g, np.zeros(3)):
+            other, A = law({**case, "expected": tuple(expected)})
+            assert np.array_equal(other, g)
+            assert np.linalg.eigvalsh(A).min() >= -1e-12 * np.abs(A).max()
+            turned += not np.allclose(A, G)
+    assert turned > 20
+
+
 def test_with_its_own_shift_friction_is_coulombs() -> None:
     """g_n = N0, |g_t| = mu N0 or the spring's, at any velocity; the shift is mu times the plastic slip."""
     slid = stuck = 0
@@ -172,3 +186,19 @@ def test_a_row_never_grows_with_its_velocity_and_its_slope_is_the_derivative(spe
         plus, minus = (law_of(**{**case, "u": case["u"] + h}) for h in (1e-6, -1e-6))
         if plus[1] == minus[1]:
             assert (minus[0] - plus[0]) / 2e-6 == pytest.approx(law_of(**case)[1], rel=1e-5, abs=1e-6)
+
+
+def test_at_a_bound_a_row_has_the_slope_of_the_chord_to_the_impulse_that_was_expected() -> None:
+    chords = 0
+    for case in row_cases(False):
+        g, G = laws.row(**case)
+        assert laws.row(**case, expected=g) == (g, G)
+        low, high = case["low"], min(case["high"], 5.0)
+        expected = float(np.random.default_rng(3).uniform(low, high))
+        where = case["aim"] - case["R"] * expected  # there the law gives it
+        found = laws.row(**case, expected=expected)
+        assert found[0] == g and found[1] >= 0.0
+        if G == 0.0:
+            assert found[1] == pytest.approx((g - expected) / (where - case["u"]), rel=1e-9)
+            chords += found[1] > 0.0
+    assert chords > 50

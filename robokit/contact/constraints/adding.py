@@ -12,7 +12,7 @@ from typing import Any
 
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, clamp
 
 
 def add_constraint(
@@ -92,7 +92,7 @@ def add_row(
         x.r_gain[i] = side * x.dof_gain[dof]
         x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i] = R, aim, low, high
         x.r_speed[i], x.r_speed_R[i] = speed, SPEED * mobility(x, dof)
-        x.r_g[i] = 0.0
+        x.r_g[i], x.r_G[i] = clamp(aim / R, low, high), 0.0  # what is expected: that at rest
 
     cond(i < x.n_rows, write, lambda: None)
 
