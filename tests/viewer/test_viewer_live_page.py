@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from test_viewer_browser import Watch, until
 import robokit as rk
 from robokit.dynamics.run import body_forces
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.viewer import write_page
+from robokit.viewer.data.live_data import live_data
+from robokit.viewer.page import WORKER, joined, render
+from robokit.viewer.payload import trajectory_payload
 
 pytestmark = pytest.mark.browser
 
@@ -54,18 +57,31 @@ def toy():
     return b.build(base="floating")
 
 
-@pytest.fixture(scope="module")
-def recording(toy):
+def fall(toy, duration, integrator):
     q0 = toy.neutral()
     q0[6] = HEIGHT
-    return rk.simulate(toy, q0, duration=0.6, dt=1e-3, ground=True)
+    return rk.simulate(toy, q0, duration=duration, dt=1e-3, ground=True, integrator=integrator)
 
 
 @pytest.fixture(scope="module")
-def live(chromium, recording, tmp_path_factory):
+def recording(toy):
+    return fall(toy, 0.6, "contact")
+
+
+@pytest.fixture(scope="module", params=["contact", "newton"])
+def integrator(request):
+    """Whose steps the page takes."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def live(chromium, toy, recording, integrator, tmp_path_factory):
     """The page, used by all tests one after another; each begins with a drop."""
+    path = tmp_path_factory.mktemp("live") / "toy.html"
+    physics = live_data(fall(toy, 1e-3, integrator), joined(WORKER))
+    path.write_text(render(replace(trajectory_payload(recording, None, 60.0, True), live=physics)), "utf-8")
     watch = Watch(chromium)
-    yield watch.open(write_page(recording, tmp_path_factory.mktemp("live") / "toy.html", live=True))
+    yield watch.open(path)
     watch.judge()
 
 
@@ -102,14 +118,14 @@ def test_the_button_starts_from_the_frame_shown_and_the_way_back_is_one_click(li
     assert live.evaluate("robokit.motion === robokit.run.recording")
 
 
-def test_the_run_is_the_one_of_python(live, toy, recording):
+def test_the_run_is_the_one_of_python(live, toy, integrator):
     drop(live, 0.2)
     now = live.evaluate("""() => { const m = robokit.run.motion;
       const k = m.t.findIndex((t) => t > 0.15), q = m.q.slice(k * m.nq, (k + 1) * m.nq);
       return { t: m.t[k], q: Array.from(q) }; }""")
     steps = round(now["t"] / 1e-3)
     assert now["t"] == pytest.approx(steps * 1e-3, abs=1e-12)
-    same = rk.simulate(toy, recording.q[0], duration=now["t"], dt=1e-3, ground=True)
+    same = fall(toy, now["t"], integrator)
     np.testing.assert_allclose(now["q"], same.q[-1], rtol=1e-9, atol=1e-9)
 
 

@@ -59,7 +59,7 @@ def test_faces_of_hulls_have_the_same_normals():
     corners = np.random.default_rng(5).normal(size=(40, 3))
     corners *= 0.3 / np.linalg.norm(corners, axis=1)[:, None]
     robot, q = tilted("quadruped")
-    q[6] += 0.25
+    q[6] += 0.29
     stone = rk.Solid(corners, Placement(position=np.array([0.1, 0.05, 0.0])))
     motion = fallen(robot, q, ground=rk.Ground(shapes=[stone]))
     assert motion.contact_force[-1, 2] > 0.0
