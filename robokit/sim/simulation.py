@@ -56,6 +56,7 @@ class Simulation:
         arrays: all that callers of the step give, by name; the state among them.
         sizes: of the arrays.
         refused: why there is no machine code, or None.
+        plain: whether there is to be none.
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
@@ -65,7 +66,7 @@ class Simulation:
             robot: the robot.
             dt: time step [s].
             numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given.
-            options: ``tolerance``; ``reproducible``.
+            options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code.
         """
         self.robot = robot
         self.kernel = step_kernel(bool(options.get("reproducible", False)))
@@ -79,6 +80,7 @@ class Simulation:
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}
         self.refused: str | None = None
+        self.plain = "python" in (engine(), options.get("engine"))
         self._call: Any = None
         self.arrays["q"][:] = robot.neutral()
         self.forget()
@@ -147,7 +149,7 @@ class Simulation:
         if self._call is not None:
             return self._call
         try:
-            if engine() == "python":
+            if self.plain:
                 raise NoMachineCode("")
             self._call = self._compiled()
         except NoMachineCode:

@@ -8,6 +8,9 @@ and leaves a tape that all directions go through (engine/run/interpreter.py).
 
 A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step has
 chosen at this state.
+
+Steps of the integrator "newton" have derivatives of their own, by the implicit function theorem
+(contact/step_derivatives.py).
 """
 
 from __future__ import annotations
@@ -27,9 +30,17 @@ from robokit.model.robot import Robot, check_robot
 from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
-from robokit.sim.run.run_arguments import check_angles, check_quaternions, check_starts, set_up, states
+from robokit.sim.run.run_arguments import (
+    Setup,
+    check_angles,
+    check_quaternions,
+    check_starts,
+    set_up,
+    states,
+)
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.linear_steps import LinearSteps
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
@@ -84,7 +95,11 @@ def step_derivatives(
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
     :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
 
-    Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps.
+    With ``integrator="newton"`` momentum and energy, which the end of a step corrects by terms of third order
+    in dt, are not corrected in A and B, and friction is Coulomb's, however far the solver went.
+
+    Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps. Of "newton":
+    contact/step_derivatives.py, about that of a step.
 
     Args:
         robot: the robot.
@@ -128,6 +143,11 @@ def step_derivatives(
         robot, 0.0, dt, ground, integrator, None, joint_damping, many=True, self_collision=self_collision
     )
     program = setup.program
+    if program.newton:
+        if program.ground is not None and program.points is not None:
+            check_starts(robot, given[0], program.points, program.ground, "q")
+        found = _by_implicit_function(setup, given, engine, joint_damping, self_collision)
+        return StepDerivatives(*(x[0] for x in found)) if single else found
     if floats(robot.tree):
         # As simulate takes them where there are any: nothing keeps the momentum against them.
         program = program.with_given(replace(program.given, base=True), program.given_numbers)
@@ -141,6 +161,33 @@ def step_derivatives(
     count = 1 if count is None else count
     found = _in_blocks(program, given, parameters, count, engine)
     return StepDerivatives(*(x[0] for x in found)) if single else found
+
+
+def _by_implicit_function(
+    setup: Setup, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> StepDerivatives:
+    """All states, one after the other; with inertias or a ground of its own each has its own numbers."""
+    program, dt = setup.program, setup.dt
+    robot, ground = program.robot, program.ground
+    sizes = [x if len(x) != 1 else x[0] for x in given]
+    count = batch_size(["q", "v", "tau", "robot"], [*sizes, program.parameters(dt)])
+    count = 1 if count is None else count
+    own = robot.samples is not None or (ground is not None and ground.rows is not None)
+    nv, steps = robot.nv, None
+    q, v = np.empty((count, robot.nq)), np.empty((count, nv))
+    slopes = np.empty((count, 2 * nv, 3 * nv))
+    for k in range(count):
+        if own:
+            alone = robot if robot.samples is None else robot.sample(k)
+            program = set_up(
+                alone, 0.0, dt, ground if ground is None else ground.row(k), "newton", None, joint_damping,
+                self_collision=self_collision,
+            ).program  # fmt: skip
+        if own or steps is None:
+            steps = LinearSteps(program, dt, engine)
+        state = (x[k if len(x) > 1 else 0] for x in given)
+        q[k], v[k], slopes[k] = steps(*state)
+    return StepDerivatives(q, v, slopes[:, :, : 2 * nv].copy(), slopes[:, :, 2 * nv :].copy())
 
 
 def _in_blocks(
