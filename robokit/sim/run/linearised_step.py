@@ -173,9 +173,7 @@ def _by_implicit_function(
     count = batch_size(["q", "v", "tau", "robot"], [*sizes, program.parameters(dt)])
     count = 1 if count is None else count
     own = robot.samples is not None or (ground is not None and ground.rows is not None)
-    nv, steps = robot.nv, None
-    q, v = np.empty((count, robot.nq)), np.empty((count, nv))
-    slopes = np.empty((count, 2 * nv, 3 * nv))
+    steps, found = None, _room(robot, count)
     for k in range(count):
         if own:
             alone = robot if robot.samples is None else robot.sample(k)
@@ -186,8 +184,20 @@ def _by_implicit_function(
         if own or steps is None:
             steps = LinearSteps(program, dt, engine)
         state = (x[k if len(x) > 1 else 0] for x in given)
-        q[k], v[k], slopes[k] = steps(*state)
-    return StepDerivatives(q, v, slopes[:, :, : 2 * nv].copy(), slopes[:, :, 2 * nv :].copy())
+        found.q[k], found.v[k], slopes = steps(*state)
+        found.A[k], found.B[k] = np.hsplit(slopes, [2 * robot.nv])
+    return found
+
+
+def _room(robot: Robot, count: int) -> StepDerivatives:
+    """Arrays for so many states."""
+    nv = robot.nv
+    return StepDerivatives(
+        np.empty((count, robot.nq)),
+        np.empty((count, nv)),
+        np.empty((count, 2 * nv, 2 * nv)),
+        np.empty((count, 2 * nv, nv)),
+    )
 
 
 def _in_blocks(
@@ -196,12 +206,7 @@ def _in_blocks(
     """All states: one by one where the step is interpreted, else as many at once as have ROWS directions."""
     robot, tables = program.robot, program.tables()
     nv = robot.nv
-    found = StepDerivatives(
-        np.empty((count, robot.nq)),
-        np.empty((count, nv)),
-        np.empty((count, 2 * nv, 2 * nv)),
-        np.empty((count, 2 * nv, nv)),
-    )
+    found = _room(robot, count)
     carried = np.zeros(program.layout.size)
     tape = None if engine == "python" else step_near(program).interpreter(_directions(nv), LONG)
     if tape is not None and (count <= FEW or tape.instructions >= LONGEST):

@@ -42,7 +42,7 @@ class LinearSteps:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(q, v) after a step and its derivatives by q, v and tau in tangent spaces, (2 nv, 3 nv).
 
-        Numbers are NaN where the step has no finite end.
+        Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
         """
         x, nv = self.simulation.arrays, self.simulation.robot.nv
         if not self._step(q, v, tau):
@@ -66,7 +66,7 @@ class LinearSteps:
         nv = self.simulation.robot.nv
         if self._of is not self.simulation.work:
             self._of, self._call = self.simulation.work, self._made()
-        found: np.ndarray = self._call().reshape(2 * nv, 3 * nv).copy()
+        found: np.ndarray = self._call().reshape(2 * nv, 3 * nv)
         return found
 
     def _made(self) -> Any:
