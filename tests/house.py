@@ -80,6 +80,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("kinematics", "laws", "linear"),
         ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
         ("constraints",),
+        ("closing_derivatives",),
         ("step_derivatives",),
         ("accounts",),
         ("conservation",),

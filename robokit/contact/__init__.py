@@ -1,22 +1,22 @@
 """A step of any robot with contacts: one convex problem, one kernel; robots are data.
 
-    fields          the arrays by which the modules meet
-    robot_data      a robot as numbers
-    vectors         vectors and inertias in rows of arrays
-    materials       numbers of the forces
-    kinematics      poses, velocities, mass matrix, velocity products, energies
-    derivatives     of inverse dynamics
-    laws            contacts and rows: impulse and slope of a velocity
-    pattern         where the matrix of a step has entries
-    linear          that matrix, its factors and solutions
-    solver          the velocity at the end of a step
-    constraints/    each kind of force
-    accounts        what a step enters into the ledger
-    conservation    momentum, energy and the path of the centre of mass at its end
-    step            the order of these
+fields          the arrays by which the modules meet
+robot_data      a robot as numbers
+vectors         vectors and inertias in rows of arrays
+materials       numbers of the forces
+kinematics      poses, velocities, mass matrix, velocity products, energies
+derivatives     of inverse dynamics
+laws            contacts and rows: impulse and slope of a velocity
+pattern         where the matrix of a step has entries
+linear          that matrix, its factors and solutions
+solver          the velocity at the end of a step
+constraints/    each kind of force
+accounts        what a step enters into the ledger
+conservation    momentum, energy and the path of the centre of mass at its end
+step            the order of these
 
-    contact_motions     how places and normals of contacts move with the bodies
-    drift_derivatives   of the way before and after the kick
-    unsymmetric         factors of a matrix with the same pattern
-    step_derivatives    of the velocity after the kick, and of a whole step
+contact_motions     how places and normals of contacts move with the bodies
+drift_derivatives   of the way before and after the kick
+unsymmetric         factors of a matrix with the same pattern
+step_derivatives    of the velocity after the kick, and of a whole step
 """

@@ -91,6 +91,15 @@ STEP_DERIVATIVES = (
     real("f_q", "n_bodies", 6, role="work"),  # forces on bodies, less what constraints add: to r_q, r_y, r_v
     real("f_y", "n_bodies", 6, role="work"),
     real("f_v", "n_bodies", 6, role="work"),
+    # Of loops (closing_derivatives.py)
+    real("f_z", "n_bodies", 6, role="work"),
+    real("f_o", "n_bodies", 6, role="work"),
+    real("z", "nv", "nv", role="work"),  # H + J^T J / R, then its factors
+    real("z_inverse", "nv", role="work"),
+    real("opening", "nv", "nv", role="work"),  # J^T dJ/dq y / R
+    real("P", "nv", "nv", role="work"),  # what keeps loops closed of a change
+    real("product", "nv", "nv", role="work"),
+    real("closed", "nv", 3, "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
 

@@ -16,7 +16,7 @@ derivatives of the drifts (drift_derivatives.py).
 
 Places and normals of contacts move with the bodies, see contact_motions.py. What is held: bristles, in the
 world; compliances that are a share of the mobility; what belts and rolling discs add to velocities; and what
-the end of a step corrects, closes and conserves.
+the end of a step corrects to conserve. Loops: closing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -32,6 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
+from robokit.contact import closing_derivatives
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.derivatives import inverse_dynamics_derivatives
@@ -73,10 +74,13 @@ FROM_STEP = """
 """
 """Arrays that the step has left."""
 
+PLAIN, BOUNCES, WITH_LOOPS = 2, 3, 5
+"""Matrices that constraints add to: of a plain contact, where aims follow velocities, of loops."""
+
 GIVEN_TO_STEP = """
     dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_restitution
     motor_gains motor_inertia stop_gains
-    loop_bodies loop_placement loop_turns
+    loop_bodies loop_placement loop_turns loop_mobility
 """
 """What it was given, or noted, besides the robot and the shapes."""
 
@@ -106,6 +110,7 @@ def step_derivatives(x: Any) -> None:
     _right_sides(x)
     once(x, back_substitute, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
     _end(x)
+    cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
 
 
 def kick(x: Any) -> None:
@@ -130,6 +135,7 @@ def kick(x: Any) -> None:
     for_range(x.nv, matrices)
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_of[0] > 0, lambda: _of_constraints(x), nothing)
+    cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor(x, x.r_y, x.r_y_inverse)
 
 
@@ -183,12 +189,25 @@ def _of_constraints(x: Any) -> None:
 
     for_range(x.n_bodies - 1, inward)
     count = _loaded(x)
-    follows = (x.n_of[2] > 0) | (x.n_loops > 0)
-    cond(
-        follows,
-        lambda: for_range(x.nv, lambda r: _along(x, r, count, 1)),
-        lambda: for_range(x.nv, lambda r: _along(x, r, count, 0)),
-    )
+
+    def directions(what: int) -> None:
+        for_range(x.nv, lambda r: _along(x, r, count, what))
+
+    def of_loops() -> None:
+        for M in (x.z, x.opening):
+            for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
+        directions(WITH_LOOPS)
+
+    def others() -> None:
+        cond(x.n_of[2] > 0, lambda: directions(BOUNCES), lambda: directions(PLAIN))
+
+    cond(x.n_loops > 0, of_loops, others)
+
+
+def _forces(x: Any, what: int) -> list[tuple[Any, Any]]:
+    """Matrices that constraints add to, and the forces on bodies from which they get a column."""
+    every = (x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z), (x.opening, x.f_o)
+    return list(every[:what])
 
 
 def _prepare(x: Any, i: Any) -> None:
@@ -282,14 +301,14 @@ def _loaded(x: Any) -> Any:
     return for_range(x.n_bodies - 1, entry, 0)
 
 
-def _along(x: Any, r: Any, count: Any, all_of_them: int) -> None:
+def _along(x: Any, r: Any, count: Any, what: int) -> None:
     """Columns r: the impulses that a motion along coordinate r of v changes.
 
     Args:
         x: the step.
         r: the coordinate.
         count: of bodies in the list.
-        all_of_them: 0 where no aim follows velocities, and r_v does not change.
+        what: how many matrices they add to.
     """
     write_row(x.X, 0, [0.0] * 6)
     x.moved[0] = 0
@@ -303,7 +322,7 @@ def _along(x: Any, r: Any, count: Any, all_of_them: int) -> None:
 
         moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
         x.moved[b] = moves
-        for f in (x.f_q, x.f_y, x.f_v)[: 2 + all_of_them]:
+        for f in [f for _, f in _forces(x, what)]:
             write_row(f, b, [0.0] * 6)
         cond(moves > 0, lambda: _moved(x, b, r), nothing)
         return where(moves > 0, 1, any_one)
@@ -311,11 +330,11 @@ def _along(x: Any, r: Any, count: Any, all_of_them: int) -> None:
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
         moves = (x.moved[a] > 0) | (x.moved[b] > 0)
-        cond(moves, lambda: _changes(x, i, a, b, all_of_them), nothing)
+        cond(moves, lambda: _changes(x, i, a, b, what), nothing)
 
     def changes() -> None:
         for_range(x.n_of[0], constraint)
-        _gather(x, r, count, all_of_them)
+        _gather(x, r, count, what)
 
     cond(for_range(count, body, 0) > 0, changes, nothing)
 
@@ -341,7 +360,7 @@ def _moved(x: Any, b: Any, r: Any) -> None:
         write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
 
 
-def _changes(x: Any, i: Any, a: Any, b: Any, all_of_them: int) -> None:
+def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     """What a motion of its bodies changes of the forces of a constraint."""
 
     def of(rows: Any, body: Any) -> Motion:
@@ -384,10 +403,16 @@ def _changes(x: Any, i: Any, a: Any, b: Any, all_of_them: int) -> None:
         return f
 
     of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
-    changes = ((x.f_q, of_q), (x.f_y, pushed(u, 1)), (x.f_v, -pushed(by_v, 2)))
-    for f, change_of in changes[: 2 + all_of_them]:
-        write_row(f, b, force(f, b) + change_of)
-        write_row(f, a, force(f, a) - change_of)
+    changes = [of_q, pushed(u, 1)]
+    if what >= BOUNCES:
+        changes.append(-pushed(by_v, 2))
+    if what >= WITH_LOOPS:
+        V_y, X_y = motion(x.V_y, b) - motion(x.V_y, a), of(x.X_y, b) - of(x.X_y, a)
+        opens = closing_derivatives.changed_rows(x, i, M, X_y, V_y)
+        changes += [closing_derivatives.pushed(x, i, rates) for rates in (u, opens)]
+    for (_, f), more in zip(_forces(x, what), changes, strict=True):
+        write_row(f, b, force(f, b) + more)
+        write_row(f, a, force(f, a) - more)
 
 
 def _if(condition: Any, rows: Any, body: Any) -> Motion:
@@ -411,9 +436,9 @@ def _loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
     return Motion(w, v - w.cross(p))
 
 
-def _gather(x: Any, r: Any, count: Any, all_of_them: int) -> None:
+def _gather(x: Any, r: Any, count: Any, what: int) -> None:
     """Forces on bodies to columns r: S . f, and (X x S) . F of what moves."""
-    forces = ((x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v))[: 2 + all_of_them]
+    forces = _forces(x, what)
 
     def inward(m: Any) -> None:
         b = x.loaded_bodies[count - 1 - m]
