@@ -8,6 +8,7 @@ gjk             distance, and depth of overlap
 manifold        contacts of two polygons
 narrow          contacts of a pair of shapes
 flush           contacts that are none, of fixed shapes side by side
+terrain         height fields, one triangle after the other
 detect          contacts of all pairs
 detect_kernel   detection alone
 scene           all that can touch, and which of it may

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.collision.fields import PLANE
+from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.flush import hidden, on_face
 from robokit.collision.narrow import narrow
 from robokit.spatial import Matrix3, Vector3
@@ -128,7 +128,16 @@ def _near(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
         d, reach_of_both = c_b - c_a, r_a + r_b + reach
         return (d.dot(d) < reach_of_both * reach_of_both) & (reach_of_both > 0.0)
 
-    return cond(x.shape_kind[a] == PLANE, above_plane, both_balls), far
+    def above_field() -> Any:
+        top = (
+            place(x, body_a, Vector3(*(x.shape_placement[a, 9 + i] for i in range(3)))).z + x.shape_size[a, 2]
+        )
+        return c_b.z - r_b - top < reach
+
+    def other() -> Any:
+        return cond(x.shape_kind[a] == FIELD, above_field, both_balls)
+
+    return cond(x.shape_kind[a] == PLANE, above_plane, other), far
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -10,6 +10,7 @@ The shapes of everything that can touch are data. Shape k is a core, a convex se
     CONE       a cone about it, its tip up                   0
     ELLIPSOID  an ellipsoid                                  0
     PLANE      the half-space below z = 0 of its placement   0
+    FIELD      all that is below a height field (terrain.py) 0
 
 Body 0 is the world: the ground, solids and height fields are its shapes. A pair (a, b) of shapes has
 body(a) < body(b), so that the normal of a contact, from a to b, points away from the world.
@@ -27,7 +28,8 @@ SHAPES = (
     whole("shape_kind", "n_shapes"),  # of its core
     real("shape_placement", "n_shapes", 12),  # rotation by rows and origin: x_body = R x_shape + r
     real("shape_radius", "n_shapes"),  # around the core [m]
-    real("shape_size", "n_shapes", 3),  # cylinder, cone: radius, half its height, 0; ellipsoid: half axes [m]
+    real("shape_size", "n_shapes", 3),  # cylinder, cone: radius, half its height, 0; ellipsoid: half axes;
+    # height field: cell along x and y, largest height [m]
     real("shape_centre", "n_shapes", 3),  # of the bounding sphere, in body coordinates [m]
     real("shape_bound", "n_shapes"),  # its radius [m]; infinite for a plane
     whole("shape_corners", "n_shapes", 2),  # first of its corners, and how many
@@ -41,6 +43,9 @@ SHAPES = (
     real("surface_velocity", "n_shapes", 6),  # of a belt: spin and velocity at the world's origin
     whole("shape_beside", "n_shapes", 2),  # first of those beside it, and how many: fixed ones with faces
     whole("beside", "n_beside"),  # that touch it, which may hide its edges (flush.py)
+    real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
+    whole("field", 2),  # how many rows and columns it has
+    real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)
 )
 """What all steps share. A point core has one corner, the origin."""
 

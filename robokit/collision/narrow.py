@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.collision.fields import CONE, ELLIPSOID, PLANE, POLYTOPE
+from robokit.collision.fields import CONE, ELLIPSOID, FIELD, PLANE, POLYTOPE
 from robokit.collision.gjk import FAR, nearest_sets
 from robokit.collision.manifold import manifold, pose
 from robokit.collision.support import outermost, support, vector
+from robokit.collision.terrain import ALIGNED, NORMAL, STATE, cells_below, counted, enter, located, numbered
+from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, zeros
+from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import where
 from robokit.spatial.vector3 import chosen
 
@@ -50,8 +52,38 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, add: Add) -> None:
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
 
+    field, size = x.shape_kind[a] == FIELD, x.shape_bound[b]
+
+    def ball() -> Vector3:
+        body = x.shape_body[b]
+        E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
+        return R.transpose_apply(E @ vector(x.shape_centre, b) + vector(x.p, body) - p)
+
     def convex() -> None:
-        _two_cores(x, (a, b), Q, r, reach, direction, put)
+        """Of two cores; a height field is one core after the other."""
+        cells = cond(field, lambda: cells_below(x, a, ball(), size + reach), lambda: (0, 0, 1, 1))
+
+        def core(t: Any) -> None:
+            at = located(cells, t)
+
+            def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+                cond(field, lambda: of_field(feature, q, gap, n), lambda: put(feature, q, gap, n))
+
+            def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+                kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), radii[1])
+                cond(kept > 0, lambda: put(numbered(at, feature), q, gap, n), lambda: None)
+
+            def below() -> Any:
+                near = enter(x, a, cells, t, ball(), size, reach)
+                for i, number in enumerate(vector(x.cell, NORMAL)):
+                    direction[i] = number
+                return where(near, 1, 0)
+
+            near = cond(field, below, lambda: 1)
+            cores = (a, b), Q, r, reach, direction, put_if_it_counts
+            cond(near > 0, lambda: _two_cores(x, *cores), lambda: None)
+
+        for_range(cells[3], core)
 
     plane_a, plane_b = x.shape_kind[a] == PLANE, x.shape_kind[b] == PLANE
 
@@ -118,8 +150,30 @@ def _two_cores(
     cond(d.dot(d) == 0.0, begin, lambda: None)
     status = nearest_sets(vertex, reach, direction, out)
 
-    def touching() -> None:
+    field = x.shape_kind[a] == FIELD
+
+    def along_normal() -> None:
+        n = vector(x.cell, NORMAL)
+        y = Q @ Vector3(*call(extreme, b, tuple(-Q.transpose_apply(n)))) + r
+        gap = n.dot(y - vector(x.cell, 0))
+        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
+            out[i] = number
+        x.cell[STATE, 2] = 1.0
+
+    def turn(k: Any) -> Any:
+        cond(k == 1, along_normal, lambda: None)
         manifold(x, shapes, place, out, reach, put)
+        return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
+
+    def touching() -> None:
+        """A second time along the normal of a height field's triangle, where a contact did not count."""
+        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] != ELLIPSOID)
+
+        def begin() -> Any:
+            sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
+            return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
+
+        while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 
     cond((status != FAR) & (out[0] < reach), touching, lambda: None)
 

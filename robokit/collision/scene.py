@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.collision.detect_kernel import contacts_at
 from robokit.collision.fields import POLYTOPE
-from robokit.collision.shapes import Arrays, Core, PlacedCore, core_of, plane_core, shape_arrays
+from robokit.collision.shapes import Arrays, Core, PlacedCore, core_of, field_core, plane_core, shape_arrays
 from robokit.model.geometry import Box, Placement, Shape
 from robokit.model.inertia_box import box_edges
 from robokit.model.parts import Link
@@ -36,11 +36,17 @@ class World:
         plane: placement of a plane, whose z axis is its normal, or None.
         velocity: of the plane's surface: spin and velocity at the world's origin [rad/s; m/s].
         solids: (geometry, placement) of convex solids: as of robokit.model, or points.
+        heights: of a height field, (nx, ny) [m], or None.
+        cell: distances between its heights along x and y [m].
+        corner: of its first height in the world; z is added to all [m].
     """
 
     plane: Placement | None = None
     velocity: tuple[float, ...] = (0.0,) * 6
     solids: Sequence[tuple[Any, Placement]] = ()
+    heights: np.ndarray | None = None
+    cell: tuple[float, float] = (1.0, 1.0)
+    corner: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +97,10 @@ def scene(
     """
     own, world = robot_shapes(robot, error), world or World()
     still = [PlacedCore(plane_core(), 0, world.plane, velocity=world.velocity)] if world.plane else []
+    if world.heights is not None:
+        field_of = field_core(world.heights, world.cell)
+        still.append(PlacedCore(field_of, 0, Placement(position=np.array(world.corner))))
+    level = len(still)
     still += [PlacedCore(core_of(geometry, 0.0), 0, placement) for geometry, placement in world.solids]
     placed = [*still, *own.placed]
     arrays = shape_arrays(placed)
@@ -101,8 +111,7 @@ def scene(
     pairs = _pairs(arrays["shape_body"], count, touching, {(min(p), max(p)) for p in own_pairs})
     arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
     solid = np.full(len(placed), -1, dtype=np.int32)
-    first = 1 if world.plane else 0
-    solid[first:count] = np.arange(count - first)
+    solid[level:count] = np.arange(count - level)
     errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     return Scene(arrays, tuple(c.link for c in placed), solid, errors, own.unread)
 

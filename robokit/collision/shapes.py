@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.collision.fields import CYLINDER, PLANE, POINT, POLYTOPE, SEGMENT
+from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.hulls import Polytope, box, kept_polytope
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
@@ -34,6 +34,7 @@ class Core:
         size: of cylinders, cones and ellipsoids [m].
         hull: corners and faces of segments and polytopes.
         centre: of the ball [m].
+        heights: of a height field, (nx, ny) [m].
     """
 
     kind: int
@@ -42,6 +43,7 @@ class Core:
     size: tuple[float, float, float] = (0.0, 0.0, 0.0)
     hull: Polytope | None = None
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    heights: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,12 @@ def polytope_core(hull: Polytope) -> Core:
 def plane_core() -> Core:
     """The half-space below z = 0."""
     return Core(PLANE, np.inf)
+
+
+def field_core(heights: np.ndarray, cell: tuple[float, float]) -> Core:
+    """All below heights (nx, ny) on a grid with cells of that size."""
+    size = (*cell, float(heights.max()))
+    return Core(FIELD, np.inf, size=size, heights=np.ascontiguousarray(heights, dtype=float))
 
 
 def _of_sphere(given: Sphere, error: float) -> Core:
@@ -122,6 +130,7 @@ def core_of(geometry: Any, error: float) -> Core:
 def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     """The arrays SHAPES, but for ``beside``; shapes stay in their order."""
     each = list(placed)
+    heights = next((c.core.heights for c in each if c.core.heights is not None), np.zeros((1, 1)))
     hulls = [c.core.hull or _NONE for c in each]
     rotations = np.array([c.placement.rotation for c in each], dtype=float).reshape(-1, 3, 3)
     origins = np.array([c.placement.position for c in each], dtype=float).reshape(-1, 3)
@@ -147,6 +156,8 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
         "face_corners": _spans([len(polygon) for polygon in polygons]),
         "polygon": _whole(list(chain.from_iterable(polygons))),
         "surface_velocity": np.array([c.velocity for c in each], dtype=float).reshape(-1, 6),
+        "heights": heights.ravel(),
+        "field": _whole(list(heights.shape)),
     }
 
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from robokit.collision.fields import CONE, ELLIPSOID, POINT, POLYTOPE, SEGMENT
+from robokit.collision.fields import CONE, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT
+from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, sqrt, where
@@ -71,10 +72,13 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
             lambda: tuple(_of_rim(x.shape_size[s, 0], x.shape_size[s, 1], kind == CONE, d)),
         )
 
+    def other() -> Triple:
+        return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), round_one)
+
     return cond(
         kind == POINT,
         lambda: (0.0, 0.0, 0.0),
-        lambda: cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), round_one),
+        lambda: cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other),
     )
 
 
@@ -130,7 +134,11 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
             lambda: cond(
                 kind == SEGMENT,
                 lambda: _segment(x, first, first + 1, d),
-                lambda: cond(kind == POLYTOPE, lambda: _of_polytope(x, s, d), lambda: _of_round(x, s, d)),
+                lambda: cond(
+                    kind == POLYTOPE,
+                    lambda: _of_polytope(x, s, d),
+                    lambda: cond(kind == FIELD, lambda: _of_cell(x, d), lambda: _of_round(x, s, d)),
+                ),
             ),
         )
     )
@@ -168,6 +176,16 @@ def _of_polytope(x: Any, s: Any, d: Vector3) -> Facing:
     return cond(face >= 0, whole_face, edge)
 
 
+def _of_cell(x: Any, d: Vector3) -> Facing:
+    """The triangle of a height field, or an edge of it."""
+    n = vector(x.cell, NORMAL)
+    return cond(
+        n.dot(d) >= EDGE_ON,
+        lambda: Facing(3, 0, 0, tuple(n)),
+        lambda: Facing(2, *edge_of_cell(x, d)),
+    )
+
+
 def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
     """A round face, or the straight side of a cylinder or cone."""
     is_cone = x.shape_kind[s] == CONE
@@ -197,7 +215,14 @@ def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Sc
         i = cond(of_face, of_a_face, lambda: where(k == 0, face.what, face.other))
         return *vector(x.corners, i), i - first
 
-    return cond(x.shape_kind[s] <= POLYTOPE, of_polytope, lambda: _round_corner(x, s, face, d, k))
+    def of_cell() -> Any:
+        i = where(face.count > 2, k, where(k == 0, face.what, face.other))
+        return *vector(x.cell, i), i
+
+    def other() -> Any:
+        return cond(x.shape_kind[s] == FIELD, of_cell, lambda: _round_corner(x, s, face, d, k))
+
+    return cond(x.shape_kind[s] <= POLYTOPE, of_polytope, other)
 
 
 def _round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:

@@ -159,6 +159,8 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "surface_velocity": np.zeros((n, 6)),
         "shape_beside": np.zeros((n, 2), np.int32),
         "beside": np.zeros(1, np.int32),
+        "heights": np.zeros(1),
+        "field": np.ones(2, np.int32),
         "pair_shapes": np.array(pairs, np.int32).reshape(-1, 2),
         "pair_slack": np.zeros(len(pairs)),
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),

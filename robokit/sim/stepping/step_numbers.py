@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, World, scene
 from robokit.contact.materials import (
     LEAST,
@@ -20,7 +21,6 @@ from robokit.contact.materials import (
     sizes,
 )
 from robokit.contact.robot_data import robot_data
-from robokit.errors import ShapeError
 from robokit.model.geometry import Placement
 from robokit.sim.ground import Ground
 from robokit.sim.step.step_kernel import Program
@@ -56,6 +56,8 @@ def _geometry(program: Program) -> Arrays:
     for shape in np.flatnonzero(found.solid >= 0).tolist():
         mu = law.shapes[found.solid[shape]].friction
         own[shape] = math.nan if mu is None else mu
+    if law.terrain is not None and law.terrain.friction is not None:
+        own[shapes["shape_kind"] == FIELD] = law.terrain.friction
     surface = Surface(
         np.array([_first(law.coefficient(links.get(b, ""))) for b in bodies]),
         np.array([_first(law.bounce(links.get(b, ""))) for b in bodies]),
@@ -73,23 +75,21 @@ def _first(x: Any) -> float:
 
 
 def scene_of(program: Program) -> Scene:
-    """What can touch in a program.
-
-    Raises:
-        ShapeError: its ground has a height field.
-    """
+    """What can touch in a program."""
     ground = program.ground
     world = None
     if ground is not None:
-        if ground.terrain is not None:
-            raise ShapeError(
-                "Ground(terrain=...): integrator='newton' knows no height fields: take 'contact', or solids"
-            )
         plane: Placement | None = None
         velocity: tuple[float, ...] = (0.0,) * 6
         if ground.plane:
             plane, velocity = _plane(ground)
-        world = World(plane, velocity, [(s.geometry, s.placement) for s in ground.shapes])
+        solids = [(s.geometry, s.placement) for s in ground.shapes]
+        field = ground.terrain
+        world = (
+            World(plane, velocity, solids)
+            if field is None
+            else World(plane, velocity, solids, field.heights, field.cell, field.origin)
+        )
     error = ERROR if ground is None else ground.shape_error
     return scene(program.robot, world, program.touching_bodies, error)
 

@@ -1,0 +1,313 @@
+"""A height field as convex shapes: of each cell two triangles, which are prisms that reach down.
+
+The ground is what lies below the triangles; beyond the grid it goes on level. The prism at work stands in the
+array ``cell``, made of the heights as it is needed. A body's contacts with it are those of two convex shapes,
+but for those that the prisms around it hide. A contact at the point p of a prism, with normal n, counts if
+
+    n is the normal of its triangle, or p is on an edge or corner of it and all of the ground around lies
+    below the plane through p with normal n: ridges and peaks,
+
+and is left out if it is an edge's or corner's and all of the ground around lies in this plane: no edge. Where
+a contact does not count, those along the triangle's own normal are taken, of points that leave the ground
+across the edges of the triangle no sooner.
+
+Corners 0, 1, 2 of the triangle with half 0 of cell (i, j) are the grid's (i, j), (i + 1, j), (i + 1, j + 1);
+with half 1 they are (i, j), (i + 1, j + 1), (i, j + 1). Opposite corner k is that of the triangle across the
+edge from corner k to the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import cond, for_range, whole
+from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.vector3 import chosen
+
+OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
+"""Rows of ``cell``: 0 to 2 are the triangle's corners, then those opposite to its edges, its normal, and
+three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
+normal are looked for. Then the middle of the body's ball."""
+
+FLUSH = 1e-6
+"""Of the size of a cell: what is off by less is in one plane, or on an edge."""
+
+LEVEL = 1e-12
+"""Square of the sine of an angle: normals with less between them are the same."""
+
+ALIGNED = 1e-6
+"""Square of the sine of an angle: what has faces and edges, and no radius, lies on a triangle if the normal
+is nearer to the triangle's; which of both their normals gives the lesser depth would be chance."""
+
+FARTHEST = 1e8
+"""Cells from the grid: beyond, the ground ends."""
+
+DEEP = 4.0
+"""Of a body's size, and a cell's: prisms reach down so far, and no body leaves them below."""
+
+RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))
+"""The corners around one, along the edges."""
+
+ROWS, COLUMNS, FEATURES = 64, 32, 1 << 19
+"""Cells that have numbers of their own, along x and y, and features of each: 2^31 numbers in all."""
+
+KINDS, NEAREST, EDGES = 4, 3, 23167
+"""Kinds of features; that of the nearest points; edges of one shape (manifold.py)."""
+
+
+def vector(array: Any, k: Any) -> Vector3:
+    """Row k of an array of vectors."""
+    return Vector3(array[k, 0], array[k, 1], array[k, 2])
+
+
+def unit(v: Vector3) -> Vector3:
+    """v over its length."""
+    return v * (1.0 / (sqrt(v.dot(v)) + 1e-300))
+
+
+def height(x: Any, i: Any, j: Any) -> Any:
+    """At a corner of the grid, in the axes of the field; beyond it at its edge."""
+    i = minimum(maximum(i, 0), x.field[0] - 1)
+    j = minimum(maximum(j, 0), x.field[1] - 1)
+    return x.heights[i * x.field[1] + j]
+
+
+def cells_below(x: Any, s: Any, c: Vector3, r: Any) -> tuple[Any, Any, Any, Any]:
+    """The cells under a ball: the first along x and y, how many along y, and the number of triangles.
+
+    Args:
+        x: with SHAPES.
+        s: the field.
+        c: centre of the ball, in the axes of the field [m].
+        r: its radius [m].
+    """
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+
+    def cell(u: Any) -> Any:
+        return whole(clamp(u, -FARTHEST, FARTHEST))
+
+    i, j = cell((c.x - r) / dx), cell((c.y - r) / dy)
+    rows, columns = cell((c.x + r) / dx) - i + 1, cell((c.y + r) / dy) - j + 1
+    return i, j, columns, 2 * rows * columns
+
+
+def enter(x: Any, s: Any, cells: tuple[Any, Any, Any, Any], t: Any, c: Vector3, r: Any, reach: Any) -> Any:
+    """Make triangle t of those below a ball the prism at work.
+
+    Returns:
+        whether it may be nearer to the ball than ``reach``.
+    """
+    i, j, half = located(cells, t)
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+
+    def corner(k: Any, m: Any) -> Vector3:
+        return Vector3(1.0 * (i + k) * dx, 1.0 * (j + m) * dy, height(x, i + k, j + m))
+
+    a, b, d = corner(0, 0), corner(1, half), corner(1 - half, 1)
+    n = unit((b - a).cross(d - a))
+    low = c.z - r - reach
+    over = (low < a.z) | (low < b.z) | (low < d.z)
+
+    def make() -> None:
+        far = corner(where(half == 0, 0, -1), where(half == 0, -1, 0))
+        right = corner(where(half == 0, 2, 1), where(half == 0, 1, 2))
+        across = corner(half, 1 - half)
+        # The diagonal is the last edge of half 0 and the first one of half 1.
+        first = chosen(half == 0, far, across)
+        last = chosen(half == 0, across, far)
+        for row, point in enumerate((a, b, d, first, right, last, n, n, c)):
+            for k, number in enumerate(point):
+                x.cell[row, k] = number
+        x.cell[STATE, 0] = DEEP * (r + dx + dy)
+        x.cell[STATE, 1], x.cell[STATE, 2] = 0.0, 0.0
+
+    near = over & (n.dot(c - a) < r + reach)
+    cond(near, make, lambda: None)
+    return near
+
+
+def located(cells: tuple[Any, Any, Any, Any], t: Any) -> tuple[Any, Any, Any]:
+    """Cell along x and y, and half, of triangle t of those below a ball."""
+    i, j, columns, _ = cells
+    return i + t // (2 * columns), j + (t // 2) % columns, t % 2
+
+
+def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether a contact counts: 1; else 0, or -1 where it says nothing else either: it is another triangle's.
+
+    Args:
+        x: with the prism at work.
+        s: the field.
+        place: cell and half of the triangle.
+        feature: of the contact, as of manifold.py.
+        p: its point on the prism, in the axes of the field.
+        n: its normal.
+    """
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    flush = FLUSH * (dx + dy)
+    sine = n.cross(vector(x.cell, NORMAL))
+    own = sine.dot(sine) < LEVEL
+    most, least = _around(x, s, place, p, n, flush)
+    seam = most > -float("inf")
+    rises, flat = seam & (most > 4.0 * flush), seam & (most <= 4.0 * flush) & (least >= -4.0 * flush)
+    kind = feature % KINDS
+
+    i, j, half = place
+    # A corner of the body on a seam is that triangle's which is below the body.
+    inward = vector(x.cell, CENTRE) - p
+    share = minimum(1.0, 8.0 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + 1e-300))
+    u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
+    w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
+    k, m = whole(u), whole(w)
+    mine = (k == i) & (m == j) & (where(w - m > u - k, 1, 0) == half)
+    beside = (feature == NEAREST) & (x.cell[STATE, 2] > 0.0) & ~mine
+    another = seam & where(own, flat & (kind % 2 == 1) & ~mine, (half == 1) & (kind > 1) & ~rises)
+    none = beside | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
+    return where(none, -1, where(~own & (rises | ~seam), 0, 1))
+
+
+def _goes_on(x: Any, s: Any, place: Any, feature: Any, p: Vector3, n: Vector3, own: Any, flush: Any) -> Any:
+    """Whether an edge or corner of the triangle is none, since the ground goes on in the contact's plane.
+
+    That is an edge between two triangles in one plane, and a corner inside a straight line.
+    """
+
+    def level(o: Vector3) -> Any:
+        return abs(n.dot(o - p)) <= 4.0 * flush
+
+    def corner() -> Any:
+        k = feature // KINDS
+        found: Any = False
+        for u, w in RING[:3]:
+            found = found | (level(_beside(x, s, place, k, u, w)) & level(_beside(x, s, place, k, -u, -w)))
+        return found
+
+    def edge() -> Any:
+        number = (feature // KINDS // EDGES) % 4
+        return own & level(vector(x.cell, OPPOSITE + where(number == 1, 0, where(number == 2, 2, 1))))
+
+    return cond(feature % KINDS == 0, corner, edge)
+
+
+def _beside(x: Any, s: Any, place: Any, k: Any, di: Any, dj: Any) -> Vector3:
+    """The corner of the grid next to corner k of a triangle."""
+    i, j, half = place
+    i = where(k == 0, i, where(k == 1, i + 1, i + 1 - half)) + di
+    j = where(k == 0, j, where(k == 1, j + half, j + 1)) + dj
+    return Vector3(1.0 * i * x.shape_size[s, 0], 1.0 * j * x.shape_size[s, 1], height(x, i, j))
+
+
+def _around(
+    x: Any, s: Any, place: tuple[Any, Any, Any], p: Vector3, n: Vector3, flush: Any
+) -> tuple[Any, Any]:
+    """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
+
+    Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
+    """
+    inf = float("inf")
+
+    def side(k: Any, most: Any, least: Any) -> Any:
+        a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
+        o = vector(x.cell, OPPOSITE + k)
+        e = b - a
+        beside = abs(e.x * (p.y - a.y) - e.y * (p.x - a.x))
+        h = n.dot(o - p)
+        near = beside < 2.0 * flush * sqrt(e.x * e.x + e.y * e.y)
+        return where(near & (h > most), h, most), where(near & (h < least), h, least)
+
+    most, least = for_range(3, side, -inf, inf)
+
+    def corner(k: Any, most: Any, least: Any) -> Any:
+        c = vector(x.cell, k)
+        at = (abs(c.x - p.x) < 2.0 * flush) & (abs(c.y - p.y) < 2.0 * flush)
+
+        def ring(m: Any, most: Any, least: Any) -> Any:
+            di, dj = 0, 0
+            for step, (u, w) in enumerate(RING):
+                di, dj = where(m == step, u, di), where(m == step, w, dj)
+            h = n.dot(_beside(x, s, place, k, di, dj) - p)
+            return where(h > most, h, most), where(h < least, h, least)
+
+        return cond(at, lambda: for_range(len(RING), ring, most, least), lambda: (most, least))
+
+    return for_range(3, corner, most, least)
+
+
+def counted(x: Any, s: Any, place: Any, feature: Any, q: Any, gap: Any, n: Any, radius: Any) -> Any:
+    """:func:`counts`, noted where another normal is to be looked at.
+
+    Args:
+        x, s, place, feature: as there.
+        q: half-way between the cores, in the axes of the field.
+        gap: between them [m].
+        n: the normal.
+        radius: around the core of the body.
+    """
+    q, n = Vector3(*q), Vector3(*n)
+    half = n * (0.5 * gap)
+    found = counts(x, s, place, feature, q - half, n)
+    first = x.cell[STATE, 2] == 0.0
+
+    def note() -> None:
+        x.cell[STATE, 1] = 1.0
+
+    cond((found == 0) & first, note, lambda: None)
+    return where((found > 0) & ~first, where(sooner(x, q + half, radius, radius - gap), 0, 1), found)
+
+
+def sooner(x: Any, y: Vector3, radius: Any, depth: Any) -> Any:
+    """Whether a point of a body, below the triangle, leaves the ground sooner across an edge that is a ridge.
+
+    Args:
+        x: with the prism at work.
+        y: the point of the core, in the axes of the field.
+        radius: around the core.
+        depth: below the triangle, along its normal, with the radius.
+    """
+    n = vector(x.cell, NORMAL)
+
+    def side(k: Any, found: Any) -> Any:
+        a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
+        o = vector(x.cell, OPPOSITE + k)
+        m = unit((a - b).cross(o - b))
+        ridge = n.dot(o - a) < 0.0
+        other = radius - m.dot(y - a)
+        return where(ridge & (other < depth * (1.0 - FLUSH)), 1, found)
+
+    return cond(depth > 0.0, lambda: for_range(3, side, 0), lambda: 0) > 0
+
+
+def numbered(place: tuple[Any, Any, Any], feature: Any) -> Any:
+    """A feature of a triangle's contacts as one of the field's."""
+    i, j, half = place
+    kind, rest = feature % KINDS, feature // KINDS
+    # Edges of the triangle have the numbers 1, 2 and 511 there.
+    ours = where(kind == 2, (rest // EDGES) % 4, where(kind == 0, rest % 4, 0))
+    theirs = where(kind == 2, rest % EDGES, where(kind == 1, rest % EDGES, 0))
+    own = (ours * KINDS + kind) * (FEATURES // 16) + theirs
+    return (((i % ROWS) * COLUMNS + j % COLUMNS) * 2 + half) * FEATURES + own
+
+
+# ---- the prism as a core -------------------------------------------------------------------------------
+
+
+def support_of_cell(x: Any, d: Vector3) -> Vector3:
+    """Its point that is farthest along d."""
+    best, at = vector(x.cell, 0), vector(x.cell, 0).dot(d)
+    for k in (1, 2):
+        c = vector(x.cell, k)
+        h = c.dot(d)
+        best, at = chosen(h > at, c, best), where(h > at, h, at)
+    return Vector3(best.x, best.y, best.z - where(d.z < 0.0, x.cell[STATE, 0], 0.0))
+
+
+def edge_of_cell(x: Any, d: Vector3) -> tuple[Any, Any, Any]:
+    """The edge of the triangle that faces d: its corners, and its normal."""
+    low, at = 0, vector(x.cell, 0).dot(d)
+    for k in (1, 2):
+        h = vector(x.cell, k).dot(d)
+        low, at = where(h < at, k, low), where(h < at, h, at)
+    i, j = where(low == 0, 1, 0), where(low == 2, 1, 2)
+    along = unit(vector(x.cell, j) - vector(x.cell, i))
+    return i, j, tuple(unit(d - along * along.dot(d)))

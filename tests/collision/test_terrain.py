@@ -1,0 +1,186 @@
+"""Height fields: contacts beside distances to their triangles, and laws of what stands and rolls on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.scene import _beside
+from robokit.collision.shapes import PlacedCore, core_of, field_core, shape_arrays
+from robokit.model import ModelBuilder, Shape
+from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
+from tests.ladder import rotation
+
+CELL = 0.1
+FLAT = np.zeros((11, 11))
+ALONG = CELL * np.arange(11)
+VALLEY = np.abs(ALONG - 0.5)[:, None] * np.ones(11)
+
+
+def contacts(heights: np.ndarray, geometry: Any, p: Any, R: np.ndarray | None = None, **options: Any) -> dict:
+    field = PlacedCore(field_core(heights, (CELL, CELL)), 0, Placement(position=np.array([0.0, 0.0, 0.2])))
+    arrays = shape_arrays([field, PlacedCore(core_of(geometry, 0.0), 1, Placement())])
+    arrays |= _beside(arrays) | {"pair_shapes": np.array([[0, 1]], np.int32), "pair_slack": np.zeros(1)}
+    poses = np.array([np.eye(3), np.eye(3) if R is None else R])
+    return contacts_at(arrays, poses, np.array([[0.0, 0.0, 0.0], np.add(p, [0.0, 0.0, 0.2])]), **options)
+
+
+def triangles(heights: np.ndarray) -> np.ndarray:
+    """Of the cells from 5 beyond the grid, (n, 3, 3)."""
+    n = len(heights)
+    found = []
+    for i in range(-5, n + 4):
+        for j in range(-5, n + 4):
+            a, b, c, d = (
+                np.array([CELL * u, CELL * w, heights[np.clip(u, 0, n - 1), np.clip(w, 0, n - 1)]])
+                for u, w in ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1))
+            )
+            found += [(a, b, c), (a, c, d)]
+    return np.array(found)
+
+
+def distance(p: np.ndarray, faces: np.ndarray) -> float:
+    """Of a point from triangles."""
+    a, b, c = faces[:, 0], faces[:, 1], faces[:, 2]
+    n = np.cross(b - a, c - a)
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    over = np.ones(len(faces), bool)
+    best = np.full(len(faces), np.inf)
+    for s, e in ((a, b), (b, c), (c, a)):
+        along = e - s
+        over &= np.einsum("ni,ni->n", np.cross(along, p - s), n) >= 0.0
+        t = np.clip(np.einsum("ni,ni->n", p - s, along) / (along**2).sum(axis=1), 0.0, 1.0)
+        best = np.minimum(best, np.linalg.norm(p - s - t[:, None] * along, axis=1))
+    return float(np.where(over, np.abs(np.einsum("ni,ni->n", p - a, n)), best).min())
+
+
+def test_a_ball_has_its_distance_from_the_triangles_also_beyond_the_grid() -> None:
+    rng = np.random.default_rng(0)
+    heights = rng.uniform(0.0, 0.1, (11, 11))
+    faces, seen = triangles(heights), 0
+    for _ in range(60):
+        p = np.array([*rng.uniform(-0.3, 1.3, 2), rng.uniform(0.0, 0.25)])
+        i, j = np.clip(np.floor(p[:2] / CELL).astype(int), 0, 9)
+        if p[2] < heights[i : i + 2, j : j + 2].max():
+            continue  # its centre may be below
+        found = contacts(heights, Sphere(0.08), p)
+        expected = distance(p, faces) - 0.08
+        assert (len(found["contact_gap"]) > 0) == (expected < 0.0)
+        if expected < 0.0:
+            seen += 1
+            assert found["contact_gap"].min() == pytest.approx(expected, abs=1e-9)
+    assert seen > 10
+
+
+@pytest.mark.parametrize("x", [0.53, 0.5, 0.55, 5.0])
+def test_a_ball_on_a_flat_field_has_one_contact_on_seams_and_beyond_the_edge(x: float) -> None:
+    found = contacts(FLAT, Sphere(0.05), [x, 0.55, 0.0499], gravity=9.81, dt=0.01)
+    assert found["contact_gap"] == pytest.approx([-1e-4])
+    assert found["contact_frame"][0, 6:] == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("at", [(0.51, 0.52), (0.5, 0.5), (0.55, 0.5)])
+@pytest.mark.parametrize("geometry", [Box((0.4, 0.4, 0.2)), Cylinder(0.2, 0.2), Capsule(0.1, 0.31)])
+def test_what_lies_on_a_flat_field_touches_it_as_a_plane(at: tuple[float, float], geometry: Any) -> None:
+    R = np.eye(3)[[2, 0, 1]] if isinstance(geometry, Capsule) else np.eye(3)
+    found = contacts(FLAT, geometry, [*at, 0.0999], R)
+    expected = {Box: 4, Cylinder: 8, Capsule: 2}[type(geometry)]
+    assert len(found["contact_gap"]) == expected and np.allclose(found["contact_gap"], -1e-4)
+    assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0])
+    assert len(set(found["contact_feature"].tolist())) == expected
+
+
+def test_valleys_and_ridges_hold_along_their_whole_length() -> None:
+    ball = contacts(VALLEY, Sphere(0.05), [0.5, 0.57, 0.05 * 2**0.5 - 1e-4])
+    assert len(ball["contact_gap"]) == 2 and np.allclose(ball["contact_gap"], -1e-4 / 2**0.5)
+    box = contacts(-VALLEY, Box((0.4, 0.4, 0.2)), [0.5, 0.53, 0.0999])
+    assert np.allclose(sorted(box["contact_place"][:, 1]), [0.33, 0.73])
+    assert np.allclose(box["contact_frame"][:, 6:], [0.0, 0.0, 1.0])
+    turned = np.array([[1.0, 0.0, -1.0], [0.0, 2**0.5, 0.0], [1.0, 0.0, 1.0]]) / 2**0.5
+    edge = contacts(VALLEY, Box((0.04, 0.24, 0.04)), [0.5, 0.57, 0.02 * 2**0.5 - 1e-4], turned)
+    assert len(edge["contact_gap"]) == 8 and np.allclose(edge["contact_gap"], -1e-4 / 2**0.5)
+
+
+def ground_at(heights: np.ndarray, x: float, y: float) -> float:
+    i, j = int(x // CELL), int(y // CELL)
+    u, w = x / CELL - i, y / CELL - j
+    a, c = heights[i, j], heights[i + 1, j + 1]
+    if u > w:
+        return float(a + u * (heights[i + 1, j] - a) + w * (c - heights[i + 1, j]))
+    return float(a + w * (heights[i, j + 1] - a) + u * (c - heights[i, j + 1]))
+
+
+def test_no_corner_of_a_box_is_below_the_ground_without_a_contact() -> None:
+    rng = np.random.default_rng(1)
+    heights = rng.uniform(0.0, 0.03, (11, 11))
+    size, seen = np.array([0.2, 0.15, 0.1]), 0
+    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    for _ in range(150):
+        R, p = rotation(rng), np.array([*rng.uniform(0.3, 0.7, 2), rng.uniform(0.06, 0.14)])
+        corners = signs * size @ R.T + p
+        depths = [ground_at(heights, *corner[:2]) - corner[2] for corner in corners]
+        if not 1e-4 < max(depths) < 5e-3:
+            continue
+        found = contacts(heights, Box((0.2, 0.15, 0.1)), p, R)
+        for corner, depth in zip(corners, depths, strict=True):
+            if depth > 1e-4:
+                seen += 1
+                near = np.linalg.norm(found["contact_place"] - corner - [0.0, 0.0, 0.2], axis=1)
+                assert near.min(initial=np.inf) < 1.5 * depth
+    assert seen > 10
+
+
+def test_plain_python_finds_the_same() -> None:
+    heights = np.random.default_rng(2).uniform(0.0, 0.05, (11, 11))
+    R, p = rotation(np.random.default_rng(3)), [0.52, 0.47, 0.09]
+    found, plain = (contacts(heights, Box((0.2, 0.15, 0.1)), p, R, engine=e) for e in ("llvm", "python"))
+    assert len(found["contact_gap"]) > 2
+    assert np.array_equal(found["contact_feature"], plain["contact_feature"])
+    for name in ("contact_gap", "contact_place", "contact_frame"):
+        np.testing.assert_allclose(found[name], plain[name], atol=1e-12)
+
+
+# ---- whole steps ------------------------------------------------------------------------------------------
+
+
+def loose(geometry: Any, inertia: Any) -> rk.Robot:
+    return (
+        ModelBuilder("b")
+        .link("b", 1.0, inertia=np.diag(inertia), collisions=(Shape(geometry),))
+        .build("floating")
+    )
+
+
+def run(robot: rk.Robot, heights: np.ndarray, q: Any, v: Any = None, duration: float = 1.0) -> rk.Trajectory:
+    ground = rk.Ground(terrain=rk.HeightField(heights, cell=CELL), friction=0.5)
+    options = {"duration": duration, "dt": 1e-3, "record_every": 1, "integrator": "newton"}
+    return rk.simulate(robot, np.array(q), v, ground=ground, **options)
+
+
+def test_a_ball_rolls_over_a_flat_field_and_beyond_without_bumps() -> None:
+    ball = loose(Sphere(0.05), [0.001] * 3)
+    found = run(ball, FLAT, [1.0, 0, 0, 0, 0.3, 0.31, 0.05], np.array([0.0, 20.0, 0.0, 1.0, 0.0, 0.0]))
+    assert np.ptp(found.q[200:, 6]) < 1e-12
+    assert found.q[-1, 4] == pytest.approx(1.3, abs=1e-3)
+
+
+@pytest.mark.parametrize("slope", [0.3, -0.1])
+def test_a_box_rests_on_the_slope_of_a_field(slope: float) -> None:
+    box = loose(Box((0.2, 0.2, 0.1)), [0.0042, 0.0042, 0.0067])
+    angle = np.arctan(slope)
+    heights = slope * ALONG[:, None] * np.ones(11)
+    height = 0.5 * slope + 0.0502 / np.cos(angle)
+    q = [np.cos(0.5 * angle), 0.0, -np.sin(0.5 * angle), 0.0, 0.5, 0.53, height]
+    found = run(box, heights, q, duration=1.5)
+    assert np.abs(found.v[-1]).max() < 1e-9 and np.ptp(found.q[-200:], axis=0).max() < 1e-12
+
+
+def test_a_box_rests_on_a_ridge() -> None:
+    box = loose(Box((0.4, 0.3, 0.1)), [0.008, 0.014, 0.02])
+    found = run(box, -VALLEY, [1.0, 0, 0, 0, 0.5, 0.53, 0.051], duration=1.0)
+    assert np.abs(found.v[-1]).max() < 1e-9
+    assert np.abs(found.q[-1] - [1.0, 0, 0, 0, 0.5, 0.53, 0.05]).max() < 1e-3
