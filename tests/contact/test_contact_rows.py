@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_step import ARRAYS, DenseStep, ForcesStep
+from step_of_forces import ARRAYS, DenseStep, ForcesStep
 
 import robokit as rk
 from robokit.collision.fields import CYLINDER

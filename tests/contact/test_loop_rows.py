@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_step import ARRAYS, DenseStep, ForcesStep
+from step_of_forces import ARRAYS, DenseStep, ForcesStep
 from loop_robots import KINDS, bennett, closed_four_bar, delta, free_four_bar, two_arms
 
 import robokit as rk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_step import ForcesStep
+from step_of_forces import ForcesStep
 
 import robokit as rk
 from robokit.collision.fields import CYLINDER, POINT, POLYTOPE
