@@ -190,7 +190,7 @@ def set_up(
         if surface is None:
             raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
         surface = replace(surface, accuracy=accuracy)
-    newton, between = integrator == "newton", Between()
+    newton, between = isinstance(integrator, str) and integrator == "newton", Between()
     bodies: Sequence[tuple[int, int]] = ()
     if newton:
         bodies, between = touching_bodies(robot, self_collision, surface)
