@@ -191,12 +191,13 @@ def _counted(robot: Robot) -> Cost:
     )
 
 
-def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
+def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCost:
     """Exact operation counts of one algorithm; nothing is compiled.
 
     Args:
         robot: the robot.
         name: of a kernel in :data:`GROWTH`.
+        before: whether to count as well with the bodies' own inertias.
     """
     if KERNELS[name].floating and robot.base != "floating":
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
@@ -209,9 +210,11 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
     fresh = key not in robot.kernels
     try:
         made = kernel(robot, key)
-        before = made if not KERNELS[name].sums else kernel_of_own_inertias(robot, key)
         numbers: Any = {k: made.counts[k] for k in OPERATIONS}
-        return AlgorithmCost(name, GROWTH[name], **numbers, before=before.flops)
+        if before:
+            own = made if not KERNELS[name].sums else kernel_of_own_inertias(robot, key)
+            numbers["before"] = own.flops
+        return AlgorithmCost(name, GROWTH[name], **numbers)
     except TraceTooLarge as error:
         note = f"not counted, {error} to record"
     except SingularInertia as error:

@@ -7,6 +7,7 @@ import numpy as np
 from robokit.dynamics.cost import algorithm_cost
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import packed_bits
 from robokit.viewer.payload_keys import CostData, CountData, StructureData
 
@@ -32,10 +33,12 @@ def structure(robot: Robot) -> StructureData:
         cholesky_factorise=cholesky["factorise"],
         cholesky_solve=cholesky["solve"],
     )
-    costs = robot.derived.get("page costs", lambda: [_cost(robot, name) for name in COUNTED])
+    costs = robot.derived.get(
+        "page costs", lambda: kept("page costs", robot, (), list[CostData], lambda: _costs(robot))
+    )
     return StructureData(len(parents), packed_bits(pattern), packed_bits(filled), counts, costs)
 
 
-def _cost(robot: Robot, name: str) -> CostData:
-    c = algorithm_cost(robot, name)
-    return CostData(name, c.growth, c.mul, c.add, c.div, c.sincos, c.note)
+def _costs(robot: Robot) -> list[CostData]:
+    counted = {name: algorithm_cost(robot, name, before=False) for name in COUNTED}
+    return [CostData(name, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for name, c in counted.items()]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import deflated_whole
 from robokit.viewer.payload_keys import WalkData, Whole
 from robokit.viewer.walk.algorithm_data import ValueTable, algorithm_data
@@ -57,13 +59,30 @@ def walk_data(
     Returns:
         None where there is nothing to walk through, or no room.
     """
+    room = most_bytes - (len(touched) if touched else 0)
+
+    def made(room: int) -> WalkData | None:
+        key = pushed, room
+        found: WalkData | None = kept(
+            "walk of a page", robot, key, WalkData | None, lambda: _walk(robot, *key)
+        )
+        return found
+
+    found = made(most_bytes)
+    if found is not None and len(json.dumps(found, default=vars)) > room:
+        found = made(room)
+    return None if found is None else replace(found, touched=touched)
+
+
+def _walk(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
+    """The walk without the touched bodies."""
     if robot.nbodies == 0:
         return None
     without: list[Walked] = []
     state = traced_state(robot, pushed)
     found = walks(robot, state)
     while found:
-        data = _packed(robot, state, found, touched)
+        data = _packed(robot, state, found)
         if len(json.dumps(data, default=vars)) <= most_bytes:
             return data
         longest = max((w for w in WALKED if w.key in found), key=lambda w: len(found[w.key].steps))
@@ -75,7 +94,7 @@ def walk_data(
     return None
 
 
-def _packed(robot: Robot, state: State, found: dict[str, Walk], touched: Whole | None) -> WalkData:
+def _packed(robot: Robot, state: State, found: dict[str, Walk]) -> WalkData:
     graph = state.q[0].graph
     algorithms = [w for w in WALKED if w.key in found]
     tables = [ValueTable(graph, found[w.key]) for w in algorithms]
@@ -83,7 +102,7 @@ def _packed(robot: Robot, state: State, found: dict[str, Walk], touched: Whole |
     return WalkData(
         program=program.data(state),
         gravity=[float(g) for g in robot.tree.gravity],
-        touched=touched,
+        touched=None,
         rows=[i for i, dofs in enumerate(robot.tree.v_slice) for _ in range(dofs.stop - dofs.start)],
         kinds=list(KINDS),
         algorithms=[

@@ -1,0 +1,48 @@
+"""What of a page follows from the robot alone is made once a machine."""
+
+from __future__ import annotations
+
+import pytest
+from viewer_cases import pendulum
+
+from robokit import disk_cache
+from robokit.sim.stepping import newton_page
+from robokit.viewer.data import mass_matrix_data
+from robokit.viewer.walk import walk_data
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(disk_cache, "source_digest", lambda: b"this source")
+
+
+def fails(*_):
+    raise AssertionError("made again")
+
+
+def test_walk_and_costs_are_made_once(cache, monkeypatch):
+    walk, structure = walk_data.walk_data(pendulum(), pushed=True), mass_matrix_data.structure(pendulum())
+    monkeypatch.setattr(walk_data, "_walk", fails)
+    monkeypatch.setattr(mass_matrix_data, "_costs", fails)
+    assert (
+        walk_data.walk_data(pendulum(), pushed=True, touched="x")
+        != walk
+        == walk_data.walk_data(pendulum(), pushed=True)
+    )
+    assert mass_matrix_data.structure(pendulum()) == structure
+    # Another robot, or another question, is not the same.
+    for call in (
+        lambda: walk_data.walk_data(pendulum(), pushed=False),
+        lambda: walk_data.walk_data(pendulum(links=("upper",)), pushed=True),
+    ):
+        with pytest.raises(AssertionError, match="made again"):
+            call()
+
+
+def test_the_module_of_all_robots_is_made_once(cache, monkeypatch):
+    newton_page.page_module.cache_clear()
+    content = newton_page.page_module()
+    newton_page.page_module.cache_clear()
+    monkeypatch.setattr(newton_page, "wasm_module", fails)
+    assert newton_page.page_module() == content
