@@ -7,5 +7,6 @@ acceleration    Anderson's acceleration of that iteration, in a kernel with loop
 newton_steps    steps of contact/step.py, as runs and rollouts take them
 linear_steps    these and their derivatives
 step_numbers    the numbers of a program as that step takes them
-page_step       the step and the look of a state for a page, which has no Python
+newton_page     that step and the look of a state for a page, which has no Python
+page_step       the same of the other integrators
 """

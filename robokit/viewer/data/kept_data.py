@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -26,7 +27,15 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
     source = disk_cache.source_digest()
     names = [joint.name for joint in robot.body_joints]
     name = disk_cache.digest(
-        "page", label, source, robot.fingerprint, robot.base, names, robot.tree.loops, key
+        "page",
+        label,
+        source,
+        robot.fingerprint,
+        robot.base,
+        names,
+        robot.tree.loops,
+        key,
+        sys.version_info[:2],
     )
     found = disk_cache.load(name) if source else None
     if found is not None:
