@@ -1,69 +1,125 @@
 """How the place and the normal of a contact move with the two bodies.
 
-A contact's frame moves as a rigid body would: an angular velocity w of its normal, a velocity of its place p.
-Both follow from what of the two shapes touches:
+A contact's frame moves as a rigid body would: an angular velocity w of its normal n, a velocity of its place
+p. Both follow from what of the two shapes touches there: a face, an edge or segment with the direction d, or
+a corner, end or centre.
 
-    normal    fixed to the body whose face it is perpendicular to, the first one where both are; of two round
-              points along the line between them; else the mean of both bodies
-    place     fixed to the corner, end or centre that it belongs to (with w a radius away from it); of the
-              rim of a cylinder or cone to the point that is lowest along n; else the mean of both bodies
-    along n   half-way between the two surfaces
+    n    of a face that is perpendicular to it: fixed to that body, the first one where both have such a face
+         of two edges d, e: along d x e
+         of an edge d and a point, at the distance D: n' = omega x n + (1 - n n^T - d d^T) u / D, omega that
+         of the edge's body, u the velocity of b's point against a's; of two points the same with d = 0
+    p    of a corner, end or centre: fixed to it, a radius away along n
+         where two edges cross: on both, p_b' - p_a' = D n' along the surface, p_a' = v_a + alpha d,
+         p_b' = v_b + beta e; of the rim of a cylinder or cone: where it is lowest along n
+         along n: on b's surface where a is the world, else half-way between the two
 
-This is exact for corners on faces, whatever is flush, spheres and capsules on faces, spheres on spheres, and
-cylinders and cones on a plane. Of two edges that cross, of segments beside each other and of ellipsoids it is
-an approximation, since these touch elsewhere as they turn.
+What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
+faces that are not quite flush the gap is that to one of them along the normal of the other: this is left out.
 
-Cost: O(contacts that act), and for each the faces of both shapes.
+Cost: O(contacts that act), and for each the faces and edges of both shapes.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from robokit.collision.fields import CONE, CYLINDER, PLANE, POINT, POLYTOPE
+from robokit.collision.fields import CONE, CYLINDER, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.narrow import shape_pose
 from robokit.collision.support import facing, outermost
 from robokit.contact.vectors import vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond
-from robokit.spatial.scalars import Scalar, where
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import Scalar, clamp, where
 
 ALIGNED = 1e-10
 """One less the cosine of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
 
-SIZE = 16
-"""Numbers of a contact: weights of b for place and normal, offset of the owner's point, 1 / distance of round
-points, their offsets, lowest point of a rim (axis, its share, centre)."""
+SIZE = 23
+"""Numbers of a contact: weights of b for place and normal, 1 where two edges cross, 1 / distance of round
+ones, offsets of both surfaces along n, 1 where n is not of a face; rim: axis, its share, centre; directions
+of the two edges, 0 for none; weight of b for the velocity along n."""
 
-PLACE, NORMAL, OFFSET, APART, OFFSETS, AXIS, SHARE, CENTRE = 0, 1, 2, 3, 4, 6, 9, 12
+PLACE, NORMAL, CROSS, NEAR, OFFSETS, FREE = 0, 1, 2, 3, 4, 6
+AXIS, SHARE, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
+
+END = 1e-6
+"""Share of an edge from its end where a point on it counts as the end."""
+
+PARALLEL = 1e-3
+"""Sine of the angle of two edges that cross."""
 
 
 def look(x: Any, i: Any, c: Any) -> None:
     """What decides how contact c moves, to row i of ``c_moves``."""
     k = x.contact_pair[c]
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    n, what = vector(x.contact_frame, c, 6), x.contact_feature[c] % 4
-    radius = x.shape_radius[a], x.shape_radius[b]
-    plane = x.shape_kind[a] == PLANE
-    flat = [once(x, _has_face, s, tuple(m)) for s, m in ((a, n), (b, -n))]
-    of_a = plane | (flat[0] > 0)
-    of_b = ~of_a & (flat[1] > 0)
-    apart = radius[0] + radius[1]
-    round_ones = ~of_a & ~of_b & (apart > 0.0)
-    normal = where(of_a, 0.0, where(of_b, 1.0, 0.5))
-    points = x.shape_kind[a] == POINT, x.shape_kind[b] == POINT
-    corner_b = plane | points[1] | (what == 1) | ((what == 3) & of_a)
-    corner_a = ~corner_b & (points[0] | (what == 0) | ((what == 3) & of_b))
+    shapes = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    p, n, what = vector(x.contact_place, c), vector(x.contact_frame, c, 6), x.contact_feature[c] % 4
+    gap = x.contact_gap[c] - x.pair_slack[k]
+    along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
+    ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
+    plane = x.shape_kind[shapes[0]] == PLANE
+    of_a = plane | (once(x, _has_face, shapes[0], tuple(n)) > 0)
+    of_b = ~of_a & (once(x, _has_face, shapes[1], tuple(-n)) > 0)
+    free = ~of_a & ~of_b
+    searched = (what > 1) & ~plane
+
+    def edge(side: int) -> Vector3:
+        point = tuple(p + n * ends[side])
+        return Vector3(*cond(searched, lambda: once(x, _edge, shapes[side], point), lambda: (0.0, 0.0, 0.0)))
+
+    d, e = edge(0), edge(1)
+    has = d.dot(d) > 0.0, e.dot(e) > 0.0
+    both = d.cross(e)
+    crosses = has[0] & has[1] & (both.dot(both) > PARALLEL * PARALLEL)
+    points = x.shape_kind[shapes[0]] == POINT, x.shape_kind[shapes[1]] == POINT
+    corner_b = plane | points[1] | (what == 1) | ((what == 3) & (of_a | (free & has[0] & ~has[1])))
+    corner_a = ~corner_b & (points[0] | (what == 0) | ((what == 3) & (of_b | (free & has[1] & ~has[0]))))
     place = where(corner_b, 1.0, where(corner_a, 0.0, 0.5))
-    half = 0.5 * (x.contact_gap[c] - x.pair_slack[k])
-    offset = where(corner_b, radius[1] + half, where(corner_a, -radius[0] - half, 0.0))
-    distance = where(round_ones, 1.0 / where(round_ones, apart + 2.0 * half, 1.0), 0.0)
-    numbers = [place, normal, offset, distance, -radius[0] - half, radius[1] + half, *(0.0,) * 9, 0.0]
-    write_row(x.c_moves, i, numbers)
-    kind = x.shape_kind[b]
+    normal = where(of_a, 0.0, where(of_b, 1.0, 0.5))
+    distance = ends[1] - ends[0]
+    apart = free & ~(has[0] & has[1]) & (x.shape_radius[shapes[0]] + x.shape_radius[shapes[1]] > 0.0)
+    near = where(apart, 1.0 / where(apart, distance, 1.0), 0.0)
+    numbers = [place, normal, where(crosses, 1.0, 0.0), near, *ends, where(free, 1.0, 0.0)]
+    write_row(x.c_moves, i, [*numbers, *(0.0,) * 9, *d, *e, along_n])
+    kind = x.shape_kind[shapes[1]]
     rim = corner_b & ((kind == CYLINDER) | (kind == CONE))
-    cond(rim, lambda: _on_rim(x, i, b, n), lambda: None)
+    cond(rim, lambda: _on_rim(x, i, shapes[1], n), lambda: None)
+
+
+def _edge(x: Any, s: Any, p: Any) -> Any:
+    """Direction of the edge or segment of a shape that is nearest to a point, 0 if an end is."""
+    R, r = shape_pose(x, s)
+    point = R.T @ (Vector3(*p) - r)
+    base = x.shape_corners[s, 0]
+
+    def better(i: Any, j: Any, best: Any) -> Any:
+        here = vector(x.corners, i)
+        along = vector(x.corners, j) - here
+        share = along.dot(point - here) / along.dot(along)
+        inside = (share > END) & (share < 1.0 - END)
+        off = point - here - along * clamp(share, 0.0, 1.0)
+        length = along.dot(along) ** 0.5
+        found = off.dot(off), *(along * where(inside, 1.0 / length, 0.0))
+        return tuple(where(found[0] < best[0], new, old) for new, old in zip(found, best, strict=True))
+
+    def corner(k: Any, *best: Any) -> Any:
+        links = x.corner_links[base + k, 0]
+
+        def edge(m: Any, *best: Any) -> Any:
+            return better(base + k, base + x.neighbours[links + m], best)
+
+        return for_range(x.corner_links[base + k, 1], edge, *best)
+
+    none = math.inf, 0.0, 0.0, 0.0
+    kind = x.shape_kind[s]
+    found = cond(
+        kind == SEGMENT,
+        lambda: better(base, base + 1, none),
+        lambda: cond(kind == POLYTOPE, lambda: for_range(x.shape_corners[s, 1], corner, *none), lambda: none),
+    )
+    return tuple(R @ Vector3(*found[1:]))
 
 
 def _has_face(x: Any, s: Any, n: Any) -> Any:
@@ -107,22 +163,56 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
         p, n: its place and normal.
         A, B: motions of its bodies about the origin.
     """
-    place, normal, offset, apart = (x.c_moves[i, k] for k in range(4))
-
-    def at(M: Motion, point: Vector3) -> Vector3:
-        return M.lin + M.ang.cross(point)
-
-    ends = [p + n * x.c_moves[i, OFFSETS + k] for k in range(2)]
-    turns = n.cross(at(B, ends[1]) - at(A, ends[0])) * apart
-    w = _between(A.ang, B.ang, normal)
-    w = Vector3(*(where(apart > 0.0, s, t) for s, t in zip(turns, w, strict=True)))
-    w = w - n * n.dot(w)
-    point = p + n * offset
-    own = _between(at(A, point), at(B, point), place) + _rolled(x, i, point, B.ang - w)
-    own = own - w.cross(n) * offset
-    half_way = (at(A, p) + at(B, p)) * 0.5
-    v = own + n * n.dot(half_way - own)
+    m = [x.c_moves[i, k] for k in range(7)]
+    ends = [p + n * m[OFFSETS + k] for k in range(2)]
+    v_a, v_b = _at(A, ends[0]), _at(B, ends[1])
+    d, e = (vector(x.c_moves, i, EDGES + 3 * k) for k in range(2))
+    flat = _between(A.ang, B.ang, m[NORMAL]).cross(n)
+    turned = _chosen(m[CROSS] > 0.0, _of_edges(A.ang, B.ang, d, e, n), flat)
+    turned = _chosen(m[NEAR] > 0.0, _of_points(A, B, ends, d, e, n, m[NEAR]), turned)
+    turned = _chosen(m[FREE] > 0.0, turned, flat)
+    turned = turned - n * n.dot(turned)
+    w = n.cross(turned)
+    sigma = n.dot(d.cross(e))
+    apart = turned * (m[OFFSETS + 1] - m[OFFSETS]) - (v_b - v_a)
+    along = d * (apart.dot(n.cross(e)) * where(m[CROSS] > 0.0, 1.0 / where(m[CROSS] > 0.0, sigma, 1.0), 0.0))
+    crossing = v_a + along - turned * m[OFFSETS]
+    rolled = _rolled(x, i, ends[1], B.ang - w)
+    own = _between(v_a - turned * m[OFFSETS], v_b + rolled - turned * m[OFFSETS + 1], m[PLACE])
+    own = _chosen((m[CROSS] > 0.0) & (m[PLACE] == 0.5), crossing, own)
+    surface = _between(_at(A, p), _at(B, p), x.c_moves[i, SURFACE])
+    v = own + n * n.dot(surface - own)
     return Motion(w, v - w.cross(p))
+
+
+def _at(M: Motion, point: Vector3) -> Vector3:
+    """Velocity of a point."""
+    return M.lin + M.ang.cross(point)
+
+
+def _of_edges(w_a: Vector3, w_b: Vector3, d: Vector3, e: Vector3, n: Vector3) -> Vector3:
+    """n' of a normal along d x e."""
+    sigma = n.dot(d.cross(e))
+    crosses = abs(sigma) > 0.0
+    return (w_a.cross(d).cross(e) + d.cross(w_b.cross(e))) * where(
+        crosses, 1.0 / where(crosses, sigma, 1.0), 0.0
+    )
+
+
+def _of_points(
+    A: Motion, B: Motion, ends: list[Vector3], d: Vector3, e: Vector3, n: Vector3, near: Scalar
+) -> Vector3:
+    """n' of a normal between a point of b and an edge or point of a, or the other way round."""
+    of_b = e.dot(e) > 0.0
+    point = _chosen(of_b, ends[0], ends[1])
+    w = _chosen(of_b, B.ang, A.ang)
+    edge = d + e
+    u = _at(B, point) - _at(A, point)
+    return w.cross(n) + (u - edge * edge.dot(u)) * near
+
+
+def _chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
+    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
 def _rolled(x: Any, i: Any, p: Vector3, w: Vector3) -> Vector3:

@@ -72,6 +72,7 @@ STEP_DERIVATIVES = (
     real("acceleration", "nv", role="work"),  # (y - v) / dt
     real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
+    real("held", "nv", role="work"),  # of dry friction: its change by the share of H_jj
     whole("loaded", "n_bodies", role="work"),  # 1 where constraints act on what a body carries
     whole("loaded_bodies", "n_bodies", role="work"),  # these, outward
     real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and at v + y
@@ -82,7 +83,7 @@ STEP_DERIVATIVES = (
     real("c_aims", "n_constraints", 2, role="work"),  # change of a contact's aim by its gap, by its speed
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
-    real("c_moves", "n_constraints", 16, role="work"),  # how its frame moves (contact_motions.py)
+    real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (contact_motions.py)
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_sum

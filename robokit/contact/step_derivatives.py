@@ -15,8 +15,9 @@ law's. So r_y is not symmetric, and has the pattern of the step's A. Before and 
 derivatives of the drifts (drift_derivatives.py).
 
 Places and normals of contacts move with the bodies, see contact_motions.py. What is held: bristles, in the
-world; compliances that are a share of the mobility; what belts and rolling discs add to velocities; and what
-the end of a step corrects to conserve. Loops: closing_derivatives.py.
+world; compliances that are a share of the mobility, but those of dry friction of joints; what belts and
+rolling discs add to velocities; and what the end of a step corrects to conserve. What closes loops is in
+closing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -40,6 +41,7 @@ from robokit.contact.drift_derivatives import block, drift_tangents, no_sums, of
 from robokit.contact.fields import (
     CONSTRAINTS,
     DERIVATIVES,
+    DRY,
     FORCE_MEMORY,
     FORCES,
     FRICTION,
@@ -58,7 +60,7 @@ from robokit.contact.kinematics import velocities
 from robokit.contact.laws import LEAST, slip
 from robokit.contact.solver import law_of, relative
 from robokit.contact.unsymmetric import back_substitute, factor
-from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
+from robokit.contact.vectors import add, force, inertia, matrix, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -133,7 +135,9 @@ def kick(x: Any) -> None:
     for_range(x.nv, rates)
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
+    for_range(x.nv, lambda j: put(x.held, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
+    cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: _of_constraints(x), nothing)
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor(x, x.r_y, x.r_y_inverse)
@@ -169,7 +173,34 @@ def _row(x: Any, i: Any) -> None:
         add(x.r_q, (j, j), slope * R * dt * kp)
         add(x.r_v, (j, j), slope * R * dt * lag)
 
-    cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, nothing))
+    def dry() -> None:
+        x.held[j] = follows * gain * u / (R * x.H[j, j])
+
+    def others() -> None:
+        cond(kind == DRY, dry, nothing)
+
+    cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
+
+
+def _mobilities(x: Any, k: Any) -> None:
+    """Dry friction that holds, g = -u/R, R a share of 1/H_jj: how that changes with dof k farther out.
+
+    d(H_jj) = -2 (S_k x S_j) . I S_j, I of all that k carries.
+    """
+    b, S_k = x.dof_body[k], motion(x.S, k)
+    I = inertia(x.composite, b)
+
+    def carries(m: Any) -> None:
+        j = x.ancestors[x.path[k, 0] + m]
+        held = where(x.dof_body[j] == b, 0.0, x.held[x.dof_row[j]])
+
+        def enter() -> None:
+            S = motion(x.S, j)
+            add(x.r_q, (x.dof_row[j], x.dof_row[k]), -2.0 * held * S_k.cross(S).dot(I @ S))
+
+        cond(abs(held) > 0.0, enter, nothing)
+
+    for_range(x.path[k, 1], carries)
 
 
 # ---- constraints between bodies ---------------------------------------------------------------------------

@@ -1,0 +1,305 @@
+"""Derivatives of steps by the implicit function theorem, against differences of the steps themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loop_robots import closed_four_bar, free_four_bar
+from test_kinematics import ROBOTS, state_of
+
+import robokit as rk
+from robokit.contact.conservation import NOTHING
+from robokit.contact.materials import motor_numbers
+from robokit.contact.step import ARRAYS, step
+from robokit.engine.loops.fields import kernel_of
+from robokit.model import ModelBuilder, Placement
+from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
+from robokit.sim.run.run_arguments import set_up
+from robokit.sim.simulation import Simulation
+from robokit.sim.stepping.linear_steps import LinearSteps
+from robokit.sim.stepping.step_numbers import step_numbers
+
+DT = 2e-3
+
+CUBE = Box((0.2, 0.2, 0.2))
+
+
+def linear(robot: rk.Robot, ground: rk.Ground | None = None, dt: float = DT, **options) -> LinearSteps:
+    """Steps that are solved to rounding, and whose end corrects nothing."""
+    options = {"joint_damping": None, "self_collision": None, **options}
+    damping, touch = options["joint_damping"], options["self_collision"]
+    program = set_up(robot, 1.0, dt, ground, "newton", None, damping, self_collision=touch).program
+    steps = LinearSteps(program, dt)
+    steps.simulation.arrays["tolerance"][:] = 1e-13
+    steps.simulation.arrays["keeps"][:] = NOTHING
+    return steps
+
+
+def acting(steps: LinearSteps) -> tuple[object, ...]:
+    """What acts in the step that was taken last: an active set with derivatives."""
+    x = {**steps.simulation.arrays, **steps.simulation.work}
+    n, rows = x["n_of"][:2]
+    g, mu = x["c_g"][:n], x["c_mu"][:n]
+    slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * mu * g[:, 2]
+    r, low, high = (x[name][:rows] for name in ("r_g", "r_low", "r_high"))
+    at_bound = (r <= low + 1e-6 * np.abs(low)) | (r >= high - 1e-6 * np.abs(high))
+    return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound), tuple(x["r_of"][:rows])
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps whose friction is Coulomb's to rounding: they never freeze De Saxce's shift. Compiled once."""
+    for name in ("SHIFTS", "SHIFTS_OF_BOUNCES"):
+        monkeypatch.setattr(f"robokit.contact.solver.{name}", 60)
+    monkeypatch.setattr("robokit.contact.solver.CAP", 60)
+    kernel = kernel_of("contact_step_settled", step, ARRAYS)
+    assert kernel.graph.regions
+    monkeypatch.setattr("robokit.sim.simulation.step_kernel", lambda reproducible: kernel)
+
+
+def error(
+    steps: LinearSteps, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None = None, h: float = 1e-7
+) -> float:
+    """Of the derivatives along all directions in which nothing switches, relative to the largest of a row."""
+    robot, tau = steps.simulation.robot, np.zeros(len(v)) if tau is None else tau
+    nv = robot.nv
+    _, _, found = steps(q, v, tau)
+    found, same = found.copy(), acting(steps)
+    checked, off = 0, np.zeros(2 * nv)
+    for k in range(3 * nv):
+        e = np.zeros(3 * nv)
+        e[k] = h
+        ends, switches = [], False
+        for d in (e, -e):
+            ends.append(steps(robot.integrate(q, d[:nv]), v + d[nv : 2 * nv], tau + d[2 * nv :])[:2])
+            switches |= acting(steps) != same
+        if switches:
+            continue
+        checked += 1
+        slope = np.r_[robot.difference(ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]] / (2.0 * h)
+        off = np.maximum(off, np.abs(slope - found[:, k]))
+    assert checked > nv
+    # Impulses that are solved to rounding, over 2 h, are off by that much.
+    return float((off / (1.0 + np.abs(found).max(axis=1))).max())
+
+
+def fallen(robot: rk.Robot, seconds: float, seed: int = 0, **how) -> tuple[np.ndarray, np.ndarray]:
+    """A state on the way down, or at rest."""
+    v = 0.3 * np.random.default_rng(seed).normal(size=robot.nv)
+    q = rk.standing_configuration(robot)
+    how = {"ground": rk.Ground(), "dt": DT, "integrator": "newton", **how}
+    run = rk.simulate(robot, q, v, duration=seconds, **how)
+    return run.q[-1].copy(), run.v[-1].copy()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_free_motion_of_every_joint_kind(name: str) -> None:
+    robot = ROBOTS[name]()
+    q, v = state_of(robot)
+    tau = np.random.default_rng(3).normal(size=robot.nv)
+    assert error(linear(robot), q, v, tau, 1e-5) < 1e-7
+
+
+def test_a_quadruped_that_stands_and_does_not_slide() -> None:
+    robot = floating("quadruped")
+    q, v = fallen(robot, 0.05, ground=rk.Ground(friction=20.0))
+    assert error(linear(robot, rk.Ground(friction=20.0)), q, v) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 1.0])
+def test_robots_that_fall_with_limits_and_friction_of_their_joints(name: str, seconds: float) -> None:
+    robot = floating(name)
+    assert error(linear(robot, rk.Ground()), *fallen(robot, seconds)) < 5e-6
+
+
+def floating(name: str) -> rk.Robot:
+    return rk.load_urdf(rk.find_robot(name), base="floating")
+
+
+def body(shape: Geometry) -> rk.Robot:
+    builder = ModelBuilder("body")
+    builder.link("body", mass=1.0, inertia=np.diag([0.004, 0.005, 0.006]), collisions=(Shape(shape),))
+    return builder.build("floating")
+
+
+def laid(robot: rk.Robot, turn: tuple[float, ...], height: float, v: tuple[float, ...]) -> tuple:
+    """A body that is turned, and its velocity given in world axes."""
+    q = robot.integrate(robot.neutral(), [*turn, 0, 0, 0])
+    q[4:] = 0.1, -0.2, height
+    R = rotation(q)
+    return q, np.r_[R.T @ v[:3], R.T @ v[3:]]
+
+
+def rotation(q: np.ndarray) -> np.ndarray:
+    w, r = q[0], q[1:4]
+    across = np.cross(np.eye(3), r)
+    return np.eye(3) + 2.0 * w * across + 2.0 * across @ across
+
+
+ON_GROUND = {
+    "ball slides": (Sphere(0.1), (0.3, 0.2, 0.1), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {}),
+    "ball lands": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
+    "ball bounces": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5}),
+    "ball turns": (
+        Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01, "rolling": 0.005},
+    ),
+    "box on a corner": (CUBE, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
+    "capsule on its side": (Capsule(0.1, 0.3), (1.57, 0, 0), 0.0999, (0, 0, 3, 0.3, 0.1, -0.1), {}),
+    "cylinder on its rim": (Cylinder(0.1, 0.3), (1.0, 0, 0), 0.1645, (0.1, 0.2, 3, 0.3, 0.1, -0.5), {}),
+}  # fmt: skip
+
+
+BOUND = {"cylinder on its rim": 5e-3}
+"""What a disc's rim adds to velocities, which is of order dt, is held."""
+
+
+def _on_ground(name: str, **more) -> float:
+    shape, turn, height, v, how = ON_GROUND[name]
+    robot = body(shape)
+    steps = linear(robot, rk.Ground(**how, **more))
+    q, v = laid(robot, turn, height, v)
+    steps(q, v, np.zeros(6))
+    assert any(acting(steps)[0])
+    return error(steps, q, v)
+
+
+@pytest.mark.parametrize("name", ON_GROUND)
+def test_a_body_that_sticks_to_the_ground(name: str) -> None:
+    assert _on_ground(name, friction=20.0) < BOUND.get(name, 2e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("name", ON_GROUND)
+def test_a_body_that_slides_on_the_ground(name: str) -> None:
+    assert _on_ground(name) < BOUND.get(name, 1e-6)
+
+
+PAIRS = {
+    "balls": (Sphere(0.1), Sphere(0.15), (0, 0, 0), (0, 0, 0), 0.243),
+    "ball on a face": (CUBE, Sphere(0.1), (0.1, 0, 0.3), (0, 0, 0), 0.2),
+    "corner on a face": (CUBE, CUBE, (0, 0, 0.3), (0.7, 0.6, 0), 0.268),
+    "face on a corner": (CUBE, CUBE, (0.7, 0.6, 0), (0, 0, 0.3), 0.268),
+    "edges": (CUBE, CUBE, (0.785, 0, 0), (0, 0.785, 0.1), 0.282),
+    "capsules": (Capsule(0.05, 0.3), Capsule(0.05, 0.3), (1.57, 0, 0), (0, 1.57, 0), 0.0985),
+    "ball on a capsule": (Capsule(0.05, 0.3), Sphere(0.1), (1.57, 0, 0), (0, 0, 0), 0.148),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_bodies_that_touch(name: str) -> None:
+    one, other, turn, other_turn, height = PAIRS[name]
+    both = {"a": (body(one), Placement()), "b": (body(other), Placement())}
+    robot = rk.together(both)
+    q = robot.integrate(robot.neutral(), [*turn, 0, 0, 0, *other_turn, 0, 0, 0])
+    q[11:14] = 0.02, 0.01, height
+    v = np.array([0.1, 0.2, 0.3, 0.05, 0.1, 0.0, 0.3, -0.2, 0.1, *(rotation(q[7:11]).T @ [0.1, 0.0, -0.6])])
+    steps = linear(robot, self_collision=True)
+    steps(q, v, np.zeros(12))
+    assert any(acting(steps)[0])
+    assert error(steps, q, v) < 2e-7
+
+
+@pytest.mark.parametrize("state", [(0.0, 0.0), (0.0999, 1.0), (0.11, 0.5)])
+def test_limit_damping_and_dry_friction_of_a_joint(state: tuple[float, float]) -> None:
+    builder = ModelBuilder("slider")
+    builder.link("rail")
+    builder.link("cart", mass=2.0, inertia=np.eye(3) * 0.1)
+    how = {"friction": 1.0, "damping": 2.0, "upper": 0.1, "lower": -0.1}
+    builder.joint("slide", "prismatic", "rail", "cart", axis=(1, 0, 0), **how)
+    robot = builder.build("fixed")
+    assert error(linear(robot), *np.array(state)[:, None], np.array([3.0])) < 1e-8
+
+
+def driven(robot: rk.Robot, q: np.ndarray, v: np.ndarray, limits: tuple[float, float]) -> float:
+    steps = linear(robot)
+    # The step's arrays know motors; the public function gives none.
+    numbers = motor_numbers(robot, range(1, robot.nbodies + 1), (50.0, 2.0), limits)
+    numbers["motor_command"][:] = 5.0, 0.3
+    program = set_up(robot, 1.0, DT, None, "newton", None, 0.0).program
+    steps.simulation = Simulation(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
+    steps.simulation.arrays["keeps"][:] = NOTHING
+    return error(steps, q, v)
+
+
+@pytest.mark.parametrize("limits", [(np.inf, np.inf), (1.0, np.inf), (np.inf, 0.4)])
+def test_motors_free_and_at_their_limits(limits: tuple[float, float]) -> None:
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    assert driven(robot, np.array([0.3, 0.2]), np.array([0.4, -0.3]), limits) < 1e-8
+
+
+def test_loops_to_first_order() -> None:
+    """The end is closed with the rows of the kick's pose."""
+    robot = free_four_bar()
+    off = []
+    for dt in (4e-3, 1e-3):
+        how = {"duration": 0.1, "dt": 1e-3, "integrator": "newton", "joint_damping": 0.0}
+        run = rk.simulate(robot, closed_four_bar(robot), np.ones(robot.nv), **how)
+        steps = linear(robot, dt=dt, joint_damping=0.0)
+        off.append(error(steps, run.q[-1], run.v[-1], h=1e-6))
+    assert off[1] < 0.35 * off[0] < 0.02
+
+
+def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:
+    """dy/dtau = dt A^-1 of what sticks and is at rest: the matrix that the step was solved with."""
+    robot = body(CUBE)
+    q, v = fallen(robot, 1.0)
+    steps = linear(robot, rk.Ground())
+    _, _, found = steps(q, 0.0 * v, np.zeros(6))
+    presses, slides, _, _ = acting(steps)
+    assert sum(presses) == 4 and not any(slides)
+    by_tau = found[6:, 12:]
+    assert np.abs(by_tau @ factored(steps.simulation.work) / DT - np.eye(6)).max() < 1e-6
+
+
+def factored(x: dict[str, np.ndarray]) -> np.ndarray:
+    """A from its factors L^T D L."""
+    n = len(x["Dinv"])
+    L = np.eye(n)
+    for k in range(n):
+        for i in x["pattern"][k, : x["pattern_length"][k]]:
+            L[k, i] = x["A"][k, i]
+    return L.T @ np.diag(1.0 / x["Dinv"]) @ L
+
+
+@pytest.mark.parametrize("name", ["quadruped", "cube"])
+def test_the_step_is_the_simulators_own(name: str) -> None:
+    robot = body(CUBE) if name == "cube" else floating(name)
+    q, v = fallen(robot, 0.1)
+    how = {"dt": DT, "ground": rk.Ground(), "integrator": "newton"}
+    run = rk.simulate(robot, q, v, duration=DT, record_every=1, **how)
+    step = rk.step_derivatives(robot, q, v, **how)
+    assert (step.q == run.q[-1]).all() and (step.v == run.v[-1]).all()
+    assert step.A.shape == (2 * robot.nv,) * 2 and step.B.shape == (2 * robot.nv, robot.nv)
+
+
+def test_plain_python_computes_the_same() -> None:
+    robot = body(CUBE)
+    q, v = laid(robot, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1))
+    how = {"dt": DT, "ground": rk.Ground(), "integrator": "newton"}
+    code, plain = (rk.step_derivatives(robot, q, v, engine=name, **how) for name in (None, "python"))
+    for a, b in zip(code, plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(b).max()))
+
+
+def test_rows_of_states_inertias_and_grounds() -> None:
+    robot = body(CUBE)
+    states = [laid(robot, (0.8, 0.1, 0), z, (0.5, 0.2, 0.1, 0.3, 0.2, -1)) for z in (0.1405, 0.2)]
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    how = {"dt": DT, "integrator": "newton"}
+    varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 1.5])[:, None, None])
+    ground = rk.Ground(friction=[0.3, 0.9])
+    for given, of_ground, alone in (
+        (robot, rk.Ground(), lambda k: (robot, rk.Ground())),
+        (varied, rk.Ground(), lambda k: (varied.sample(k), rk.Ground())),
+        (robot, ground, lambda k: (robot, ground.row(k))),
+    ):
+        found = rk.step_derivatives(given, q, v, ground=of_ground, **how)
+        for k in range(2):
+            one, own = alone(k)
+            expected = rk.step_derivatives(one, q[k], v[k], ground=own, **how)
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a[k], b)
