@@ -170,7 +170,8 @@ def _write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Ve
     def put() -> None:
         x.contact_bodies[i, 0], x.contact_bodies[i, 1] = x.shape_body[a], x.shape_body[b]
         x.contact_pair[i], x.contact_feature[i], x.contact_gap[i] = k, feature, gap
-        _write(x.contact_place, i, point)
+        # On the surface of what touches the ground: a wheel rolls on its radius.
+        _write(x.contact_place, i, point + n * where(x.shape_body[a] == 0, 0.5 * gap, 0.0))
         t1, t2 = tangents(n)
         for m, axis in enumerate((t1, t2, n)):
             for c, number in enumerate(axis):

@@ -72,7 +72,10 @@ CONTACTS = (
     whole("contact_bodies", "n_contacts", 2, role="out"),  # a (0: the world) and b
     whole("contact_pair", "n_contacts", role="out"),  # of shapes
     whole("contact_feature", "n_contacts", role="out"),  # of the pair: the same as long as the contact lasts
-    real("contact_place", "n_contacts", 3, role="out"),  # half-way between the surfaces, from the origin [m]
+    real(
+        "contact_place", "n_contacts", 3, role="out"
+    ),  # half-way between the surfaces, on that of b where a is the
+    # world, from the origin [m]
     real("contact_frame", "n_contacts", 9, role="out"),  # rows t1, t2, n; n points from a to b
     real("contact_gap", "n_contacts", role="out"),  # negative where they overlap, slack taken off [m]
     whole("counts", 4, role="out"),  # of contacts, of near pairs, of both that there was no place for

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit import disk_cache
 from robokit.meshes.hull_error import solid_hull
 
 FLAT = 1e-5
@@ -99,22 +98,6 @@ def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
     else:
         hull, reached = solid_hull(points), 0.0
     return _flat(points) if hull is None else _with_faces(hull, reached)
-
-
-def kept_polytope(points: np.ndarray, error: float) -> Polytope:
-    """As :func:`polytope`, kept on disk."""
-    points = np.ascontiguousarray(points, dtype=float)
-
-    def made() -> list[np.ndarray]:
-        found = polytope(points, error)
-        counts = np.array([len(each) for each in found.polygons])
-        numbers = np.array([k for each in found.polygons for k in each])
-        return [found.corners, found.normals, counts, numbers, np.array([found.error])]
-
-    key = ("polytope", points.tobytes(), float(error))
-    corners, normals, counts, numbers, reached = disk_cache.arrays("convex hull", key, made)
-    polygons = np.split(numbers, np.cumsum(counts)[:-1])
-    return Polytope(corners, normals, tuple(tuple(each.tolist()) for each in polygons), float(reached[0]))
 
 
 def _directions() -> np.ndarray:

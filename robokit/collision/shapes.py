@@ -6,14 +6,15 @@ A new kind of geometry is one row of CORES.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.hulls import Polytope, box, kept_polytope
+from robokit.collision.hulls import Polytope, box, polytope
+from robokit.collision.rounds import Round, kept_hull
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 
@@ -27,6 +28,8 @@ SMALL = 0.01
 class Core:
     """A convex set and a radius around it, in its own axes.
 
+    Those are the geometry's but for balls, cylinders and cones that are given as meshes.
+
     Attributes:
         kind: of fields.py.
         bound: radius of a ball about ``centre`` that holds all of it [m].
@@ -35,6 +38,7 @@ class Core:
         hull: corners and faces of segments and polytopes.
         centre: of the ball [m].
         heights: of a height field, (nx, ny) [m].
+        own: placement of the core's axes in the geometry's; None where they are the same.
     """
 
     kind: int
@@ -44,6 +48,7 @@ class Core:
     hull: Polytope | None = None
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
     heights: np.ndarray | None = None
+    own: Placement | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,7 @@ class PlacedCore:
     Attributes:
         core: the core.
         body: number of the body, 0 for the world.
-        placement: of the core's axes in the body.
+        placement: of the geometry's axes in the body.
         link: name of the link, or "" of the ground's.
         velocity: spin and velocity of the surface at the world's origin.
     """
@@ -100,8 +105,21 @@ def _of_cylinder(given: Cylinder, error: float) -> Core:
 
 
 def _of_points(points: np.ndarray, error: float) -> Core:
-    size = float(np.ptp(points, axis=0).max())
-    return polytope_core(kept_polytope(points, min(error, SMALL * size)))
+    return polytope_core(polytope(points, min(error, SMALL * float(np.ptp(points, axis=0).max()))))
+
+
+def _of_mesh(given: Mesh, error: float) -> Core:
+    points = hull_corners(given)
+    found = kept_hull(points, min(error, SMALL * float(np.ptp(points, axis=0).max())))
+    return _of_round(found) if isinstance(found, Round) else polytope_core(found)
+
+
+def _of_round(given: Round) -> Core:
+    own = Placement(given.rotation, given.middle)
+    if given.kind == POINT:
+        return replace(_of_sphere(Sphere(given.radius), 0.0), own=own)
+    size = (given.radius, given.half, 0.0)
+    return Core(given.kind, float(np.hypot(given.radius, given.half)), size=size, own=own)
 
 
 CORES: dict[type, Callable[[Any, float], Core]] = {
@@ -109,7 +127,7 @@ CORES: dict[type, Callable[[Any, float], Core]] = {
     Capsule: _of_capsule,
     Box: lambda given, error: polytope_core(box(given.size)),
     Cylinder: _of_cylinder,
-    Mesh: lambda given, error: _of_points(hull_corners(given), error),
+    Mesh: _of_mesh,
     np.ndarray: _of_points,
 }
 """Of each kind of geometry its core; the error is how much a hull may be thinned [m]."""
@@ -132,8 +150,9 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     each = list(placed)
     heights = next((c.core.heights for c in each if c.core.heights is not None), np.zeros((1, 1)))
     hulls = [c.core.hull or _NONE for c in each]
-    rotations = np.array([c.placement.rotation for c in each], dtype=float).reshape(-1, 3, 3)
-    origins = np.array([c.placement.position for c in each], dtype=float).reshape(-1, 3)
+    places = [c.placement if c.core.own is None else c.placement @ c.core.own for c in each]
+    rotations = np.array([place.rotation for place in places], dtype=float).reshape(-1, 3, 3)
+    origins = np.array([place.position for place in places], dtype=float).reshape(-1, 3)
     centres = np.array([c.core.centre for c in each], dtype=float).reshape(-1, 3)
     links = [list(map(list, hull.neighbours)) for hull in hulls]
     polygons = [polygon if len(hull.normals) else () for hull in hulls for polygon in hull.polygons]

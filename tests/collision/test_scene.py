@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
@@ -9,10 +11,11 @@ from scipy.spatial import ConvexHull
 import robokit as rk
 from robokit.collision import detect_kernel
 from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
 from robokit.collision.hulls import box, polytope
 from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
 from robokit.collision.shapes import PlacedCore, core_of, shape_arrays
-from robokit.model.geometry import Box, Placement, Sphere
+from robokit.model.geometry import Box, Mesh, Placement, Sphere
 
 TILE = Box((0.2, 0.2, 0.1))
 
@@ -204,3 +207,40 @@ def test_plain_python_finds_the_same() -> None:
     fast, plain = at(tiles, place), at(tiles, place, engine="python")
     assert fast["contact_feature"].tolist() == plain["contact_feature"].tolist()
     assert np.allclose(fast["contact_gap"], plain["contact_gap"], atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["ball", "cylinder", "cone", "disc", "box", "prism"])
+def test_balls_cylinders_and_cones_are_found_in_meshes(kind: str, tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    turn = np.arange(64) * np.pi / 32
+    ring = np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)
+    points = {
+        "ball": lambda: trimesh.creation.icosphere(subdivisions=3, radius=0.1).vertices,
+        "cylinder": lambda: np.concatenate([0.1 * ring - [0, 0, 0.05], 0.1 * ring + [0, 0, 0.05]]),
+        "disc": lambda: np.concatenate([0.1 * ring - [0, 0, 0.001], 0.1 * ring + [0, 0, 0.001]]),
+        "cone": lambda: np.concatenate([0.1 * ring - [0, 0, 0.05], [[0, 0, 0.05]]]),
+        "box": lambda: box((0.1, 0.2, 0.3)).corners,
+        "prism": lambda: np.concatenate([0.1 * ring[::8] - [0, 0, 0.05], 0.1 * ring[::8] + [0, 0, 0.05]]),
+    }[kind]()
+    placed = Placement(about([0.3, 0.5, 0.1]), np.array([0.1, 0.2, 0.3]))
+    path = tmp_path / "part.stl"
+    trimesh.PointCloud(points @ placed.rotation.T + placed.position).convex_hull.export(path)
+    core = core_of(Mesh("part.stl", path=path), 1e-3)
+    expected = {"ball": POINT, "cylinder": CYLINDER, "disc": CYLINDER, "cone": CONE}
+    assert core.kind == expected.get(kind, POLYTOPE)
+    if kind in expected:
+        assert core.own is not None
+        np.testing.assert_allclose(core.own.position, placed.position, atol=1e-6)
+        assert max(core.radius, core.size[0]) == pytest.approx(0.1, abs=1e-6)
+    if kind in ("cylinder", "cone"):
+        up = core.own.rotation[:, 2] @ placed.rotation[:, 2]
+        assert core.size[1] == pytest.approx(0.05, abs=1e-6) and abs(up) > 1.0 - 1e-9
+        assert kind == "cylinder" or up > 0.0
+
+
+def about(v: list[float]) -> np.ndarray:
+    """A rotation by Rodrigues' formula."""
+    angle = float(np.linalg.norm(v))
+    x, y, z = np.array(v) / angle
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
