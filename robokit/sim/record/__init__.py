@@ -4,6 +4,7 @@ trajectory       Trajectory: what happened, with energies, momenta and contact f
 recorded         energies, momenta and contact forces of recorded states
 replay           the steps of a run between its records
 step_facts       what happens in single steps: contacts, stops, limits of actuators
+newton_facts     the same of steps of "newton"
 events           Event: contacts, impacts, sliding, limits, rest, with time and size
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force

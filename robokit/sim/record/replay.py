@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
+from robokit.sim.record.newton_facts import newton_facts
 from robokit.sim.record.recorded import BLOCK
 from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
@@ -89,7 +90,7 @@ class Replay:
         """(for how many steps each state stands, [q, v, tau, carried, inputs...]), at most BLOCK states."""
         counts: list[int] = []
         rows: list[tuple[np.ndarray, ...]] = []
-        for count, row in self._steps():
+        for count, row in self.steps():
             counts.append(count)
             rows.append(row)
             if len(rows) == BLOCK:
@@ -98,7 +99,8 @@ class Replay:
         if rows:
             yield counts, [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
 
-    def _steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
+    def steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
+        """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""
         program = self.program
         kernel, parameters, tables = stepper(program), program.parameters(self.dt), program.tables()
         entries, real = np.zeros(program.entries, program.dtype), program.dtype
@@ -172,7 +174,11 @@ def facts_of_run(
         UserWarning: the steps do not meet the records.
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
-    parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
+    if program.newton:
+        counts, facts = newton_facts(program, dt, replay.steps())
+        parts = [facts.repeated(counts)]
+    else:
+        parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
     if not parts:  # a run without a step
         rows = [*(x[:0] for x in (q, v, v, carried)), *(x[None][:0] for x in inputs.given[0])]
         parts = [step_facts(program, dt, *rows)]

@@ -122,6 +122,8 @@ class Subjects:
             if d.effort or d.speed
         ]  # fmt: skip
         meeting = () if program.shapes is None else program.shapes.bodies
+        if program.newton:
+            meeting = tuple(sorted({i for pair in program.touching_bodies for i in pair} - {0}))
         return Subjects(
             () if points is None else tuple(dict.fromkeys(points.link)),
             tuple(joints),
@@ -161,7 +163,7 @@ def step_facts(
         stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
         out += [pressing(stops[i], rows[0][i][0], done.joint_force[i][1][0]) for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
-        out += [_past(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
+        out += [past_of(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
         out += [done.given[i][0] for _, i, _ in subjects.driven]
         out += [done.limited[k] for *_, k in subjects.driven]
         for _, i in subjects.meeting:
@@ -198,7 +200,7 @@ def happening(
     return q, settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
 
 
-def _past(q: Any, stop: Any) -> Any:
+def past_of(q: Any, stop: Any) -> Any:
     """How far a joint is above its upper limit, negative below its lower one."""
     return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
 
