@@ -82,6 +82,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("constraints",),
         ("closing_derivatives",),
         ("step_derivatives",),
+        ("step_pullback",),
         ("accounts",),
         ("conservation",),
         ("step",),

@@ -276,6 +276,24 @@ def test_the_step_is_the_simulators_own(name: str) -> None:
     assert step.A.shape == (2 * robot.nv,) * 2 and step.B.shape == (2 * robot.nv, robot.nv)
 
 
+@pytest.mark.parametrize("name", ["quadruped", "loops"])
+def test_reverse_mode_is_the_transpose(name: str) -> None:
+    if name == "loops":
+        robot = free_four_bar()
+        q, v, ground = closed_four_bar(robot), np.ones(robot.nv), None
+    else:
+        robot, ground = floating(name), rk.Ground()
+        q, v = fallen(robot, 0.1)
+    steps, rng, tau = linear(robot, ground), np.random.default_rng(2), np.ones(robot.nv)
+    q1, v1, M = steps(q, v, tau)
+    M = M.copy()
+    of_q, of_v = rng.normal(size=(2, robot.nv))
+    q2, v2, found = steps.pullback(q, v, tau, of_q, of_v)
+    assert (q1 == q2).all() and (v1 == v2).all()
+    expected = np.r_[of_q, of_v] @ M
+    assert np.abs(found.ravel() - expected).max() < 1e-8 * np.abs(expected).max()
+
+
 def test_plain_python_computes_the_same() -> None:
     robot = body(CUBE)
     q, v = laid(robot, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1))
