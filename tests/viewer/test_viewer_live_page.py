@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from test_viewer_browser import Watch, until
 import robokit as rk
 from robokit.dynamics.run import body_forces
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.viewer.data.live_data import live_data
-from robokit.viewer.page import WORKER, joined, render
-from robokit.viewer.payload import trajectory_payload
+from robokit.viewer import write_page
 
 pytestmark = pytest.mark.browser
 
@@ -63,11 +60,6 @@ def fall(toy, duration, integrator):
     return rk.simulate(toy, q0, duration=duration, dt=1e-3, ground=True, integrator=integrator)
 
 
-@pytest.fixture(scope="module")
-def recording(toy):
-    return fall(toy, 0.6, "contact")
-
-
 @pytest.fixture(scope="module", params=["contact", "newton"])
 def integrator(request):
     """Whose steps the page takes."""
@@ -75,13 +67,15 @@ def integrator(request):
 
 
 @pytest.fixture(scope="module")
-def live(chromium, toy, recording, integrator, tmp_path_factory):
+def recording(toy, integrator):
+    return fall(toy, 0.6, integrator)
+
+
+@pytest.fixture(scope="module")
+def live(chromium, recording, tmp_path_factory):
     """The page, used by all tests one after another; each begins with a drop."""
-    path = tmp_path_factory.mktemp("live") / "toy.html"
-    physics = live_data(fall(toy, 1e-3, integrator), joined(WORKER))
-    path.write_text(render(replace(trajectory_payload(recording, None, 60.0, True), live=physics)), "utf-8")
     watch = Watch(chromium)
-    yield watch.open(path)
+    yield watch.open(write_page(recording, tmp_path_factory.mktemp("live") / "toy.html", live=True))
     watch.judge()
 
 

@@ -113,10 +113,9 @@ def test_the_worker_has_the_forces_of_python(worker, motion):
 
 
 @pytest.mark.node
-def test_the_worker_has_the_events_of_python():
+def test_the_worker_has_the_events_of_python(worker, motion):
     """Contacts, impacts, the largest force and rest follow from the force on each link in each step."""
-    motion = fall("contact")
-    *_, trace = told(motion, START, {"kind": "trace", "steps": 3000, "every": 1})
+    *_, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 1})
     mine = np.reshape(trace["forceByBody"], (3001, 2, 3))[1:]
     steps = motion.step_forces
     assert steps.links == ("box", "bar") and {event.kind for event in motion.events} >= {"impact", "rest"}
@@ -184,8 +183,8 @@ def test_a_state_that_is_no_longer_finite_stops_the_run(worker):
     assert frame["kind"] == "frame" and frame["t"] == 0
 
 
-def test_pages_without_physics_may_start_none():
-    text = page_html(fall("contact"))
+def test_pages_without_physics_may_start_none(motion):
+    text = page_html(motion)
     assert "wasm-unsafe-eval" not in text and "worker-src" not in text and '"live":null' in text
 
 
@@ -200,8 +199,7 @@ def test_friction_stands_where_the_page_is_told():
         assert found == [program.ground.coefficient(name) for name in ("box", "bar")]
 
 
-def test_a_loaded_motion_has_no_physics(tmp_path):
-    motion = fall("contact")
+def test_a_loaded_motion_has_no_physics(motion, tmp_path):
     motion.save(tmp_path / "motion.npz")
     loaded = rk.Trajectory.load(tmp_path / "motion.npz", robot=motion.robot)
     with pytest.raises(rk.RobokitError, match="live: the trajectory was loaded"):
@@ -209,8 +207,7 @@ def test_a_loaded_motion_has_no_physics(tmp_path):
 
 
 @pytest.mark.browser
-def test_chromium_takes_the_steps_of_python(chromium, tmp_path):
-    motion = fall("contact")
+def test_chromium_takes_the_steps_of_python(chromium, motion, tmp_path):
     watch = Watch(chromium)
     page = watch.open(write_page(motion, tmp_path / "toy.html", live=True))
     page.evaluate(

@@ -96,6 +96,14 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return out
 
 
+def even(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows as one array; zeros follow what is shorter than others."""
+    longest = max(map(len, rows))
+    if all(len(row) == longest for row in rows):
+        return np.array(rows)
+    return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
+
+
 def contact_forces(
     program: Program, q: np.ndarray, steps: Sequence[np.ndarray], dt: float
 ) -> tuple[np.ndarray, np.ndarray]:

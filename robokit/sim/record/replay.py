@@ -12,7 +12,7 @@ import numpy as np
 from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
 from robokit.sim.record.newton_facts import newton_facts
-from robokit.sim.record.recorded import BLOCK
+from robokit.sim.record.recorded import BLOCK, even
 from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import stepper
@@ -94,10 +94,10 @@ class Replay:
             counts.append(count)
             rows.append(row)
             if len(rows) == BLOCK:
-                yield counts, [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+                yield counts, [even(x).astype(float) for x in zip(*rows, strict=True)]
                 counts, rows = [], []
         if rows:
-            yield counts, [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+            yield counts, [even(x).astype(float) for x in zip(*rows, strict=True)]
 
     def steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""

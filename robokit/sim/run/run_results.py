@@ -12,7 +12,7 @@ from robokit.sim.closing import distances, gaps
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Energy, Trajectory
-from robokit.sim.record.recorded import energies, momenta
+from robokit.sim.record.recorded import energies, even, momenta
 from robokit.sim.record.replay import StepInputs
 from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.energy_growth import negligible
@@ -116,7 +116,7 @@ def trajectory_of(
         force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
-            momentum, force, robot, ground=program.ground, program=program, carried=_even(records.carried),
+            momentum, force, robot, ground=program.ground, program=program, carried=even(records.carried),
             given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
             contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
@@ -129,15 +129,7 @@ def trajectory_of(
 def _rows(last: Sequence[LastStep]) -> list[np.ndarray]:
     """[q, v, tau, carried, inputs...] of these steps, (T, ...) each."""
     rows = [(one.q, one.v, one.tau, one.carried, *one.given) for one in last]
-    return [_even(x) for x in zip(*rows, strict=True)]
-
-
-def _even(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows as one array; zeros follow what is shorter than others."""
-    longest = max(map(len, rows))
-    if all(len(row) == longest for row in rows):
-        return np.array(rows)
-    return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
+    return [even(x) for x in zip(*rows, strict=True)]
 
 
 def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from robokit.sim.record import Trajectory
-from robokit.sim.record.recorded import momenta
+from robokit.sim.record.recorded import even, momenta
 from robokit.sim.record.replay import Replay
 from robokit.viewer.data.force_data import every_step
 
@@ -45,17 +46,20 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
         part = slice(k, k + 2)
         start = trajectory.q[part], trajectory.v[part], trajectory.carried[part]
         replay = Replay(trajectory.program, dt, marks[part], *start, trajectory.inputs)
-        rows = [np.concatenate(x) for x in zip(*(block for _, block in replay.blocks()), strict=True)]
+        rows = [joined(x) for x in zip(*(block for _, block in replay.blocks()), strict=True)]
         at = min(step - marks[k], len(rows[0]) - 1)  # where nothing moves one row stands for all
         last_steps.append([x[at] for x in rows])
         whole = at + 1 == len(rows[0])
         after = zip(records, rows[:4], strict=True)
         states.append([x[k + 1] if whole else row[at + 1] for x, row in after if x is not None])
         places.append(k + 1)
-    q, v, carried = (np.array(x) for x in zip(*states, strict=True))
+    q, v, carried = (even(x) for x in zip(*states, strict=True))
 
     def among(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-        return np.insert(old, places, new, axis=0)
+        if old.ndim == 1 or old.shape[1] == new.shape[1]:
+            return np.insert(old, places, new, axis=0)
+        rows = even([*old, *new])
+        return np.insert(rows[: len(old)], places, rows[len(old) :], axis=0)
 
     def next_record(old: np.ndarray | None) -> np.ndarray | None:
         return None if old is None else among(old, old[places])
@@ -75,7 +79,7 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
         tau=next_record(trajectory.tau),
         actuator_force=next_record(trajectory.actuator_force),
         last_steps=[
-            among(old, np.array(new))
+            among(old, even(new))
             for old, new in zip(trajectory.last_steps, zip(*last_steps, strict=True), strict=True)
         ],
     )
@@ -84,6 +88,11 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
     new = np.array(places) + np.arange(len(places))
     moved = chosen + np.searchsorted(places, chosen, side="right")
     return found, np.union1d(moved, new)
+
+
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows of several arrays, of as many numbers as the longest has."""
+    return even([row for part in parts for row in part])
 
 
 def key_steps(trajectory: Trajectory) -> list[int]:
