@@ -42,7 +42,7 @@ def acting(steps: LinearSteps) -> tuple[object, ...]:
     g, mu = x["c_g"][:n], x["c_mu"][:n]
     slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * mu * g[:, 2]
     r, low, high = (x[name][:rows] for name in ("r_g", "r_low", "r_high"))
-    at_bound = (r <= low + 1e-6 * np.abs(low)) | (r >= high - 1e-6 * np.abs(high))
+    at_bound = (r <= (1.0 - 1e-6) * low) | (r >= (1.0 - 1e-6) * high)
     return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound), tuple(x["r_of"][:rows])
 
 
