@@ -25,10 +25,13 @@ from robokit.contact.vectors import force, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import clamp, sqrt, where
+from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 CAP = 20
 """Iterations at most; of 400,000 steps of falls two take more than 18."""
+
+OUTSIDE = 1e-10
+"""Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""
 
 SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
 """Residuals that take the shift anew: hard impacts of robots leave 1e-3 of the error then, bounces more."""
@@ -69,8 +72,8 @@ def solve(x: Any) -> None:
     it, e = while_loop(lambda it, e: (it == 0) | (e > tolerance), iteration, *start, most=CAP)
     once(x, direction)
     linear_impulses(x)
-    settled = e <= tolerance
-    cond(settled, lambda: go(x, 1.0), lambda: ray(x))
+    settled, outside = e <= tolerance, admit(x)
+    cond(settled & (outside <= OUTSIDE), lambda: go(x, 1.0), lambda: ray(x))
     report(x, it, e, settled)
 
 
@@ -301,6 +304,29 @@ def linear_impulses(x: Any) -> None:
     for_range(x.n_of[1], of_row)
 
 
+def admit(x: Any) -> Any:
+    """Take the impulses to the sets of admissible ones: the share of them that was outside."""
+
+    def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
+        g = tuple(x.c_g[c, k] for k in range(3))
+        found = project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c])
+        write_row(x.c_g, c, found)
+        for before, after in zip(g, found, strict=True):
+            moved, all_ = moved + abs(after - before), all_ + abs(after)
+        return moved, all_
+
+    def of_row(i: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
+        # Beyond its largest speed a row has none.
+        g = clamp(x.r_g[i], minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
+        moved, all_ = moved + abs(g - x.r_g[i]), all_ + abs(g)
+        x.r_g[i] = g
+        return moved, all_
+
+    moved, all_ = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
+    rows_moved, rows_all = for_range(x.n_of[1], of_row, 0.0, 0.0)
+    return maximum(moved / (all_ + LEAST), rows_moved / (rows_all + LEAST))
+
+
 def ray(x: Any) -> None:
     """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
 
@@ -319,12 +345,6 @@ def ray(x: Any) -> None:
         given = x.r_gain[i] * x.r_g[i] * (1.0 - scaled(i))
         x.y[j], x.Jg[j] = x.y[j] + given, x.Jg[j] - given
 
-    def projected(c: Any) -> None:
-        g = tuple(x.c_g[c, k] for k in range(3))
-        write_row(x.c_g, c, project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c]))
-
-    for_range(x.n_of[0], projected)
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, clamp(x.r_g[i], x.r_low[i], x.r_high[i])))
     once(x, impulses, x.n_of[0], x.n_of[1])
     once(x, assemble, 0, 0)
     once(x, factor)

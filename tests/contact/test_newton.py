@@ -102,13 +102,28 @@ def test_contacts_with_the_world_make_no_fill() -> None:
 # ---- the solution -----------------------------------------------------------------------------------------
 
 
+def admissible(x: Arrays, found: Arrays) -> bool:
+    """Whether all impulses of contacts and rows are, to rounding."""
+    friction = [c for c in range(x["n_of"][0]) if x["c_kind"][c] == FRICTION]
+    if not all(inside_cone(x["c_mu"][c], found["c_g"][c]) for c in friction):
+        return False
+    rows = slice(0, x["n_of"][1])
+    g, low, high = found["r_g"][rows], x["r_low"][rows], x["r_high"][rows]
+    return bool(((np.minimum(low, 0.0) <= g) & (g <= np.maximum(high, 0.0))).all())
+
+
+def inside_cone(mu: float, g: np.ndarray) -> bool:
+    return bool(g[2] >= 0.0 and np.hypot(g[0], g[1]) <= mu * g[2] * (1.0 + 1e-12))
+
+
 def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
     iterations: Counter[int] = Counter()
     for seed in range(300):
         tree, x = problem(seed)
         found = solved(x)
         assert found["solved"][2:].tolist() == [0, 0] and found["solved"][1] <= x["tolerance"][0]
-        assert unbalanced(tree, found) <= 1e-12
+        assert unbalanced(tree, found) <= 1e-9
+        assert admissible(x, found)
         iterations[int(found["solved"][0])] += 1
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
