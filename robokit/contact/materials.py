@@ -334,7 +334,7 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_holds": np.array(
             [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
         ).reshape(n, 3),
-        "loop_mobility": np.repeat(_whole_mobility(robot), n, axis=-2),
+        "loop_mobility": np.repeat(_whole_mobility(robot), n, axis=-2) if n else np.zeros((0, 2)),
     }
 
 
