@@ -68,8 +68,8 @@ def kept_hull(points: np.ndarray, error: float) -> Polytope | Round:
     def made() -> list[np.ndarray]:
         found = round_hull(points, error)
         if found is not None:
-            numbers = [[found.kind, found.radius, found.half], found.rotation.ravel(), found.middle]
-            return [np.concatenate(numbers)]
+            size = np.array([found.kind, found.radius, found.half])
+            return [np.concatenate([size, found.rotation.ravel(), found.middle])]
         hull = polytope(points, error)
         counts = np.array([len(each) for each in hull.polygons])
         polygons = np.array([k for each in hull.polygons for k in each])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,19 @@ def test_a_fall_scales_with_lengths_and_masses() -> None:
         ends.append(rk.simulate(robot, q, v, **kw).q[-1] / np.r_[np.ones(4), np.full(3, length)])
     for end in ends[1:]:
         np.testing.assert_allclose(end, ends[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("given", ["friction", "normal"])
+def test_rows_have_ground_of_their_own(given: str) -> None:
+    q, v = np.array([1, 0, 0, 0, 0, 0, 0.1]), np.array([0, 0, 0, 2.0, 0, 0])
+    values: dict[str, Any] = {
+        "friction": [0.2, 0.5, 0.9],
+        "normal": [(0.0, 0.0, 1.0), (0.02, 0.0, 1.0), (0.0, 0.03, 1.0)],
+    }
+    options: Any = {"dt": STEP, "integrator": "newton"}
+    ground = rk.Ground(**{given: values[given]})
+    rows = rk.rollout(box(), np.stack([q] * 3), np.stack([v] * 3), steps=200, ground=ground, **options)
+    assert not np.allclose(rows.q[-1, 0], rows.q[-1, 1])
+    for k, value in enumerate(values[given]):
+        run = rk.simulate(box(), q, v, duration=0.2, ground=rk.Ground(**{given: value}), **options)
+        assert np.array_equal(rows.q[-1, k], run.q[-1])

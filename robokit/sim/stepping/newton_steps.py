@@ -12,7 +12,7 @@ from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.step_numbers import step_numbers
+from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of, step_numbers
 
 
 class NewtonSteps:
@@ -26,6 +26,8 @@ class NewtonSteps:
         self.program = program
         self._simulations: dict[float, Simulation] = {}
         self._last: Any = None
+        self._scene = scene_of(program) if differ(program) else None
+        self._row: tuple[float, int] | None = None
 
     @property
     def refused(self) -> str | None:
@@ -56,16 +58,24 @@ class NewtonSteps:
         parameters: np.ndarray,
         *given: np.ndarray,
         steps: int,
+        row: int = 0,
     ) -> tuple[int, list[np.ndarray]]:
         """Steps with the same inputs: how many were good, and the state after them (q, v, ledger, carried).
+
+        ``row``: of the batch, where its rows differ in what is not among the arrays.
 
         Raises:
             InvalidValue: the state is not finite.
         """
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise InvalidValue("the state is not finite")
-        simulation = self.simulation(float(np.ravel(parameters)[0]))
+        dt = float(np.ravel(parameters)[0])
+        simulation = self.simulation(dt)
         x = simulation.arrays
+        if self._scene is not None and self._row != (dt, row):
+            self._row = dt, row
+            for name, numbers in row_numbers(self.program, dt, self._scene, row).items():
+                x[name][...] = numbers
         x["q"][:], x["v"][:] = q, v
         if carried is not self._last:  # else it is still there
             simulation.unpack(carried)
@@ -148,7 +158,7 @@ class NewtonRunner:
             now = [x[min(first + done, len(x) - 1), min(row, x.shape[1] - 1)] for x in (tau, *rest)]
             try:
                 taken, found = self.steps.iterate(
-                    state[0], state[1], now[0], state[2], memory, *now[1:], steps=few
+                    state[0], state[1], now[0], state[2], memory, *now[1:], steps=few, row=row
                 )
             except InvalidValue:
                 taken, found = 0, [np.full_like(x, math.nan) for x in (*state, memory)]

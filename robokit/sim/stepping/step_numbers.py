@@ -35,19 +35,42 @@ def step_numbers(program: Program, dt: float) -> Arrays:
         program: the step.
         dt: time step [s].
     """
-    robot = program.robot
+    robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **body_numbers(robot), **loop_numbers(robot)}
     found |= joint_numbers(robot, program.joints)
-    found |= _motors(program, dt) | _pushes(program) | _geometry(program)
+    return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+
+
+def differ(program: Program) -> bool:
+    """Whether rows of a batch differ in the ground, or in the numbers of motors."""
+    drives = sum(len(drive.parameters) for drive in program.given.drives)
+    several = any(np.ndim(x) > 0 for x in list(program.given_numbers)[:drives])
+    return several or (program.ground is not None and program.ground.rows is not None)
+
+
+def row_numbers(program: Program, dt: float, scene: Scene, row: int) -> Arrays:
+    """The arrays in which a row of a batch differs from the others.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        scene: of the first row.
+        row: of the batch.
+    """
+    found = {**_motors(program, dt, row), **_pairs(program, scene, row)}
+    if program.ground is not None and program.ground.plane:
+        places = scene.arrays["shape_placement"].copy()
+        plane, _ = _plane(program.ground.row(row))
+        places[0] = np.concatenate([plane.rotation.ravel(), plane.position])
+        found["shape_placement"] = places
     return found
 
 
-def _geometry(program: Program) -> Arrays:
-    """Shapes, pairs of them and their numbers."""
-    robot, ground = program.robot, program.ground
-    found = scene_of(program)
+def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
+    """Numbers of the pairs of shapes."""
+    robot, found = program.robot, scene
+    law = (program.ground or Ground()).row(row)
     shapes, pairs = found.arrays, found.arrays["pair_shapes"]
-    law = ground or Ground()
     size, steady = sizes(robot, shapes)
     k, d = law.gains(robot, size, steady)
     links = {link.body: link.name for link in reversed(robot.links)}
@@ -59,24 +82,25 @@ def _geometry(program: Program) -> Arrays:
     if law.terrain is not None and law.terrain.friction is not None:
         own[shapes["shape_kind"] == FIELD] = law.terrain.friction
     surface = Surface(
-        np.array([_first(law.coefficient(links.get(b, ""))) for b in bodies]),
-        np.array([_first(law.bounce(links.get(b, ""))) for b in bodies]),
+        np.array([_at(law.coefficient(links.get(b, "")), row) for b in bodies]),
+        np.array([_at(law.bounce(links.get(b, "")), row) for b in bodies]),
         own,
         law.torsional,
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    return {**shapes, **pair_numbers(shapes, pairs, (_first(k), _first(d)), surface, between)}
+    return pair_numbers(shapes, pairs, (_at(k, row), _at(d, row)), surface, between)
 
 
-def _first(x: Any) -> float:
-    """A number, or that of the first row."""
-    return float(np.ravel(x)[0])
+def _at(x: Any, row: int) -> float:
+    """A number, or that of a row."""
+    each = np.ravel(x)
+    return float(each[min(row, len(each) - 1)])
 
 
 def scene_of(program: Program) -> Scene:
     """What can touch in a program."""
-    ground = program.ground
+    ground = None if program.ground is None else program.ground.row(0)
     world = None
     if ground is not None:
         plane: Placement | None = None
@@ -105,11 +129,11 @@ def _plane(ground: Ground) -> tuple[Placement, tuple[float, ...]]:
     return Placement(np.stack([t, np.cross(n, t), n], axis=1), place), (*spin.tolist(), *along.tolist())
 
 
-def _motors(program: Program, dt: float) -> Arrays:
+def _motors(program: Program, dt: float, row: int) -> Arrays:
     """Driven joints: gains again from the numbers that today's law is made of."""
     robot, drives = program.robot, program.given.drives
     rest = iter(program.given_numbers)
-    own = [{name: float(np.ravel(next(rest))[0]) for name in drive.parameters} for drive in drives]
+    own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
     inertia = 1.0 / np.maximum(mobilities(robot).dof[dofs], LEAST)
