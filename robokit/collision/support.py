@@ -37,9 +37,10 @@ STEEP = 0.7
 EDGE_ON = 0.1
 """A face whose normal has less than this along d is seen edge-on: the edge stands for it."""
 
-TILT = 1e-6
-"""A round face that is tilted by less has its polygon's first corner fixed in its axes, not where it is
-lowest: its height there differs by less than 1e-12 of the radius."""
+TILT = 3e-4
+"""A round face that is tilted by less, as what stands on ground that gives way is, has its polygon's first
+corner fixed in its axes, not where it is lowest: it lies deeper there by a thirteenth of the radius times the
+tilt at most. With a tilt t above, the first corner is off by TILT^3 / t^3."""
 
 COS = [math.cos(2.0 * math.pi * k / RIM) for k in range(RIM)]
 SIN = [math.sin(2.0 * math.pi * k / RIM) for k in range(RIM)]
@@ -199,7 +200,8 @@ def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
 
 def outermost(d: Vector3) -> Vector3:
     """From the axis of a round face towards the point of its rim that is farthest along d."""
-    return unit(Vector3(d.x + TILT, d.y, 0.0))
+    fixed = TILT * TILT * TILT / (TILT * TILT + d.x * d.x + d.y * d.y)
+    return unit(Vector3(d.x + fixed, d.y, 0.0))
 
 
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
