@@ -81,6 +81,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
         ("constraints",),
         ("closing_derivatives",),
+        ("constraint_derivatives",),
         ("step_derivatives",),
         ("step_pullback",),
         ("accounts",),

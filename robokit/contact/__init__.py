@@ -18,6 +18,7 @@ step            the order of these
 contact_motions     how places and normals of contacts move with the bodies
 drift_derivatives   of the way before and after the kick
 closing_derivatives of what closes loops
+constraint_derivatives  of what contacts and loops do
 unsymmetric         factors of a matrix with the same pattern
 step_derivatives    of the velocity after the kick, and of a whole step
 step_pullback       the same backwards

@@ -18,7 +18,7 @@ from typing import Any
 
 from robokit.contact.constraints.closing import CLOSED
 from robokit.contact.fields import LINE
-from robokit.contact.unsymmetric import back_substitute, factor
+from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
 from robokit.contact.vectors import force
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion
@@ -88,6 +88,28 @@ def close(x: Any) -> None:
     once(x, _times, x.opening, q, other, count)
     once(x, back_substitute, x.z, x.z_inverse, other)
     for_range(x.nv, lambda r: for_range(count, lambda c: _set(v, r, c, one[r, c] - other[r, c])))
+
+
+def pull(x: Any) -> None:
+    """of_q and of_v before loops are closed at the end of a step, from those after it."""
+    once(x, _transposed, x.P, x.of_v, x.of_middle)
+    back_substitute_transposed(x, x.z, x.z_inverse, x.of_v)
+    once(x, _transposed, x.opening, x.of_v, x.mu)
+
+    def entry(j: Any) -> None:
+        x.mu[j], x.of_v[j] = x.of_q[j] - x.mu[j], x.of_middle[j]
+
+    for_range(x.nv, entry)
+    once(x, _transposed, x.P, x.mu, x.of_q)
+
+
+def _transposed(x: Any, A: Any, b: Any, out: Any) -> None:
+    """out = A^T b."""
+
+    def entry(c: Any) -> None:
+        out[c] = for_range(x.nv, lambda r, total: total + A[r, c] * b[r], 0.0)
+
+    for_range(x.nv, entry)
 
 
 def _times(x: Any, A: Any, B: Any, out: Any, count: Any) -> None:

@@ -60,8 +60,8 @@ def look(x: Any, i: Any, c: Any) -> None:
     along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
     ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
     plane = x.shape_kind[shapes[0]] == PLANE
-    of_a = plane | (once(x, _has_face, shapes[0], tuple(n)) > 0)
-    of_b = ~of_a & (once(x, _has_face, shapes[1], tuple(-n)) > 0)
+    of_a = cond(plane, lambda: 1, lambda: once(x, _has_face, shapes[0], tuple(n))) > 0
+    of_b = cond(of_a, lambda: 0, lambda: once(x, _has_face, shapes[1], tuple(-n))) > 0
     free = ~of_a & ~of_b
     searched = (what > 1) & ~plane
 

@@ -1,0 +1,318 @@
+"""Derivatives of what contacts and loops do, by a motion along each coordinate of v: part of a step's.
+
+    r_q   -d(J^T)/dq g + J^T G (dJ/dq y - daim/dq)        r_y   J^T G J        r_v   -J^T G daim/dv
+
+A motion along a coordinate moves the bodies by X and changes their velocities V as the axes of joints move,
+V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame of a contact moved by M (see
+contact_motions.py), its rows E and its impulse f change by M x* E and M x* f.
+
+Source: step_derivatives.py; for a force f in axes that stand still S_j . f changes by (X x S_j) . f.
+Cost: O(n) for each coordinate, of the bodies that carry constraints, and 400 operations for each of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact import closing_derivatives
+from robokit.contact.contact_motions import frame_motion, look
+from robokit.contact.drift_derivatives import of_motion
+from robokit.contact.fields import (
+    FRICTION,
+    LINE,
+    SPIN,
+)
+from robokit.contact.kinematics import velocities
+from robokit.contact.laws import LEAST, slip
+from robokit.contact.solver import law_of, relative
+from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
+from robokit.engine.loops.fields import once
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import where
+
+PLAIN, ALL = 2, 5
+"""Matrices that constraints add to: where no aim follows velocities; where bounces and loops do."""
+
+
+def of_constraints(x: Any) -> None:
+    """Add what they make of a motion along each coordinate of v."""
+    once(x, velocities, x.y, x.V_y)
+    for_range(x.nv, lambda j: put(x.mean, j, x.y[j] + x.v0[j]))
+    once(x, velocities, x.mean, x.V_sum)
+    for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
+    for_range(x.n_of[0], lambda i: _prepare(x, i))
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        write_row(x.F, x.parent[b], force(x.F, x.parent[b]) + force(x.F, b))
+
+    for_range(x.n_bodies - 1, inward)
+    count = _loaded(x)
+
+    def directions(what: int) -> None:
+        for_range(x.nv, lambda r: _along(x, r, count, what))
+
+    def with_all() -> None:
+        for M in (x.z, x.opening):
+            for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
+        directions(ALL)
+
+    follows = (x.n_of[2] > 0) | (x.n_loops > 0)
+    cond(follows, with_all, lambda: directions(PLAIN))
+
+
+def _forces(x: Any, what: int) -> list[tuple[Any, Any]]:
+    """Matrices that constraints add to, and the forces on bodies from which they get a column."""
+    every = (x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z), (x.opening, x.f_o)
+    return list(every[:what])
+
+
+def _prepare(x: Any, i: Any) -> None:
+    """Slopes, force, aims and the way in which it moves, of a constraint."""
+    kind, a, b = x.c_kind[i], x.c_bodies[i, 0], x.c_bodies[i, 1]
+    for k, slope in enumerate(_slopes(x, i)):
+        x.c_slopes[i, k] = slope
+    F = Force.zero()
+    for k in range(3):
+        F = F + force(x.c_E, i, 6 * k) * x.c_g[i, k]
+    write_row(x.c_F, i, F)
+    write_row(x.F, b, force(x.F, b) + F)
+    write_row(x.F, a, force(x.F, a) - F)
+    x.c_aims[i, 0], x.c_aims[i, 1] = 0.0, 0.0
+
+    def contact() -> None:
+        look(x, i, x.c_of[i])
+        for k, number in enumerate(_aims(x, i, x.c_of[i])):
+            x.c_aims[i, k] = number
+
+    def spin() -> None:
+        write_row(x.c_by_N, i, _by_load(x, i))
+
+    look_at = cond(_acts(x, i), lambda: kind, lambda: LINE)
+    cond(look_at == FRICTION, contact, lambda: cond(look_at == SPIN, spin, nothing))
+
+
+def _acts(x: Any, i: Any) -> Any:
+    """Whether a constraint answers to a velocity."""
+    return x.c_slopes[i, 0] + x.c_slopes[i, 4] + x.c_slopes[i, 8] > 0.0
+
+
+def _by_load(x: Any, i: Any) -> list[Any]:
+    """Change of the moments of turning friction by the normal impulse that bounds them."""
+    u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
+    N = x.c_g[x.c_of[i], 2]
+    dx, dy, size = slip(u, aim)
+    rolls = where(size > x.c_mu[i] * N * x.c_R[i, 0], x.c_mu[i] / (size + LEAST), 0.0)
+    turns = aim[2] - u[2]
+    arm = where(abs(turns) > x.c_arm[i] * N * x.c_R[i, 1], x.c_arm[i], 0.0)
+    return [-rolls * dx, -rolls * dy, where(turns < 0.0, -arm, arm)]
+
+
+def _slopes(x: Any, i: Any) -> list[Any]:
+    """-dg/du of a constraint, by rows: with the change of the shift s, G + G n ds/du."""
+    u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
+    _, (p, q, r, s, t, w) = law_of(x, i, u)
+    along_n = s, t, w
+    mu, R_t, R_n = x.c_mu[i], x.c_R[i, 0], x.c_R[i, 1]
+    N = (aim[2] - u[2]) / R_n
+    dx, dy, size = slip(u, aim)
+    presses = N > 0.0
+    slides = (x.c_kind[i] == FRICTION) & (size > mu * R_t * where(presses, N, 0.0))
+    share = where(slides, mu / (size + LEAST), 0.0)
+    by_u = share * dx, share * dy, where(slides & presses, mu * mu * R_t / R_n, 0.0)
+    G = (p, q, s), (q, r, t), (s, t, w)
+    return [G[m][k] + along_n[m] * by_u[k] for m in range(3) for k in range(3)]
+
+
+def _aims(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
+    """How the aim along the normal of a contact changes with its gap, and with its speed before."""
+    k, dt = x.contact_pair[c], x.dt[0]
+    stiffness, phi, share = x.pair_stiffness[k], x.contact_gap[c], x.pair_restitution[k]
+    spring = where(phi < 0.0, -stiffness / (stiffness * dt + x.pair_damping[k]), -1.0 / dt)
+    n = vector(x.contact_frame, c, 6)
+    weight = -n.dot(vector(x.gravity))
+    weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
+    u = Vector3(*relative(x, i, x.V)).z
+    arrives = 0.5 * dt * weight - u
+    square = share * share * (arrives * arrives + 2.0 * weight * phi) - 2.0 * weight * phi
+    returns = square > 0.0
+    root = where(returns, square, 1.0) ** 0.5
+    by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
+    by_speed = where(returns, -share * share * arrives / root, 2.0)
+    bounces = x.contact_bounces[c] > 0
+    return where(bounces, by_gap, spring), where(bounces, by_speed, 0.0)
+
+
+def _loaded(x: Any) -> Any:
+    """List the bodies on which constraints act, or which carry such, outward; how many."""
+    for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
+
+    def constraint(i: Any) -> None:
+        for k in range(2):
+            x.loaded[x.c_bodies[i, k]] = 1
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        x.loaded[x.parent[b]] = where(x.loaded[b] > 0, 1, x.loaded[x.parent[b]])
+
+    def entry(m: Any, count: Any) -> Any:
+        x.loaded_bodies[count] = m + 1
+        return count + where(x.loaded[m + 1] > 0, 1, 0)
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_bodies - 1, inward)
+    return for_range(x.n_bodies - 1, entry, 0)
+
+
+def _along(x: Any, r: Any, count: Any, what: int) -> None:
+    """Columns r: the impulses that a motion along coordinate r of v changes.
+
+    Args:
+        x: the step.
+        r: the coordinate.
+        count: of bodies in the list.
+        what: PLAIN or ALL.
+    """
+    write_row(x.X, 0, [0.0] * 6)
+    x.moved[0] = 0
+
+    def body(m: Any, any_one: Any) -> Any:
+        b = x.loaded_bodies[m]
+        first = x.body_dofs[b, 0]
+
+        def own(n: Any, moves: Any) -> Any:
+            return where(x.dof_row[first + n] == r, 1, moves)
+
+        moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
+        x.moved[b] = moves
+        for f in [f for _, f in _forces(x, what)]:
+            write_row(f, b, [0.0] * 6)
+        cond(moves > 0, lambda: _moved(x, b, r, what), nothing)
+        return where(moves > 0, 1, any_one)
+
+    def constraint(i: Any) -> None:
+        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+        moves = _acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
+        cond(moves, lambda: _changes(x, i, a, b, what), nothing)
+
+    def changes() -> None:
+        for_range(x.n_of[0], constraint)
+        _gather(x, r, count, what)
+
+    cond(for_range(count, body, 0) > 0, changes, nothing)
+
+
+def _moved(x: Any, b: Any, r: Any, what: int) -> None:
+    """X: the motion of a body; how its velocities change as its joints' axes move."""
+    first, parent = x.body_dofs[b, 0], x.parent[b]
+    known = where(x.moved[parent] > 0, 1.0, 0.0)
+
+    def more(n: Any, *so_far: Any) -> Any:
+        is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
+        return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
+
+    X = of_motion(for_range(x.body_dofs[b, 1], more, *_if(known > 0.0, x.X, parent)))
+    write_row(x.X, b, X)
+    for V, change in ((x.V_y, x.X_y), (x.V_sum, x.X_sum))[: 1 if what == PLAIN else 2]:
+        before = _if(known > 0.0, change, parent)
+        write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
+
+
+def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
+    """What a motion of its bodies changes of the forces of a constraint."""
+
+    def of(rows: Any, body: Any) -> Motion:
+        return _if(x.moved[body] > 0, rows, body)
+
+    A, B = of(x.X, a), of(x.X, b)
+    loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
+    contact = where(spins, x.c_of[i], i)
+
+    def of_contact() -> Any:
+        c = x.c_of[contact]
+        M = frame_motion(x, contact, vector(x.contact_place, c), vector(x.contact_frame, c, 6), A, B)
+        return tuple(M)
+
+    def of_loop() -> Any:
+        return tuple(_loop_motion(x, i, A, B))
+
+    def seen(change: Motion, V: Motion) -> list[Any]:
+        return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
+
+    M = of_motion(of_contact() if what == PLAIN else cond(loop, of_loop, of_contact))
+    E = [force(x.c_E, i, 6 * k) for k in range(3)]
+    u = [(B - A).dot(e) for e in E]
+    opens = seen(of(x.X_y, b) - of(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a))
+    du = list(opens)
+    if what == ALL:
+        # Of loops u - aim has the velocities before in it as well, and so has the aim of a bounce.
+        both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
+        du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
+        du[2] = du[2] - x.c_aims[i, 1] * (both[2] - opens[2])
+    du[2] = du[2] - x.c_aims[i, 0] * u[2]
+
+    def pushed(rates: list[Any], m: int) -> Force:
+        """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""
+        f = Force.zero()
+        for k in range(3):
+            less = vector(x.c_slopes, i, 3 * k).dot(Vector3(*rates))
+            less = less + where(spins, x.c_by_N[i, k] * x.c_less_N[contact, m], 0.0)
+            f = f + E[k] * less
+            if k == 2:
+                x.c_less_N[i, m] = less
+        return f
+
+    of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
+    changes = [of_q, pushed(u, 1)]
+    if what == ALL:
+        by_v = [where(loop, -u[k], x.c_aims[i, 1] * u[2] if k == 2 else 0.0) for k in range(3)]
+        changes.append(-pushed(by_v, 2))
+        changes += [closing_derivatives.pushed(x, i, rates) for rates in (u, opens)]
+    for (_, f), more in zip(_forces(x, what), changes, strict=True):
+        write_row(f, b, force(f, b) + more)
+        write_row(f, a, force(f, a) - more)
+
+
+def _if(condition: Any, rows: Any, body: Any) -> Motion:
+    """A motion of a row, or none."""
+    return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
+
+
+def _loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
+    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame."""
+    k = x.c_of[i] // 2
+    b = x.loop_bodies[k, 1]
+    p = matrix(x.R, b) @ Vector3(*(x.loop_placement[k, 1, 9 + c] for c in range(3))) + vector(x.p, b)
+    full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
+    w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
+    v = B.lin + B.ang.cross(p)
+    return Motion(w, v - w.cross(p))
+
+
+def _gather(x: Any, r: Any, count: Any, what: int) -> None:
+    """Forces on bodies to columns r: S . f, and (X x S) . F of what moves."""
+    forces = _forces(x, what)
+
+    def inward(m: Any) -> None:
+        b = x.loaded_bodies[count - 1 - m]
+        parent = x.parent[b]
+        for _, f in forces:
+            write_row(f, parent, force(f, parent) + force(f, b))
+
+        def turned() -> None:
+            write_row(x.f_q, b, force(x.f_q, b) + motion(x.X, b).cross_force(force(x.F, b)))
+
+        cond(x.moved[b] > 0, turned, nothing)
+        for_range(x.body_dofs[b, 1], lambda n: dof(b, x.body_dofs[b, 0] + n))
+
+    def dof(b: Any, j: Any) -> None:
+        row, S = x.dof_row[j], motion(x.S, j)
+
+        def enter() -> None:
+            for M, f in forces:
+                add(M, (row, r), S.dot(force(f, b)))
+
+        cond(row < 0, nothing, enter)
+
+    for_range(count, inward)
