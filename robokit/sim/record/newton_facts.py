@@ -1,9 +1,9 @@
-"""What happens in single steps of the integrator "newton": each is taken once more and looked at."""
+"""What happens in single steps of the integrator "newton", seen in the arrays that they leave."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from robokit.sim.record.state_facts import state_facts
 from robokit.sim.record.step_facts import CONE, SLIDING, StepFacts, Subjects, past_of
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.newton_steps import NewtonSteps
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, sqrt, where
@@ -131,15 +130,14 @@ class _Looker:
     def __init__(self, program: Program, subjects: Subjects, simulation: Simulation) -> None:
         self.simulation = simulation
         x, links = simulation.arrays, {name: k for k, name in enumerate(subjects.links)}
-        stops = [joint for joint in subjects.joints for _ in range(1)]
-        column = {body: k for k, (_, body) in enumerate(stops)}
+        column = {body: k for k, (_, body) in enumerate(subjects.joints)}
         driven = {place: k for k, (*_, place) in enumerate(subjects.driven)}
         self.own = {
             "shape_link": [links.get(name, -1) for name in scene_of(program).links],
             "stop_joint": [column[int(b)] for b in x["dof_body"][x["stop_dof"]]],
             "motor_column": [driven.get(k, -1) for k in range(len(x["motor_dof"]))],
         }
-        self.sizes = {"n_links": len(links), "n_joints": len(stops), "n_driven": len(driven)}
+        self.sizes = {"n_links": len(links), "n_joints": len(column), "n_driven": len(driven)}
         self.call: Callable[[], None] | None = None
         self.place: Any = None
 
@@ -164,27 +162,23 @@ class _Looker:
         return [part.copy() for part in self.out]
 
 
-def newton_facts(
-    program: Program, dt: float, steps: Iterable[tuple[int, Sequence[np.ndarray]]]
-) -> tuple[list[int], StepFacts]:
+def newton_facts(program: Program, dt: float, replay: Any) -> tuple[list[int], StepFacts]:
     """For how many steps each state stands, and the facts of the steps from these states.
 
     Args:
         program: the step.
         dt: time step [s].
-        steps: (for how many, (q, v, tau, carried numbers, inputs...)) of each.
+        replay: Replay of the states, whose steps are looked at as it takes them.
     """
     robot, subjects = program.robot, Subjects.of(program)
-    taker, parameters, entries = NewtonSteps(program), np.array([dt]), np.zeros(program.entries)
-    looker = _Looker(program, subjects, taker.simulation(dt))
+    looker = _Looker(program, subjects, replay.kernel.simulation(dt))
     counts: list[int] = []
     states: list[tuple[np.ndarray, ...]] = []
     found: list[list[np.ndarray]] = []
-    for count, (q, v, tau, carried, *given) in steps:
-        taker.iterate(q, v, tau, entries, carried, parameters, *given, steps=1)
+    replay.look = lambda: found.append(looker.look())
+    for count, (q, v, tau, *_) in replay.steps():
         counts.append(count)
         states.append((q, v, tau))
-        found.append(looker.look())
     S, L = len(counts), len(subjects.links)
     q, v, tau = (
         np.array([row[k] for row in states]).reshape(S, n)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,7 @@ class Replay:
 
     Attributes:
         error: largest difference of a state that was reached from the record of it [rad | m | rad/s | m/s].
+        look: called after the step from each state of :meth:`steps`, in their order; None for nothing.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Replay:
         carried: np.ndarray,
         inputs: StepInputs,
         sampled: bool = False,
+        kernel: Any = None,
     ) -> None:
         """Prepare it.
 
@@ -80,8 +83,10 @@ class Replay:
             inputs: of the steps.
             sampled: look at the records and at the step between each two with the largest force of the
                 ground alone; a record stands for the steps around it.
+            kernel: what takes the steps (iterated_steps.stepper), if it is there already.
         """
-        self.sampled = sampled
+        self.sampled, self.kernel = sampled, kernel or stepper(program)
+        self.look: Callable[[], None] | None = None
         self.program, self.dt, self.marks = program, dt, list(marks)
         self.records, self.inputs = (q, v, carried), inputs
         self.error = 0.0
@@ -102,9 +107,16 @@ class Replay:
     def steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""
         program = self.program
-        kernel, parameters, tables = stepper(program), program.parameters(self.dt), program.tables()
+        kernel, parameters, tables = self.kernel, program.parameters(self.dt), program.tables()
         entries, real = np.zeros(program.entries, program.dtype), program.dtype
         parameters = parameters.astype(real)
+
+        def look(row: tuple[np.ndarray, ...]) -> None:
+            q, v, tau, carried, *given = row
+            if self.look is not None:
+                kernel(q, v, tau.astype(real), entries, carried, parameters, *(x.astype(real) for x in given))
+                self.look()
+
         done = left = 0
         for k, (first, last) in enumerate(zip(self.marks, self.marks[1:], strict=False)):
             if k < done:
@@ -115,6 +127,7 @@ class Replay:
             done = self._still_until(k)
             if done > k:
                 yield left + self.marks[done] - first, record
+                look(record)
                 left = 0
                 continue
             most, at = -1.0, first
@@ -127,19 +140,23 @@ class Replay:
                 try:
                     q, v, got, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
                 except (InvalidValue, ArithmeticError):  # not finite, unlike the records: not their steps
-                    self.error = np.inf
-                    continue
+                    self.error, got = np.inf, entries
+                if self.look is not None and not self.sampled:
+                    self.look()
                 force = float(np.linalg.norm(got[ledger.IMPULSE][3:])) if self.sampled else 0.0
                 if force > most:
                     most, at, hardest = force, step, row
             if self.sampled:
                 yield left + at - first, record
+                look(record)
                 yield 1, hardest
+                look(hardest)
                 left = last - at - 1
             off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
             self.error = max(self.error, *(float(x) for x in off))
         if left:
             yield left, record
+            look(record)
 
     def _still_until(self, k: int) -> int:
         """The last record up to which the robot stays as it is at record k; k where it does not."""
@@ -175,7 +192,7 @@ def facts_of_run(
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
     if program.newton:
-        counts, facts = newton_facts(program, dt, replay.steps())
+        counts, facts = newton_facts(program, dt, replay)
         parts = [facts.repeated(counts)]
     else:
         parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]

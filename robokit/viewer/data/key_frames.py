@@ -11,6 +11,7 @@ import numpy as np
 from robokit.sim.record import Trajectory
 from robokit.sim.record.recorded import even, momenta
 from robokit.sim.record.replay import Replay
+from robokit.sim.stepping.iterated_steps import stepper
 from robokit.viewer.data.force_data import every_step
 
 MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}
@@ -41,11 +42,12 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
     dt, marks = trajectory.summary["dt"], trajectory.marks
     records = trajectory.q, trajectory.v, None, trajectory.carried
     states, last_steps, places = [], [], []
+    kernel = stepper(trajectory.program)
     for step in steps:
         k = bisect.bisect_right(marks, step) - 1
         part = slice(k, k + 2)
         start = trajectory.q[part], trajectory.v[part], trajectory.carried[part]
-        replay = Replay(trajectory.program, dt, marks[part], *start, trajectory.inputs)
+        replay = Replay(trajectory.program, dt, marks[part], *start, trajectory.inputs, kernel=kernel)
         rows = [joined(x) for x in zip(*(block for _, block in replay.blocks()), strict=True)]
         at = min(step - marks[k], len(rows[0]) - 1)  # where nothing moves one row stands for all
         last_steps.append([x[at] for x in rows])
