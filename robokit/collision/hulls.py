@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,7 @@ class Polytope:
     polygons: tuple[tuple[int, ...], ...]
     error: float = 0.0
 
-    @property
+    @functools.cached_property
     def neighbours(self) -> list[list[int]]:
         """Of each corner those at the other ends of its edges, ascending."""
         found: list[set[int]] = [set() for _ in self.corners]
