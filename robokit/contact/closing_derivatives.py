@@ -21,7 +21,7 @@ from robokit.contact.fields import LINE
 from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
 from robokit.contact.vectors import force
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Motion
+from robokit.spatial import Force
 from robokit.spatial.control_flow import for_range
 from robokit.spatial.scalars import where
 
@@ -35,12 +35,6 @@ def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
     for m in range(3):
         f = f + force(x.c_E, i, 6 * m) * (rates[m] * share)
     return f
-
-
-def changed_rows(x: Any, i: Any, M: Motion, change: Motion, V: Motion) -> list[Any]:
-    """dJ/dq y of a constraint whose frame moves by M."""
-    E = [force(x.c_E, i, 6 * m) for m in range(3)]
-    return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
 
 
 def prepare(x: Any) -> None:

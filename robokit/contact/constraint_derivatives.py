@@ -59,7 +59,61 @@ def of_constraints(x: Any) -> None:
         directions(ALL)
 
     follows = (x.n_of[2] > 0) | (x.n_loops > 0)
-    cond(follows, with_all, lambda: directions(PLAIN))
+
+    def plain() -> None:
+        _with_world(x)
+        directions(PLAIN)
+
+    cond(follows, with_all, plain)
+
+
+def _with_world(x: Any) -> None:
+    """What constraints of a body with the world make of its motion: f_q = by_X X + by_u X_y, f_y = by_u X.
+
+    They are as linear as each of them is, and found by six motions of all bodies.
+    """
+
+    def constraint(i: Any) -> None:
+        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+        cond((a == 0) & _acts(x, i), lambda: _changes(x, i, a, b, PLAIN), nothing)
+
+    def motion_along(k: Any) -> None:
+        def begin(b: Any) -> None:
+            x.moved[b] = where(b > 0, 1, 0)
+            for each in (x.X, x.X_y, x.f_q, x.f_y):
+                write_row(each, b, [0.0] * 6)
+            x.X[b, k] = 1.0
+
+        def end(b: Any) -> None:
+            for c in range(6):
+                x.by_X[b, c, k], x.by_u[b, c, k] = x.f_q[b, c], x.f_y[b, c]
+
+        for_range(x.n_bodies, begin)
+        for_range(x.n_of[0], constraint)
+        for_range(x.n_bodies, end)
+
+    def mark(i: Any) -> None:
+        b = x.c_bodies[i, 1]
+        x.touches[b] = where((x.c_bodies[i, 0] == 0) & _acts(x, i), 1, x.touches[b])
+
+    for_range(x.n_bodies, lambda b: put(x.touches, b, 0))
+    for_range(x.n_of[0], mark)
+    for_range(6, motion_along)
+
+
+def _touches(x: Any, b: Any) -> None:
+    """Forces of all constraints of a body with the world."""
+    X, X_y = ([A[b, k] for k in range(6)] for A in (x.X, x.X_y))
+
+    def times(A: Any, c: int, v: Any) -> Any:
+        total = A[b, c, 0] * v[0]
+        for k in range(1, 6):
+            total = total + A[b, c, k] * v[k]
+        return total
+
+    for c in range(6):
+        x.f_q[b, c] = times(x.by_X, c, X) + times(x.by_u, c, X_y)
+        x.f_y[b, c] = times(x.by_u, c, X)
 
 
 def _forces(x: Any, what: int) -> list[tuple[Any, Any]]:
@@ -189,11 +243,15 @@ def _along(x: Any, r: Any, count: Any, what: int) -> None:
         for f in [f for _, f in _forces(x, what)]:
             write_row(f, b, [0.0] * 6)
         cond(moves > 0, lambda: _moved(x, b, r, what), nothing)
+        if what == PLAIN:
+            cond((moves > 0) & (x.touches[b] > 0), lambda: _touches(x, b), nothing)
         return where(moves > 0, 1, any_one)
 
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
         moves = _acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
+        if what == PLAIN:
+            moves = moves & (a > 0)
         cond(moves, lambda: _changes(x, i, a, b, what), nothing)
 
     def changes() -> None:

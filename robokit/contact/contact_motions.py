@@ -47,6 +47,9 @@ AXIS, SHARE, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
 END = 1e-6
 """Share of an edge from its end where a point on it counts as the end."""
 
+LEVEL = 0.02
+"""Of a shape's size: how far from the plane of a contact the ends of an edge are that lies in it."""
+
 PARALLEL = 1e-3
 """Sine of the angle of two edges that cross."""
 
@@ -66,8 +69,8 @@ def look(x: Any, i: Any, c: Any) -> None:
     searched = (what > 1) & ~plane
 
     def edge(side: int) -> Vector3:
-        point = tuple(p + n * ends[side])
-        return Vector3(*cond(searched, lambda: once(x, _edge, shapes[side], point), lambda: (0.0, 0.0, 0.0)))
+        given = shapes[side], tuple(p + n * ends[side]), tuple(n)
+        return Vector3(*cond(searched, lambda: once(x, _edge, *given), lambda: (0.0, 0.0, 0.0)))
 
     d, e = edge(0), edge(1)
     has = d.dot(d) > 0.0, e.dot(e) > 0.0
@@ -88,10 +91,14 @@ def look(x: Any, i: Any, c: Any) -> None:
     cond(rim, lambda: _on_rim(x, i, shapes[1], n), lambda: None)
 
 
-def _edge(x: Any, s: Any, p: Any) -> Any:
-    """Direction of the edge or segment of a shape that is nearest to a point, 0 if an end is."""
+def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
+    """Direction of the edge or segment of a shape that is nearest to a point, 0 if an end is.
+
+    Edges of polytopes count that are about perpendicular to n.
+    """
     R, r = shape_pose(x, s)
-    point = R.T @ (Vector3(*p) - r)
+    point, level = R.T @ (Vector3(*p) - r), R.T @ Vector3(*n)
+    height, most = level.dot(point), LEVEL * x.shape_bound[s]
     base = x.shape_corners[s, 0]
 
     def better(i: Any, j: Any, best: Any) -> Any:
@@ -104,13 +111,21 @@ def _edge(x: Any, s: Any, p: Any) -> Any:
         found = off.dot(off), *(along * where(inside, 1.0 / length, 0.0))
         return tuple(where(found[0] < best[0], new, old) for new, old in zip(found, best, strict=True))
 
+    def is_level(i: Any) -> Any:
+        return abs(level.dot(vector(x.corners, i)) - height) < most
+
     def corner(k: Any, *best: Any) -> Any:
         links = x.corner_links[base + k, 0]
 
         def edge(m: Any, *best: Any) -> Any:
-            return better(base + k, base + x.neighbours[links + m], best)
+            other = x.neighbours[links + m]
+            taken = (other > k) & is_level(base + other)
+            return cond(taken, lambda: better(base + k, base + other, best), lambda: best)
 
-        return for_range(x.corner_links[base + k, 1], edge, *best)
+        def edges() -> Any:
+            return for_range(x.corner_links[base + k, 1], edge, *best)
+
+        return cond(is_level(base + k), edges, lambda: best)
 
     none = math.inf, 0.0, 0.0, 0.0
     kind = x.shape_kind[s]

@@ -84,6 +84,9 @@ STEP_DERIVATIVES = (
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (contact_motions.py)
+    whole("touches", "n_bodies", role="work"),  # 1 where a body has constraints with the world
+    real("by_X", "n_bodies", 6, 6, role="work"),  # forces of these by its motion, and by its velocity
+    real("by_u", "n_bodies", 6, 6, role="work"),
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_sum
@@ -103,6 +106,16 @@ STEP_DERIVATIVES = (
     real("closed", "nv", 3, "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
+
+STEP_PULLBACK = (
+    real("of_end", 2, "nv"),  # how a number changes with the next q and v
+    real("of_start", 3, "nv", role="out"),  # and with q, v and tau
+    real("of_q", "nv", role="work"),
+    real("of_v", "nv", role="work"),
+    real("of_middle", "nv", role="work"),
+    real("mu", "nv", role="work"),
+)
+"""Reverse mode of a step (step_pullback.py)."""
 
 CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
@@ -237,6 +250,10 @@ SOLVER = (
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
     real("Jg", "nv", role="work"),  # J^T g
+    real("y_bounced", "nv", role="work"),  # of the solution whose bounces make energy (bounces.py): y,
+    real("Jg_bounced", "nv", role="work"),  # J^T g, and the impulses
+    real("c_bounced", "n_constraints", 3, role="work"),
+    real("r_bounced", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
 )
