@@ -79,7 +79,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("pattern",),
         ("kinematics", "laws", "linear"),
         ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
-        ("constraints",),
+        ("bounces", "constraints"),
         ("closing_derivatives",),
         ("constraint_derivatives",),
         ("step_derivatives",),

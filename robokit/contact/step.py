@@ -21,6 +21,7 @@ from typing import Any
 from robokit.collision.detect import detect
 from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import IMPULSE, account
+from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
@@ -36,7 +37,6 @@ from robokit.contact.fields import (
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.robot_data import FLOATING
-from robokit.contact.solver import solve
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -91,7 +91,7 @@ def _step(x: Any) -> None:
 
 def _kick(x: Any, half: Any) -> None:
     _give(x)
-    solve(x)
+    solve_bounces(x)
     remember(x)
     account(x)
     # Derivatives are taken of what stops here.

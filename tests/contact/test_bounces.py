@@ -1,0 +1,41 @@
+"""Robots with joints that bounce make no energy, whatever touches at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim.record.recorded import energies
+
+
+def thrown(seed: int) -> tuple[rk.Robot, np.ndarray, np.ndarray]:
+    """Two or three boxes of very different masses in a row; hinges with dry friction and limits."""
+    rng = np.random.default_rng(seed)
+    builder, last = ModelBuilder("thrown"), 0.0
+    for k in range(rng.integers(2, 4)):
+        size, mass = rng.uniform(0.05, 0.2, 3), 10 ** rng.uniform(-2, 1)
+        square = size**2
+        inertia = np.diag(square.sum() - square) * mass / 12.0
+        builder.link(f"{k}", mass=mass, inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+        if k:
+            place = Placement(position=np.array([0.5 * (last + size[0]) + 0.02, 0.0, 0.0]))
+            numbers = {"axis": tuple(np.eye(3)[rng.integers(3)]), "lower": -1.0, "upper": 1.0}
+            friction = float(rng.choice([0.0, 0.1, 1.0]))
+            builder.joint(f"{k}", "revolute", f"{k - 1}", f"{k}", place, friction=friction, **numbers)
+        last = size[0]
+    robot = builder.build("floating")
+    q, v, turn = robot.neutral(), np.zeros(robot.nv), rng.standard_normal(4)
+    q[:4], q[6] = turn / np.linalg.norm(turn), rng.uniform(0.6, 1.1)
+    v[:3], v[3:6] = rng.uniform(-10, 10, 3), rng.uniform(-2, 2, 3)
+    return robot, q, v
+
+
+@pytest.mark.parametrize("seed", [3, 20, 36, 64, 82, 102])
+def test_a_bounce_gives_back_no_more_than_there_was(seed: int) -> None:
+    robot, q, v = thrown(seed)
+    ground = rk.Ground(friction=1.0, restitution=0.8)
+    run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground, integrator="newton")
+    energy = np.add(*energies(robot, run.q, run.v))
+    assert energy.max() <= energy[0] + 1e-9 * abs(energy[0])
