@@ -11,6 +11,7 @@ pattern         where the matrix of a step has entries
 linear          that matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
+bounces         restitution that makes no energy
 accounts        what a step enters into the ledger
 conservation    momentum, energy and the path of the centre of mass at its end
 step            the order of these
