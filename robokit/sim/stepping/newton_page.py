@@ -8,8 +8,8 @@ functions take all sizes, then the places of all arrays; those of :data:`LOOK` c
 not take them. The states are those of ``rk.simulate(..., integrator="newton", reproducible=True)``, bit for
 bit, as long as nobody pulls, pushes or changes gravity, friction or the time step.
 
-Controllers of the run are left out, and its actuators and pushes. Two pushes are there for the host: at any
-point of any body.
+Controllers of the run are left out, and its actuators and pushes unless they are asked for. The last two
+pushes are the host's: at any point of any body.
 """
 
 from __future__ import annotations
@@ -151,21 +151,21 @@ class NewtonPage:
         return [float(mu) for mu in x["pair_friction"][ground]]
 
 
-def newton_page(program: Program, dt: float) -> NewtonPage:
+def newton_page(program: Program, dt: float, pushes: bool = False) -> NewtonPage:
     """What the module is given of a program.
 
     Args:
-        program: the step; its actuators and pushes are left out.
+        program: the step.
         dt: time step [s].
+        pushes: keep the actuators and pushes of the run: the first pushes are its own, and what a driven
+            joint wants is the first column of ``motor_command``.
     """
-    bare = replace(program, given=GivenLayout(), given_numbers=())
-    pushes: dict[str, np.ndarray] = {
-        "push_body": np.ones(HANDS, np.int32),
-        "push_point": np.zeros((HANDS, 3)),
-        "push_in_world": np.zeros(HANDS, np.int32),
-        "push_wrench": np.zeros((HANDS, 6)),
-    }
-    given = step_numbers(bare, dt) | pushes
+    kept = program if pushes else replace(program, given=GivenLayout(), given_numbers=())
+    given = step_numbers(kept, dt)
+    given["push_body"] = np.append(given["push_body"], np.ones(HANDS, np.int32))
+    given["push_in_world"] = np.append(given["push_in_world"], np.zeros(HANDS, np.int32))
+    given["push_point"] = np.concatenate([given["push_point"], np.zeros((HANDS, 3))])
+    given["push_wrench"] = np.zeros((len(given["push_body"]), 6))
     made = Simulation(program.robot, dt, given, reproducible=True)
     sizes = {name: made.sizes[name] for name in made.kernel.sizes}
     numbers = {a.name: made.arrays[a.name] for a in STEP_ARRAYS if a.role == "in"}

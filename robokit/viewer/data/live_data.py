@@ -75,7 +75,7 @@ def live_data_of(
     mass = float(sum(masses))
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
     if program.newton:
-        step = _newton(program, dt)
+        step = _newton(program, dt, pushes)
     else:
         step = _sweeps(page_step(program, reproducible, pushes), dt, parameters)
     return LiveData(
@@ -93,9 +93,9 @@ def live_data_of(
     )
 
 
-def _newton(program: Program, dt: float) -> dict[str, Any]:
+def _newton(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
     """The step of the integrator "newton"."""
-    page, module = newton_page(program, dt), page_module()
+    page, module = newton_page(program, dt, pushes), page_module()
     x = page.numbers
     given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
     content = b"".join(np.ascontiguousarray(_bytes(x[name]).T).tobytes() for name in given)

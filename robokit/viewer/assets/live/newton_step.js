@@ -26,6 +26,7 @@ class NewtonStep {
       }
     }
     made.faceNormals();
+    for (const [, values] of live.tables) made.give({ drives: doubles(values) });
     made.grips = made.x.pair_friction.slice();
     return made;
   }
@@ -82,7 +83,8 @@ class NewtonStep {
     const { x, live: { stepper } } = this;
     for (const name of stepper.kept) x[name].fill(name.endsWith("_pair") ? -1 : 0);
     x.n_of[0] = 0;
-    this.free();
+    this.acting = 0;
+    x.push_wrench.fill(0);
     x.q.set(q);
     x.v.set(v);
   }
@@ -125,7 +127,7 @@ class NewtonStep {
 
   // A force in world axes at a point of a body, in the next step.
   act(body, point, force) {
-    const { x } = this, k = this.acting++;
+    const { x } = this, k = this.pushes.length / 6 + this.acting++;
     x.push_body[k] = body;
     x.push_point.set(point, 3 * k);
     x.push_wrench.set(force, 6 * k + 3);
@@ -133,8 +135,14 @@ class NewtonStep {
 
   free() {
     this.acting = 0;
-    this.x.push_wrench.fill(0);
+    this.x.push_wrench.fill(0, this.pushes.length);
   }
+
+  // Those of the run itself, six numbers each; the last two are the hand's.
+  get pushes() { return this.x.push_wrench.subarray(0, -12); }
+
+  // What driven joints want, as a row of a sweep has it.
+  give({ drives }) { drives?.forEach((wanted, k) => { this.x.motor_command[2 * k] = wanted; }); }
 
   setGravity(gravity) { this.x.gravity.set(gravity); }
 

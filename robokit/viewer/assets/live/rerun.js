@@ -25,11 +25,11 @@ class Grown {
 }
 
 // The pushes of a step: nine numbers each, its place, its first step, the one after its last, and the wrench.
-function setPushes(step, spans, k) {
-  step.pushes.fill(0);
+function setPushes(pushes, spans, k) {
+  pushes.fill(0);
   for (let at = 0; at < spans.length; at += 9) {
     if (k < spans[at + 1] || k >= spans[at + 2]) continue;
-    for (let j = 0; j < 6; j++) step.pushes[6 * spans[at] + j] += spans[at + 3 + j];
+    for (let j = 0; j < 6; j++) pushes[6 * spans[at] + j] += spans[at + 3 + j];
   }
 }
 
@@ -38,8 +38,7 @@ function rerun(physics, { inputs, steps }) {
   const { at, model } = physics, bodies = physics.live.masses.length;
   model.parameters = inputs.parameters;
   physics.start(0, inputs.q, inputs.v);
-  model.step.carried.set(inputs.carried);
-  if (inputs.drives) model.step.drives.set(inputs.drives);
+  model.give(inputs);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
     poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), touching: new Grown(Float32Array) };
   const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
@@ -69,7 +68,7 @@ function rerun(physics, { inputs, steps }) {
   let done = 0, finite = true;
   const impulse = at.impulse_fx, before = new Float64Array(3), good = { q: model.q.slice(), v: model.v.slice() };
   while (done < steps) {
-    if (inputs.push_spans) setPushes(model.step, inputs.push_spans, done);
+    if (inputs.push_spans) setPushes(model.pushes, inputs.push_spans, done);
     before.set(model.ledger.subarray(impulse, impulse + 3));
     if (!physics.take() || !physics.finite) {
       finite = false;

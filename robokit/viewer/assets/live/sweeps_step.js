@@ -76,6 +76,14 @@ class SweepsStep {
 
   free() { this.step.held.fill(0); }
 
+  get pushes() { return this.step.pushes; }
+
+  // What the first step is handed besides the state, and what driven joints want, as a row of a sweep has them.
+  give({ carried, drives }) {
+    this.step.carried.set(carried);
+    if (drives) this.step.drives.set(drives);
+  }
+
   setGravity(gravity) { this.step.gravity.set(gravity); }
 
   setStep(dt) { this.step.parameters[0] = dt; }
