@@ -13,8 +13,9 @@ a corner, end or centre.
          p_b' = v_b + beta e; of the rim of a cylinder or cone: where it is lowest along n
          along n: on b's surface where a is the world, else half-way between the two
 
-What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
-faces that are not quite flush the gap is that to one of them along the normal of the other: this is left out.
+What is left, ellipsoids, what is round on something round, and edges across those of height fields, moves
+with the mean of both bodies. Of two faces that are not quite flush the gap is that to one of them along the
+normal of the other: this is left out.
 
 Cost: O(contacts that act), and for each the faces and edges of both shapes.
 """
@@ -24,9 +25,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.collision.fields import CONE, CYLINDER, PLANE, POINT, POLYTOPE, SEGMENT
+from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.narrow import shape_pose
 from robokit.collision.support import facing, outermost
+from robokit.collision.terrain import kind_of
 from robokit.contact.vectors import vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
@@ -58,12 +60,15 @@ def look(x: Any, i: Any, c: Any) -> None:
     """What decides how contact c moves, to row i of ``c_moves``."""
     k = x.contact_pair[c]
     shapes = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    p, n, what = vector(x.contact_place, c), vector(x.contact_frame, c, 6), x.contact_feature[c] % 4
+    p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
+    field = x.shape_kind[shapes[0]] == FIELD
+    what = kind_of(x.contact_feature[c], field)
     gap = x.contact_gap[c] - x.pair_slack[k]
     along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
     ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
     plane = x.shape_kind[shapes[0]] == PLANE
-    of_a = cond(plane, lambda: 1, lambda: once(x, _has_face, shapes[0], tuple(n))) > 0
+    still = plane | (field & (what != 0))  # triangles of height fields; their corners are on a face of b
+    of_a = cond(still, lambda: 1, lambda: once(x, _has_face, shapes[0], tuple(n))) > 0
     of_b = cond(of_a, lambda: 0, lambda: once(x, _has_face, shapes[1], tuple(-n))) > 0
     free = ~of_a & ~of_b
     searched = (what > 1) & ~plane

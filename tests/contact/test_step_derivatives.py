@@ -178,6 +178,23 @@ def test_a_body_that_slides_on_the_ground(name: str) -> None:
     assert _on_ground(name) < BOUND.get(name, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["ball slides", "box on a corner"])
+def test_a_body_on_a_height_field(name: str) -> None:
+    shape, turn, _, v, _ = ON_GROUND[name]
+    x = np.linspace(-1.0, 1.0, 5)
+    field = rk.HeightField(0.1 * x[:, None] + 0.05 * x, cell=0.5, origin=(-1.0, -1.0))
+    robot = body(shape)
+    steps = linear(robot, rk.Ground(terrain=field, friction=20.0))
+    q, v = laid(robot, turn, 0.3, v)
+    for _ in range(200):  # down until it presses
+        q[6] -= 1e-3
+        steps(q, v, np.zeros(6))
+        if any(acting(steps)[0]):
+            break
+    assert any(acting(steps)[0])
+    assert error(steps, q, v) < 2e-7
+
+
 PAIRS = {
     "balls": (Sphere(0.1), Sphere(0.15), (0, 0, 0), (0, 0, 0), 0.243),
     "ball on a face": (CUBE, Sphere(0.1), (0.1, 0, 0.3), (0, 0, 0), 0.2),
