@@ -112,8 +112,8 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.mass = header.mass;
     live.masses = inertial.map(([m]) => m);
   }
-  const [first, count] = made.live.friction, grips = Array.from(inputs.parameters.slice(first, first + count));
-  made.live.grips = count ? [Math.min(...grips), Math.max(...grips)] : [];
+  const [first, size] = made.live.friction, grips = Array.from(inputs.parameters.slice(first, first + size));
+  if (size) made.live.grips = [Math.min(...grips), Math.max(...grips)];
   Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v), parameters: base64(inputs.parameters) });
   // What the actuators are to reach stays: the page takes it as it takes tables.
   if (inputs.drives) made.live.tables = [...made.live.tables, ["drives", base64(inputs.drives)]];
