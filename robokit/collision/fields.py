@@ -37,6 +37,10 @@ SHAPES = (
     real("corners", "n_corners", 3),  # of segments and polytopes, in shape coordinates [m]
     whole("corner_links", "n_corners", 2),  # first of a corner's neighbours along edges, and how many
     whole("neighbours", "n_neighbours"),  # numbers of corners, counted from the first of the shape
+    whole("shape_starts", "n_shapes"),  # first of its entries of `starts`; -1 of those with few corners
+    whole("starts", "n_starts"),  # a corner for each part of a cube of directions, where climbing begins
+    whole("corner_climbs", "n_corners", 2),  # first of a corner's entries of `climbs`, and how many
+    whole("climbs", "n_climbs"),  # numbers of corners: one is higher unless this one is highest
     real("face_normal", "n_faces", 3),  # outward, in shape coordinates
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
     whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside

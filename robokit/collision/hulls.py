@@ -34,12 +34,14 @@ class Polytope:
         normals: of the faces, outward, (m, 3).
         polygons: of each face the numbers of its corners, counter-clockwise seen from outside.
         error: how far the points that it stands for reach out of it [m].
+        sides: (k, 2) corners of the sides of triangles that its faces are to rounding; None for edges.
     """
 
     corners: np.ndarray
     normals: np.ndarray
     polygons: tuple[tuple[int, ...], ...]
     error: float = 0.0
+    sides: np.ndarray | None = None
 
     @functools.cached_property
     def neighbours(self) -> list[list[int]]:
@@ -49,6 +51,18 @@ class Polytope:
             for i, j in zip(polygon, (*polygon[1:], polygon[0]), strict=True):
                 found[i].add(j)
                 found[j].add(i)
+        return [sorted(each) for each in found]
+
+    @property
+    def climbs(self) -> list[list[int]]:
+        """Of each corner others of which one is higher along any direction, unless it is the highest itself.
+
+        Those are its neighbours, and those across faces that are flat but for rounding of files.
+        """
+        found = [set(each) for each in self.neighbours]
+        for i, j in (self.sides if self.sides is not None else np.zeros((0, 2), int)).tolist():
+            found[i].add(j)
+            found[j].add(i)
         return [sorted(each) for each in found]
 
 
@@ -218,7 +232,14 @@ def _with_faces(hull: Any, error: float) -> Polytope:
     polygons = tuple(tuple(number[k] for k in face) for face in faces)
     dropped = FLAT * size if len(used) < len(hull.vertices) else 0.0
     corners = points[used]
-    return Polytope(corners, face_normals(corners, polygons), polygons, error + dropped)
+    if dropped:
+        hull, number = solid_hull(corners), {k: k for k in range(len(used))}
+    whole = np.zeros(len(hull.points), dtype=int)
+    whole[list(number)] = list(number.values())
+    sides = whole[
+        np.concatenate([hull.simplices[:, [0, 1]], hull.simplices[:, [1, 2]], hull.simplices[:, [2, 0]]])
+    ]
+    return Polytope(corners, face_normals(corners, polygons), polygons, error + dropped, sides)
 
 
 def _oriented(hull: Any) -> np.ndarray:

@@ -73,15 +73,18 @@ def kept_hull(points: np.ndarray, error: float) -> Polytope | Round:
         hull = polytope(points, error)
         counts = np.array([len(each) for each in hull.polygons])
         polygons = np.array([k for each in hull.polygons for k in each])
-        return [hull.corners, hull.normals, counts, polygons, np.array([hull.error])]
+        sides = np.zeros((0, 2), int) if hull.sides is None else hull.sides
+        return [hull.corners, hull.normals, counts, polygons, np.array([hull.error]), sides]
 
     first, *rest = disk_cache.arrays("convex hull", ("thinned", points.tobytes(), float(error)), made)
     if not rest:
         kind, radius, half = first[:3].tolist()
         return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])
-    normals, counts, numbers, reached = rest
+    normals, counts, numbers, reached, sides = rest
     polygons = np.split(numbers, np.cumsum(counts)[:-1])
-    return Polytope(first, normals, tuple(tuple(each.tolist()) for each in polygons), float(reached[0]))
+    return Polytope(
+        first, normals, tuple(tuple(each.tolist()) for each in polygons), float(reached[0]), sides
+    )
 
 
 def _ball(corners: np.ndarray, error: float) -> Round | None:

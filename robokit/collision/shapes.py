@@ -15,10 +15,14 @@ import numpy as np
 from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.hulls import Polytope, box, polytope
 from robokit.collision.rounds import Round, kept_hull
+from robokit.collision.support import CUBE
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 
 Arrays = dict[str, np.ndarray]
+
+MANY = 24
+"""Corners from which on climbing along edges is faster than a look at all."""
 
 SMALL = 0.01
 """Of the size of a hull: it is thinned by no more, however large the error that is allowed."""
@@ -145,6 +149,19 @@ def core_of(geometry: Any, error: float) -> Core:
     return CORES[type(given)](given, error)
 
 
+def cube_directions() -> np.ndarray:
+    """The middles of the parts of a cube of directions (support.part_of_cube), (6 CUBE^2, 3)."""
+    ends = (np.arange(CUBE) + 0.5) / (0.5 * CUBE) - 1.0
+    u, v = (each.ravel() for each in np.meshgrid(ends, ends, indexing="ij"))
+    sides = []
+    for k in range(3):
+        for sign in (1.0, -1.0):
+            side = np.empty((CUBE * CUBE, 3))
+            side[:, k], side[:, (k + 1) % 3], side[:, (k + 2) % 3] = sign, u, v
+            sides.append(side)
+    return np.concatenate(sides)
+
+
 def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     """The arrays SHAPES, but for ``beside``; shapes stay in their order."""
     each = list(placed)
@@ -158,6 +175,13 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     polygons = [polygon if len(hull.normals) else () for hull in hulls for polygon in hull.polygons]
     polygons = [p for p in polygons if p]
     own = list(chain.from_iterable(links))
+    many = [len(hull.corners) > MANY and len(hull.normals) > 0 for hull in hulls]
+    climbs: list[list[int]] = []
+    starts: list[np.ndarray] = []
+    for hull, m in zip(hulls, many, strict=True):
+        climbs += hull.climbs if m else [[] for _ in hull.corners]
+        if m:
+            starts.append((cube_directions() @ hull.corners.T).argmax(axis=1))
     return {
         "shape_body": _whole([c.body for c in each]),
         "shape_kind": _whole([c.core.kind for c in each]),
@@ -171,6 +195,10 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
         "corners": _stacked([hull.corners for hull in hulls]),
         "corner_links": _spans([len(link) for link in own]),
         "neighbours": _whole(list(chain.from_iterable(own))),
+        "shape_starts": np.where(many, 6 * CUBE**2 * (np.cumsum(many) - 1), -1).astype(np.int32),
+        "starts": np.concatenate([*starts, [0]]).astype(np.int32),
+        "corner_climbs": _spans([len(each) for each in climbs]),
+        "climbs": _whole([*chain.from_iterable(climbs), 0]),
         "face_normal": _stacked([hull.normals for hull in hulls]),
         "face_corners": _spans([len(polygon) for polygon in polygons]),
         "polygon": _whole(list(chain.from_iterable(polygons))),

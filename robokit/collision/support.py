@@ -9,7 +9,8 @@ so that a new kind of core is one support function and, where it has flat or str
 Polygons of round rims begin at the rim's point that is farthest along d: a wheel rolls on a point that turns
 with the direction of the contact, not with the wheel, and has no bumps.
 
-Cost: O(corners) for polytopes, O(1) for the others.
+Cost: O(corners) for polytopes, with many corners about the square root of it, by climbing along edges from a
+corner that depends on the direction alone; O(1) for the others.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any, NamedTuple
 from robokit.collision.fields import CONE, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, sqrt, where
+from robokit.spatial.control_flow import cond, for_range, while_loop, whole
+from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
 Triple = tuple[Scalar, Scalar, Scalar]
 
@@ -83,8 +84,48 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     )
 
 
+CUBE = 4
+"""Parts of the edge of a cube of directions: 96 in all."""
+
+
 def farthest(x: Any, s: Any, d: Vector3) -> Any:
     """The corner of shape s that is farthest along d: its row of ``corners``."""
+    return cond(x.shape_starts[s] < 0, lambda: _of_all(x, s, d), lambda: _climbed(x, s, d))
+
+
+def _climbed(x: Any, s: Any, d: Vector3) -> Any:
+    base, start = x.shape_corners[s, 0], x.starts[x.shape_starts[s] + part_of_cube(d)]
+
+    def turn(at: Any, h: Scalar, goes: Any) -> Any:
+        links = x.corner_climbs[at, 0]
+
+        def higher(k: Any, most: Scalar, top: Any) -> tuple[Scalar, Any]:
+            j = base + x.climbs[links + k]
+            h = vector(x.corners, j).dot(d)
+            return where(h > most, h, most), where(h > most, j, top)
+
+        most, top = for_range(x.corner_climbs[at, 1], higher, h, at)
+        return top, most, where(top == at, 0, 1)
+
+    begin = base + start
+    return while_loop(lambda at, h, goes: goes > 0, turn, begin, vector(x.corners, begin).dot(d), 1)[0]
+
+
+def part_of_cube(d: Vector3) -> Any:
+    """Number of the part of a cube of directions in which d is; of the null vector that of some."""
+    a, b, c = abs(d.x), abs(d.y), abs(d.z)
+    x_most, y_most = (a >= b) & (a >= c), b >= c
+    u = where(x_most, d.y, where(y_most, d.z, d.x))
+    v = where(x_most, d.z, where(y_most, d.x, d.y))
+    along = where(x_most, d.x, where(y_most, d.y, d.z))
+    scale = 0.5 * CUBE / (abs(along) + TINY)
+    row = minimum(whole(clamp(u * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
+    column = minimum(whole(clamp(v * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
+    side = where(x_most, 0, where(y_most, 2, 4)) + where(along < 0.0, 1, 0)
+    return (side * CUBE + row) * CUBE + column
+
+
+def _of_all(x: Any, s: Any, d: Vector3) -> Any:
     first = x.shape_corners[s, 0]
 
     def further(k: Any, most: Scalar, at: Any) -> tuple[Scalar, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from robokit.collision.detect_kernel import contacts_at
 from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
 from robokit.collision.hulls import box, polytope
 from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
-from robokit.collision.shapes import PlacedCore, core_of, shape_arrays
+from robokit.collision.shapes import PlacedCore, core_of, cube_directions, polytope_core, shape_arrays
+from robokit.collision.support import CUBE, farthest
 from robokit.model.geometry import Box, Mesh, Placement, Sphere
+from robokit.spatial import Vector3
 
 TILE = Box((0.2, 0.2, 0.1))
 
@@ -244,3 +247,24 @@ def about(v: list[float]) -> np.ndarray:
     x, y, z = np.array(v) / angle
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+
+
+@pytest.mark.parametrize("kind", ["ball", "prism", "rounded"])
+def test_climbing_finds_the_corner_that_is_farthest(kind: str) -> None:
+    """Also where faces are flat only to the rounding of float32, and corners inside of them are left out."""
+    rng = np.random.default_rng(4)
+    turn = np.arange(40) * np.pi / 20
+    ring = np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)
+    prism = np.concatenate([0.1 * ring - [0, 0, 0.05], 0.1 * ring + [0, 0, 0.05]])
+    points = {"ball": 0.1 * directions(150), "prism": prism, "rounded": prism @ about([0.3, 0.2, 0.1]).T}[
+        kind
+    ]
+    if kind == "rounded":
+        points = np.concatenate([points, 0.5 * points]).astype(np.float32).astype(float)
+    hull = polytope(points, 1e-4)
+    arrays = shape_arrays([PlacedCore(polytope_core(hull), 1, Placement())])
+    assert arrays["shape_starts"][0] == 0 and len(cube_directions()) == 6 * CUBE**2
+    x = SimpleNamespace(**{name: array.astype(object) for name, array in arrays.items()})
+    for d in [*rng.normal(size=(200, 3)), *hull.normals[:20], np.zeros(3), *cube_directions()]:
+        k = farthest(x, 0, Vector3(*d.tolist()))
+        assert hull.corners[k] @ d >= (hull.corners @ d).max() - 1e-15
