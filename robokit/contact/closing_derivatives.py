@@ -2,27 +2,31 @@
 
 The nearest closed pose moves by dq_c = P dq, the end of a step by
 
-    dq'' = P dq'        dv'' = P dv' - H^-1 J^T A^-1 (dJ/dq'' y),     A = J H^-1 J^T
+    dq'' = P dq'        dv'' = P dv' - H^-1 J^T A^-1 (dJ/dq'' v''),     A = J H^-1 J^T
 
 since J v'' = 0 there. P = 1 - H^-1 J^T A^-1 J takes away what opens the loops. With Z = H + J^T J / R it is
 Z^-1 H up to the compliance R, twice that up to its square, also where loops repeat each other (closing.py).
 
-What is held: P and dJ are those of the kick's pose at the end, too; this is an error of order dt.
+J is that of the closed end there, H that of the kick, as in closing.py. What is held: how P itself changes,
+which counts with how far the drift had opened the loops.
 
 Cost: O(nv^3); nothing without loops.
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from robokit.contact.constraints.closing import CLOSED
+from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import LINE
+from robokit.contact.kinematics import velocities
 from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
-from robokit.contact.vectors import force
+from robokit.contact.vectors import add, force, matrix, motion, nothing, vector, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force
-from robokit.spatial.control_flow import for_range
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
 
@@ -37,8 +41,35 @@ def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
     return f
 
 
+def loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
+    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame."""
+    k = x.c_of[i] // 2
+    b = x.loop_bodies[k, 1]
+    p = matrix(x.R, b) @ Vector3(*(x.loop_placement[k, 1, 9 + c] for c in range(3))) + vector(x.p, b)
+    full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
+    w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
+    v = B.lin + B.ang.cross(p)
+    return Motion(w, v - w.cross(p))
+
+
 def prepare(x: Any) -> None:
-    """P, the factors of Z, and r_q for changes of the pose before it is closed; z holds J^T J / R."""
+    """r_q for changes of the pose before it is closed for the kick, where z holds J^T J / R; then P, the
+    factors of Z and ``opening`` of the end.
+    """
+    once(x, _project)
+    once(x, _times, x.r_q, x.P, x.product, x.nv)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.r_q, r, c, x.product[r, c])))
+    for M in (x.z, x.opening):
+        for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: _set(M, r, c, 0.0)))
+    end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
+    end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
+    velocities(end, x.end_v, x.V_y)
+    for_range(x.nv, lambda r: _along(end, r))
+    once(x, _project)
+
+
+def _project(x: Any) -> None:
+    """P and the factors of Z."""
 
     def row(r: Any) -> None:
         def entry(c: Any) -> None:
@@ -63,8 +94,57 @@ def prepare(x: Any) -> None:
     for_range(x.nv, again)
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.P, r, c, x.product[r, c])))
     once(x, back_substitute, x.z, x.z_inverse, x.P)
-    _times(x, x.r_q, x.P, x.product, x.nv)
-    for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.r_q, r, c, x.product[r, c])))
+
+
+def _along(x: Any, r: Any) -> None:
+    """Columns r of J^T J / R and of J^T dJ/dq v / R, at the end."""
+    forces = (x.z, x.f_z), (x.opening, x.f_o)
+    for each in (x.X, x.X_y, x.f_z, x.f_o):
+        write_row(each, 0, [0.0] * 6)
+
+    def body(m: Any) -> None:
+        b = m + 1
+        first, parent = x.body_dofs[b, 0], x.parent[b]
+
+        def more(n: Any, *so_far: Any) -> Any:
+            is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
+            return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
+
+        X = of_motion(for_range(x.body_dofs[b, 1], more, *motion(x.X, parent)))
+        write_row(x.X, b, X)
+        write_row(x.X_y, b, motion(x.X_y, parent) + X.cross(motion(x.V_y, b) - motion(x.V_y, parent)))
+        for _, f in forces:
+            write_row(f, b, [0.0] * 6)
+
+    def constraint(i: Any) -> None:
+        cond(x.c_kind[i] == LINE, lambda: rows(i, x.c_bodies[i, 0], x.c_bodies[i, 1]), nothing)
+
+    def rows(i: Any, a: Any, b: Any) -> None:
+        A, B = motion(x.X, a), motion(x.X, b)
+        M, E = loop_motion(x, i, A, B), [force(x.c_E, i, 6 * m) for m in range(3)]
+        change, V = motion(x.X_y, b) - motion(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a)
+        opens = [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
+        for (_, f), rates in zip(forces, ([(B - A).dot(e) for e in E], opens), strict=True):
+            more = pushed(x, i, rates)
+            write_row(f, b, force(f, b) + more)
+            write_row(f, a, force(f, a) - more)
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        for _, f in forces:
+            write_row(f, x.parent[b], force(f, x.parent[b]) + force(f, b))
+
+    def dof(j: Any) -> None:
+        def enter() -> None:
+            for M, f in forces:
+                add(M, (x.dof_row[j], r), motion(x.S, j).dot(force(f, x.dof_body[j])))
+
+        cond(x.dof_row[j] < 0, nothing, enter)
+
+    for_range(x.n_bodies - 1, body)
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_bodies - 1, inward)
+    for_range(x.n_dofs, dof)
 
 
 def close(x: Any) -> None:

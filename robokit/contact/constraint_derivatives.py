@@ -25,13 +25,13 @@ from robokit.contact.fields import (
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import LEAST, slip
 from robokit.contact.solver import law_of, relative
-from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
+from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
-PLAIN, ALL = 2, 5
+PLAIN, ALL = 2, 4
 """Matrices that constraints add to: where no aim follows velocities; where bounces and loops do."""
 
 
@@ -54,8 +54,7 @@ def of_constraints(x: Any) -> None:
         for_range(x.nv, lambda r: _along(x, r, count, what))
 
     def with_all() -> None:
-        for M in (x.z, x.opening):
-            for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
+        for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
         directions(ALL)
 
     follows = (x.n_of[2] > 0) | (x.n_loops > 0)
@@ -118,7 +117,7 @@ def _touches(x: Any, b: Any) -> None:
 
 def _forces(x: Any, what: int) -> list[tuple[Any, Any]]:
     """Matrices that constraints add to, and the forces on bodies from which they get a column."""
-    every = (x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z), (x.opening, x.f_o)
+    every = (x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)
     return list(every[:what])
 
 
@@ -293,7 +292,7 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
         return tuple(M)
 
     def of_loop() -> Any:
-        return tuple(_loop_motion(x, i, A, B))
+        return tuple(closing_derivatives.loop_motion(x, i, A, B))
 
     def seen(change: Motion, V: Motion) -> list[Any]:
         return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
@@ -326,7 +325,7 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     if what == ALL:
         by_v = [where(loop, -u[k], x.c_aims[i, 1] * u[2] if k == 2 else 0.0) for k in range(3)]
         changes.append(-pushed(by_v, 2))
-        changes += [closing_derivatives.pushed(x, i, rates) for rates in (u, opens)]
+        changes.append(closing_derivatives.pushed(x, i, u))
     for (_, f), more in zip(_forces(x, what), changes, strict=True):
         write_row(f, b, force(f, b) + more)
         write_row(f, a, force(f, a) - more)
@@ -335,17 +334,6 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
 def _if(condition: Any, rows: Any, body: Any) -> Motion:
     """A motion of a row, or none."""
     return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
-
-
-def _loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
-    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame."""
-    k = x.c_of[i] // 2
-    b = x.loop_bodies[k, 1]
-    p = matrix(x.R, b) @ Vector3(*(x.loop_placement[k, 1, 9 + c] for c in range(3))) + vector(x.p, b)
-    full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
-    w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
-    v = B.lin + B.ang.cross(p)
-    return Motion(w, v - w.cross(p))
 
 
 def _gather(x: Any, r: Any, count: Any, what: int) -> None:

@@ -66,10 +66,32 @@ def no_sums(x: Any, joint: Any) -> None:
     for_range(x.n_bodies - 1, body)
 
 
-def block(x: Any, drift: int, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
+def block(x: Any, drift: Any, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
     """Entries i, k of P, Q and W."""
     p, q, w = (x.tangents[drift, b, 36 * part + 6 * k + i] for part in range(3))
     return p, q, w
+
+
+def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> None:
+    """What (q, v) before a drift are worth, from what they are worth after it, (nv,) each."""
+    h = 0.5 * x.dt[0]
+
+    def sums(j: Any) -> None:
+        q_out[j] = of_q[j]
+        v_out[j] = h * of_q[j] + of_v[j]
+
+    def joint(b: Any, first: Any, n: Any) -> None:
+        def component(k: Any) -> None:
+            def more(i: Any, q: Any, v: Any) -> Any:
+                P, Q, W = block(x, drift, b, i, k)
+                return q + P * of_q[first + i], v + Q * of_q[first + i] + W * of_v[first + i]
+
+            q_out[first + k], v_out[first + k] = for_range(n, more, 0.0, 0.0)
+
+        for_range(n, component)
+
+    for_range(x.nv, sums)
+    no_sums(x, joint)
 
 
 def _write(x: Any, drift: int, b: Any, part: int, k: Any, column: Any) -> None:

@@ -96,11 +96,16 @@ STEP_DERIVATIVES = (
     real("f_y", "n_bodies", 6, role="work"),
     real("f_v", "n_bodies", 6, role="work"),
     # Of loops (closing_derivatives.py)
+    real("end_S", "n_dofs", 6),  # at the closed end of the step: S, R, p and the rows of loops
+    real("end_R", "n_bodies", 9),
+    real("end_p", "n_bodies", 3),
+    real("end_E", "n_constraints", 18),  # in the places that their constraints have in the step
+    real("end_v", "nv"),
     real("f_z", "n_bodies", 6, role="work"),
     real("f_o", "n_bodies", 6, role="work"),
     real("z", "nv", "nv", role="work"),  # H + J^T J / R, then its factors
     real("z_inverse", "nv", role="work"),
-    real("opening", "nv", "nv", role="work"),  # J^T dJ/dq y / R
+    real("opening", "nv", "nv", role="work"),  # J^T dJ/dq v / R at the end
     real("P", "nv", "nv", role="work"),  # what keeps loops closed of a change
     real("product", "nv", "nv", role="work"),
     real("closed", "nv", 3, "nv", role="work"),

@@ -248,8 +248,8 @@ def test_motors_free_and_at_their_limits(limits: tuple[float, float]) -> None:
     assert driven(robot, np.array([0.3, 0.2]), np.array([0.4, -0.3]), limits) < 1e-8
 
 
-def test_loops_to_first_order() -> None:
-    """The end is closed with the rows of the kick's pose."""
+def test_loops_to_second_order() -> None:
+    """How far the drift opens them is of that order, and its change is held."""
     robot = free_four_bar()
     off = []
     for dt in (4e-3, 1e-3):
@@ -257,7 +257,7 @@ def test_loops_to_first_order() -> None:
         run = rk.simulate(robot, closed_four_bar(robot), np.ones(robot.nv), **how)
         steps = linear(robot, dt=dt, joint_damping=0.0)
         off.append(error(steps, run.q[-1], run.v[-1], h=1e-6))
-    assert off[1] < 0.35 * off[0] < 0.02
+    assert off[1] < 0.1 * off[0] < 0.001
 
 
 def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from robokit.contact.conservation import NOTHING
+from robokit.contact.fields import LINE, STEP_DERIVATIVES
 from robokit.contact.step_derivatives import derivatives_kernel
+from robokit.contact.step_pullback import pullback_kernel
 from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.memory import address
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
@@ -33,8 +36,8 @@ class LinearSteps:
             engine: "python" for no machine code.
         """
         self.simulation = Simulation(program.robot, dt, step_numbers(program, dt), engine=engine)
-        self.kernel = derivatives_kernel()
-        self._call: Any = None
+        self._calls: dict[str, Any] = {}
+        self._end: dict[str, np.ndarray] = {}
         self._of: Any = None
 
     def __call__(
@@ -44,15 +47,66 @@ class LinearSteps:
 
         Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
         """
-        x, nv = self.simulation.arrays, self.simulation.robot.nv
-        if not self._step(q, v, tau):
+        nv = self.simulation.robot.nv
+        end = self._taken(q, v, tau)
+        if end is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
+        return *end, self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+
+    def pullback(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, of_q: np.ndarray, of_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(q, v) after a step; how a number changes with q, v and tau, (3, nv), in reverse mode.
+
+        Args:
+            q, v, tau: the state and the joint forces.
+            of_q, of_v: how it changes with the next q, in the tangent space, and with the next v; (nv,) each.
+        """
+        nv = self.simulation.robot.nv
+        end = self._taken(q, v, tau)
+        if end is None:
+            return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((3, nv), math.nan)
+        return *end, self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]))
+
+    def _taken(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The end of a step, whose kick is in the arrays then; None where that is not finite."""
+        x = self.simulation.arrays
+        if not self._step(q, v, tau):
+            return None
         end = x["q"].copy(), x["v"].copy()
+        loops = self._loops()
         keeps = x["keeps"].copy()
         x["keeps"][:] = NOTHING - 1  # it stops after the kick
         self._step(q, v, tau)
         x["keeps"][:] = keeps
-        return *end, self._derivatives()
+        self._place_loops(loops)
+        return end
+
+    def _loops(self) -> dict[str, np.ndarray]:
+        """The robot and the rows of its loops at the end of a step, if it has any."""
+        if not self.simulation.sizes["n_loops"]:
+            return {}
+        x = self.simulation.work
+        names = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}
+        return {to: x[name].copy() for name, to in names.items()} | {
+            "end_v": self.simulation.arrays["v"].copy()
+        }
+
+    def _place_loops(self, found: dict[str, np.ndarray]) -> None:
+        """Where the kernels find them: rows in the places that they have in the kick."""
+        sizes, x = self.simulation.sizes, self.simulation.work
+        wanted = {a.name: a for a in STEP_DERIVATIVES if a.name.startswith("end_")}
+        known = {name: each.shape for name, each in self._end.items()}
+        if known != {name: tuple(a.at(sizes)) for name, a in wanted.items()}:
+            self._end, self._calls = {name: a.zeros(sizes) for name, a in wanted.items()}, {}
+        if not found:
+            return
+        rows = np.flatnonzero(x["c_kind"][: x["n_of"][0]] == LINE)
+        for name, given in found.items():
+            if name == "end_E":
+                self._end[name][rows] = given[: len(rows)]
+            else:
+                self._end[name][...] = given
 
     def _step(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> bool:
         """One step, the first from there; whether its end is finite."""
@@ -62,38 +116,42 @@ class LinearSteps:
         x["joint_forces"][:] = tau
         return self.simulation.take(1) == 1
 
-    def _derivatives(self) -> np.ndarray:
-        nv = self.simulation.robot.nv
+    def _run(self, kernel: LoopKernel, wanted: str, **more: np.ndarray) -> np.ndarray:
+        """An output of a kernel on the arrays of the step as they are, and on more."""
         if self._of is not self.simulation.work:
-            self._of, self._call = self.simulation.work, self._made()
-        found: np.ndarray = self._call().reshape(2 * nv, 3 * nv)
+            self._of, self._calls = self.simulation.work, {}
+        if kernel.name not in self._calls:
+            self._calls[kernel.name] = self._made(kernel)
+        run, own = self._calls[kernel.name]
+        for name, given in more.items():
+            own[name][...] = given
+        run()
+        found: np.ndarray = own[wanted]
         return found
 
-    def _made(self) -> Any:
-        """A function that computes them from the arrays of the step as they are."""
-        kernel, sizes = self.kernel, {n: self.simulation.sizes[n] for n in self.kernel.sizes}
-        of_step = {**self.simulation.arrays, **self.simulation.work}
-        found = {a.name: a.zeros(sizes) for a in kernel.arrays if a.role == "out"}
-        given = [found[a.name] if a.role == "out" else of_step[a.name] for a in kernel.taken]
+    def _made(self, kernel: LoopKernel) -> tuple[Any, dict[str, np.ndarray]]:
+        """A function that runs a kernel, and the arrays that the step has not."""
+        sizes = {n: self.simulation.sizes[n] for n in kernel.sizes}
+        of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
+        own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
+        given = [(of_step | own)[a.name] for a in kernel.taken]
         try:
             if self.simulation.refused is not None or self.simulation.plain:
                 raise NoMachineCode("")
             environment = kernel.environment(sizes, "float64")
         except NoMachineCode:
 
-            def plain() -> np.ndarray:
+            def plain() -> None:
                 kernel.on_memory(*(sizes[n] for n in kernel.sizes), *given)
-                return found["next"]
 
-            return plain
+            return plain, own
         driver = kernel.driver("single", "float64")
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(each) for each in given], np.uint64)
         where = address(pointers), address(environment)
 
-        def run(_alive: Any = (pointers, environment, given)) -> np.ndarray:
+        def run(_alive: Any = (pointers, environment, given)) -> None:
             function(*where, 1)
             kernel.looked_at(environment)
-            return found["next"]
 
-        return run
+        return run, own
