@@ -84,7 +84,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("constraint_derivatives",),
         ("step_derivatives",),
         ("step_pullback",),
-        ("accounts",),
+        ("accounts", "monitor"),
         ("conservation",),
         ("step",),
         ("__init__",),

@@ -36,6 +36,7 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
+from robokit.contact.monitor import MONITOR, monitor
 from robokit.contact.robot_data import FLOATING
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
@@ -57,6 +58,7 @@ ARRAYS: tuple[ArrayOf, ...] = (
     *MOTION,
     *(replace(a, role="work") for a in CONTACTS),
     *CONSTRAINTS,
+    *MONITOR,
 )
 """All that a step takes; each has one name in all parts of it."""
 
@@ -94,6 +96,7 @@ def _kick(x: Any, half: Any) -> None:
     solve_bounces(x)
     remember(x)
     account(x)
+    monitor(x)
     # Derivatives are taken of what stops here.
     cond(x.keeps[0] < NOTHING, _nothing, lambda: _finish(x, half))
 

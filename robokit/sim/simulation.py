@@ -38,6 +38,9 @@ MEMORY = {
 }
 """Lists that a step hands to the next one, and the size of each; they end with the pair -1."""
 
+NOTHING_MEASURED = {"measured": np.zeros(0), "link_force": np.zeros((1, 4)), "stop_force": np.zeros(0)}
+"""Of the monitor."""
+
 KEPT = ("kept", "change", "loop_force", "dry_force")
 """What else it hands on."""
 
@@ -71,7 +74,7 @@ class Simulation:
         self.robot = robot
         self.kernel = step_kernel(bool(options.get("reproducible", False)))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
-        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **numbers}
+        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= _sizes(ARRAYS, given, self.sizes)
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.monitor import IMPACT, REST, SHORTEST
 from robokit.sim.record.step_facts import StepFacts, Subjects
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.step.trackers import IMPACT, REST, SHORTEST
 
 BLOW = 0.01
 """Time after the last arrival of a point over which an impact's impulse is summed [s]."""

@@ -1,7 +1,7 @@
 """Trackers: what is measured of the ground's forces, joint limits and velocities, step by step.
 
 They find what robokit.sim.record.events finds in every step of a single run: the same conditions, the same
-times.
+times. Of steps of "newton" contact/monitor.py does.
 """
 
 from __future__ import annotations
@@ -11,21 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from robokit.contact.monitor import IMPACT, REST, SHORTEST
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.step.measured import NEVER, Happened, later
 from robokit.sim.touching.acting import Acting
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, floor, maximum, where
-
-SHORTEST = 5e-3
-"""Shortest interruption, slip, stop or saturation that counts [s]."""
-
-IMPACT = 0.1
-"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
-
-REST = 1e-3
-"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
 
 
 @dataclass(frozen=True)

@@ -105,13 +105,14 @@ class NewtonSteps:
             x["outside_impulse"][:] = entries[at : at + 6]
             at += 6
         x["motor_sums"][:] = entries[at : at + x["motor_sums"].size].reshape(-1, 2)
+        x["measured"][:] = entries[self.program.sums :]
 
     def _leave(self, x: dict[str, np.ndarray]) -> np.ndarray:
         """Those of the program from own ones."""
         sums = x["ledger"]
         outside = [x["outside_impulse"]] if self.program.given.outside else []
         return np.concatenate(
-            [sums[: ledger.SIZE], *outside, x["motor_sums"].ravel(), sums[ledger.SIZE :]]
+            [sums[: ledger.SIZE], *outside, x["motor_sums"].ravel(), sums[ledger.SIZE :], x["measured"]]
         )  # fmt: skip
 
     def rollout_runner(self) -> NewtonRunner:

@@ -24,6 +24,7 @@ from robokit.contact.robot_data import robot_data
 from robokit.model.geometry import Placement
 from robokit.sim.ground import Ground
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
 Arrays = dict[str, np.ndarray]
 
@@ -38,6 +39,7 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **body_numbers(robot), **loop_numbers(robot)}
     found |= joint_numbers(robot, program.joints)
+    found |= _measured(program, scene, found)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
 
 
@@ -116,6 +118,35 @@ def scene_of(program: Program) -> Scene:
         )
     error = ERROR if ground is None else ground.shape_error
     return scene(program.robot, world, program.touching_bodies, error)
+
+
+TRACKERS = (LinkForces, PeakLoad, Deepest, Limits, PastLimits, Motion, FastestBody)
+"""Whose numbers the groups of the monitor are, in their order."""
+
+
+def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
+    """What the monitor keeps (contact/monitor.py); ``numbers``: of the robot and its joints."""
+    layout = program.measured
+    at, of_link = np.full(len(TRACKERS), -1, np.int32), np.zeros(2, np.int32)
+    known = () if program.points is None else dict.fromkeys(program.points.link)
+    links = {name: k for k, name in enumerate(known)}
+    stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
+    for tracker in layout.trackers:
+        if type(tracker) in TRACKERS:
+            at[TRACKERS.index(type(tracker))] = layout.part(tracker).start
+        if isinstance(tracker, LinkForces):
+            of_link[:] = tracker.peaks, tracker.touches
+    return {
+        "measured_at": at,
+        "measured_of_link": of_link,
+        "link_of_shape": np.array([links.get(name, -1) for name in scene.links], np.int32),
+        "joint_of_stop": np.array(
+            [stops.index(int(b)) for b in numbers["dof_body"][numbers["stop_dof"]]], np.int32
+        ),
+        "measured": np.zeros(layout.size),
+        "link_force": np.zeros((len(links) + 1, 4)),
+        "stop_force": np.zeros(len(stops)),
+    }
 
 
 def _plane(ground: Ground) -> tuple[Placement, tuple[float, ...]]:

@@ -1,0 +1,208 @@
+"""What is measured of each step while many are taken: peaks and when, first touches, stops, rest.
+
+The numbers stand in ``measured``: how many steps there were, then those of each group that is wanted, from
+the place that ``measured_at`` says. The trackers of sim/step/trackers.py say what they mean, and find the
+same in the steps of other integrators; steps count from 0, and NEVER stands for none.
+
+Forces are those of the step; speeds, those with which it begins.
+
+Cost: O(contacts + rows + bodies).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact.constraints.adding import speed
+from robokit.contact.constraints.limits import gap
+from robokit.contact.fields import FRICTION, STOP
+from robokit.contact.vectors import inertia, motion, nothing, put, write, write_row
+from robokit.engine.loops.fields import real, whole
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import Scalar, floor, maximum, where
+
+GROUPS = ("links", "load", "deepest", "limits", "past", "motion", "fastest")
+"""Entries of ``measured_at``; -1 for what is not wanted."""
+
+MONITOR = (
+    whole("measured_at", len(GROUPS)),  # first place of each group in `measured`, or -1
+    whole("measured_of_link", 2),  # 1 where peaks, and where first touches are wanted
+    whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
+    whole("joint_of_stop", "n_stops"),  # number of each limit's joint among those with limits
+    real("measured", "n_measured", role="inout"),  # empty where nothing is wanted
+    real("link_force", "n_link_sums", 4, role="work"),  # of each link, then of all [N]; largest normal force
+    real("stop_force", "n_limited", role="work"),  # of each joint's limits [N m | N]
+)
+
+NEVER = -1.0
+"""Number of a step that has not come."""
+
+SHORTEST = 5e-3
+"""Shortest interruption, slip, stop or saturation that counts [s]."""
+
+IMPACT = 0.1
+"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
+
+REST = 1e-3
+"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
+
+
+def monitor(x: Any) -> None:
+    """Bring what is measured up to date, after the solve, at the middle of the step."""
+    cond(x.n_measured > 0, lambda: _measure(x), nothing)
+
+
+def _measure(x: Any) -> None:
+    _forces(x)
+    texts = (_links, _load, _deepest, _limits, _past, _motion, _fastest)
+    for group, text in enumerate(texts):
+        at = x.measured_at[group]
+
+        def measured(at: Any = at, text: Any = text) -> None:
+            text(x, at, x.measured[0])
+
+        cond(at < 0, nothing, measured)
+    x.measured[0] = x.measured[0] + 1.0
+
+
+def _forces(x: Any) -> None:
+    """Of each link on the ground: its force, and the largest normal force; of all; of each joint's stops."""
+    per = 1.0 / x.dt[0]
+    for_range(x.n_link_sums, lambda k: write_row(x.link_force, k, [0.0] * 4))
+    for_range(x.n_limited, lambda k: put(x.stop_force, k, 0.0))
+
+    def contact(i: Any) -> None:
+        c = x.c_of[i]
+        g = [x.c_g[i, k] * per for k in range(3)]
+        force = [sum(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
+        link = x.link_of_shape[x.pair_shapes[x.contact_pair[c], 1]]
+
+        def enter(k: Any) -> None:
+            old = [x.link_force[k, m] for m in range(4)]
+            more = [a + b for a, b in zip(old, force, strict=False)]
+            write_row(x.link_force, k, [*more, maximum(old[3], g[2])])
+
+        cond(link < 0, nothing, lambda: enter(link))
+        enter(x.n_link_sums - 1)
+
+    def constraint(i: Any) -> None:
+        on_ground = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0)
+        cond(on_ground, lambda: contact(i), nothing)
+
+    def stop(i: Any) -> None:
+        joint = x.joint_of_stop[x.r_of[i]]
+        x.stop_force[joint] = x.stop_force[joint] + x.r_gain[i] * x.r_g[i] * per
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == STOP, lambda: stop(i), nothing))
+
+
+def _keep(x: Any, at: Any, value: Scalar, step: Scalar) -> None:
+    """The largest value so far, and its step."""
+    more = value > x.measured[at]
+    write(x.measured, at, [where(more, value, x.measured[at]), where(more, step, x.measured[at + 1])])
+
+
+def _square(x: Any, k: Any) -> Scalar:
+    return sum((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)
+
+
+def _links(x: Any, at: Any, step: Scalar) -> None:
+    """By link: square of the largest force and its step; first step that presses."""
+    peaks, touches = x.measured_of_link[0], x.measured_of_link[1]
+
+    def link(k: Any) -> None:
+        first = at + k * (2 * peaks + touches)
+
+        def touch() -> None:
+            place = first + 2 * peaks
+            now = (x.link_force[k, 3] > 0.0) & (x.measured[place] < 0.0)
+            x.measured[place] = where(now, step, x.measured[place])
+
+        cond(peaks > 0, lambda: _keep(x, first, _square(x, k), step), nothing)
+        cond(touches > 0, touch, nothing)
+
+    for_range(x.n_link_sums - 1, link)
+
+
+def _load(x: Any, at: Any, step: Scalar) -> None:
+    """Square of the largest force of the ground on all."""
+    _keep(x, at, _square(x, x.n_link_sums - 1), step)
+
+
+def _deepest(x: Any, at: Any, step: Scalar) -> None:
+    """The deepest point in the ground."""
+
+    def contact(i: Any, depth: Scalar) -> Scalar:
+        there = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0)
+        return maximum(depth, where(there, -x.contact_gap[where(there, x.c_of[i], 0)], 0.0))
+
+    _keep(x, at, for_range(x.n_of[0], contact, 0.0), step)
+
+
+def _limits(x: Any, at: Any, step: Scalar) -> None:
+    """How often a joint stops; of each: first step of a stop that may count, last one, first that counts."""
+    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0]))
+
+    def stop(m: Any) -> None:
+        k = x.joint_of_stop[m]
+        force, place = x.stop_force[k], at + 1 + 3 * k
+        presses = force * x.stop_side[m] > 0.0
+        cond(presses, lambda: _stop(x, at, place, force, speed(x, x.stop_dof[m]), few, step), nothing)
+
+    for_range(x.n_stops, stop)
+
+
+def _stop(
+    x: Any, at: Any, place: Any, force: Scalar, rate: Scalar, few: Scalar, step: Scalar
+) -> None:  # fmt: skip
+    begun, last, first = (x.measured[place + k] for k in range(3))
+    side = where(force > 0.0, 1.0, -1.0)
+    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5)
+    fast = where(goes_on, 0.0, abs(rate)) >= IMPACT
+    begun = where(goes_on, begun, step)
+    counts = (begun >= 0.0) & ((step + 1.5 - begun > few) | fast)
+    first = where(counts & (first < 0.0), begun, first)
+    write(x.measured, place, [where(counts, NEVER, begun), side * (step + 1.0), first])
+    x.measured[at] = x.measured[at] + where(counts, 1.0, 0.0)
+
+
+def _past(x: Any, at: Any, step: Scalar) -> None:
+    """How far a joint is past a limit as a step begins, in which step, and number of the joint."""
+
+    def stop(m: Any, far: Scalar, which: Scalar) -> tuple[Scalar, Scalar]:
+        before = gap(x, m) - 0.5 * x.dt[0] * x.stop_side[m] * speed(x, x.stop_dof[m])
+        farther = -before > far
+        return where(farther, -before, far), where(farther, 0.0 + x.joint_of_stop[m], which)
+
+    far, which = for_range(x.n_stops, stop, x.measured[at], x.measured[at + 2])
+    _keep(x, at, far, step)
+    x.measured[at + 2] = which
+
+
+def _motion(x: Any, at: Any, step: Scalar) -> None:
+    """Square of the largest speed, twice the kinetic energy over the mass; last step that is not at rest."""
+
+    def body(b: Any, energy: Scalar, mass: Scalar) -> tuple[Scalar, Scalar]:
+        V = motion(x.V, b)
+        return energy + V.dot(inertia(x.I, b) @ V), mass + x.I[b, 0]
+
+    energy, mass = for_range(x.n_bodies, body, 0.0, 0.0)
+    square = energy / mass
+    _keep(x, at, square, step)
+    x.measured[at + 2] = where(square < REST * REST, x.measured[at + 2], step)
+
+
+def _fastest(x: Any, at: Any, step: Scalar) -> None:
+    """Square of the largest speed of a centre of mass, its step, and number of the body."""
+
+    def body(b: Any, most: Scalar, which: Scalar) -> tuple[Scalar, Scalar]:
+        m = x.I[b, 0]
+        u = (inertia(x.I, b) @ motion(x.V, b)).lin * where(m > 0.0, 1.0 / where(m > 0.0, m, 1.0), 0.0)
+        square = u.dot(u)
+        faster = square > most
+        return where(faster, square, most), where(faster, 0.0 + b, which)
+
+    most, which = for_range(x.n_bodies, body, x.measured[at], x.measured[at + 2])
+    _keep(x, at, most, step)
+    x.measured[at + 2] = which
