@@ -38,7 +38,7 @@ from robokit.engine.loops.record import (
     told,
 )
 from robokit.engine.loops.recorder import recording
-from robokit.engine.loops.rows import MOVES, Driver, moves_module
+from robokit.engine.loops.rows import MOVES, Driver, moves_module, no_times
 from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
@@ -612,10 +612,13 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
     shared = [declarations(widths, real)]
     if any("@more(" in text for text in texts):
         shared.append(MORE)
+    if any("@no_times(" in text for text in texts):
+        shared.append(no_times(real))
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
             shared.append(sincos.function(width, real, f"sincos_{width}"))
-    text = LOOPS + module([*shared, *texts], widths) + ATTRIBUTES
+    text = module([*shared, *texts], widths) + ATTRIBUTES
+    text = LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
     return in_one_order(text) if kernels[0].reproducible else text
 
 
