@@ -13,6 +13,7 @@ from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import deflated_whole
 from robokit.viewer.payload_keys import WalkData, Whole
 from robokit.viewer.walk.algorithm_data import ValueTable, algorithm_data
+from robokit.viewer.walk import text_runs
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_runs import State, Walk, traced_state, walks
 from robokit.viewer.walk.walk_program import WalkProgram
@@ -62,9 +63,9 @@ def walk_data(
     room = most_bytes - (len(touched) if touched else 0)
 
     def made(room: int) -> WalkData | None:
-        key = pushed, room
+        key = pushed, room, text_runs.MOST_STEPS, text_runs.MOST_ENTRY_STEPS
         found: WalkData | None = kept(
-            "walk of a page", robot, key, WalkData | None, lambda: _walk(robot, *key)
+            "walk of a page", robot, key, WalkData | None, lambda: _walk(robot, pushed, room)
         )
         return found
 
