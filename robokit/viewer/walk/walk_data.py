@@ -12,8 +12,8 @@ from robokit.sim.record import Trajectory
 from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import deflated_whole
 from robokit.viewer.payload_keys import WalkData, Whole
-from robokit.viewer.walk.algorithm_data import ValueTable, algorithm_data
 from robokit.viewer.walk import text_runs
+from robokit.viewer.walk.algorithm_data import ValueTable, algorithm_data
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_runs import State, Walk, traced_state, walks
 from robokit.viewer.walk.walk_program import WalkProgram
