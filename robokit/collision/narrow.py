@@ -52,38 +52,8 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, add: Add) -> None:
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
 
-    field, size = x.shape_kind[a] == FIELD, x.shape_bound[b]
-
-    def ball() -> Vector3:
-        body = x.shape_body[b]
-        E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
-        return R.transpose_apply(E @ vector(x.shape_centre, b) + vector(x.p, body) - p)
-
     def convex() -> None:
-        """Of two cores; a height field is one core after the other."""
-        cells = cond(field, lambda: cells_below(x, a, ball(), size + reach), lambda: (0, 0, 1, 1))
-
-        def core(t: Any) -> None:
-            at = located(cells, t)
-
-            def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-                cond(field, lambda: of_field(feature, q, gap, n), lambda: put(feature, q, gap, n))
-
-            def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-                kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), radii[1])
-                cond(kept > 0, lambda: put(numbered(at, feature), q, gap, n), lambda: None)
-
-            def below() -> Any:
-                near = enter(x, a, cells, t, ball(), size, reach)
-                for i, number in enumerate(vector(x.cell, NORMAL)):
-                    direction[i] = number
-                return where(near, 1, 0)
-
-            near = cond(field, below, lambda: 1)
-            cores = (a, b), Q, r, reach, direction, put_if_it_counts
-            cond(near > 0, lambda: _two_cores(x, *cores), lambda: None)
-
-        for_range(cells[3], core)
+        _cores(x, (a, b), (R, p), (Q, r), reach, direction, put)
 
     plane_a, plane_b = x.shape_kind[a] == PLANE, x.shape_kind[b] == PLANE
 
@@ -110,6 +80,47 @@ def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
     return E @ R, E @ r + vector(x.p, body)
 
 
+def _cores(
+    x: Any, shapes: tuple[Any, Any], pose_of_a: Any, place: Any, reach: Any, direction: Any, put: Any
+) -> None:
+    """Of two convex cores; a height field is one after the other."""
+    a, b = shapes
+    (R, p), (Q, r) = pose_of_a, place
+    field, size, radius = x.shape_kind[a] == FIELD, x.shape_bound[b], x.shape_radius[b]
+
+    def ball() -> Vector3:
+        body = x.shape_body[b]
+        E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
+        return R.transpose_apply(E @ vector(x.shape_centre, b) + vector(x.p, body) - p)
+
+    cells = cond(field, lambda: cells_below(x, a, ball(), size + reach), lambda: (0, 0, 1, 1))
+
+    def core(t: Any) -> None:
+        at = located(cells, t)
+
+        def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+            cond(field, lambda: of_field(feature, q, gap, n), lambda: put(feature, q, gap, n))
+
+        def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+            kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), radius)
+            cond(kept > 0, lambda: put(numbered(at, feature), q, gap, n), lambda: None)
+
+        def below() -> Any:
+            near = enter(x, a, cells, t, ball(), size, reach)
+            for i, number in enumerate(vector(x.cell, NORMAL)):
+                direction[i] = number
+            return where(near, 1, 0)
+
+        near = cond(field, below, lambda: 1)
+        cond(
+            near > 0,
+            lambda: _two_cores(x, shapes, Q, r, reach, direction, put_if_it_counts),
+            lambda: None,
+        )
+
+    for_range(cells[3], core)
+
+
 def _two_cores(
     x: Any, shapes: tuple[Any, Any], Q: Matrix3, r: Vector3, reach: Any, direction: Any, put: Any
 ) -> None:
@@ -134,20 +145,7 @@ def _two_cores(
     def vertex(d: Any, row: Any) -> Any:
         return call(of_pair, d, row)
 
-    d = vector(direction.reshape(1, 3), 0)
-
-    def towards() -> None:
-        c = r * (1.0 / (r.dot(r) ** 0.5))
-        for i, number in enumerate(c):
-            direction[i] = number
-
-    def anywhere() -> None:
-        direction[0], direction[1], direction[2] = 1.0, 0.0, 0.0
-
-    def begin() -> None:
-        cond(r.dot(r) > 0.0, towards, anywhere)
-
-    cond(d.dot(d) == 0.0, begin, lambda: None)
+    _begin(direction, r)
     status = nearest_sets(vertex, reach, direction, out)
 
     field = x.shape_kind[a] == FIELD
@@ -176,6 +174,24 @@ def _two_cores(
         while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 
     cond((status != FAR) & (out[0] < reach), touching, lambda: None)
+
+
+def _begin(direction: Any, r: Vector3) -> None:
+    """A direction where none is given: towards the other shape's origin."""
+    d = vector(direction.reshape(1, 3), 0)
+
+    def towards() -> None:
+        c = r * (1.0 / (r.dot(r) ** 0.5))
+        for i, number in enumerate(c):
+            direction[i] = number
+
+    def anywhere() -> None:
+        direction[0], direction[1], direction[2] = 1.0, 0.0, 0.0
+
+    def begin() -> None:
+        cond(r.dot(r) > 0.0, towards, anywhere)
+
+    cond(d.dot(d) == 0.0, begin, lambda: None)
 
 
 def _on_plane(x: Any, s: Any, of_shape: Any, of_plane: Any, side: Any, reach: Any, put: Any) -> None:
