@@ -67,3 +67,29 @@ def test_a_rollout_without_measures_takes_the_same_steps(both):
         robot, rows.q[0], rows.v[0], duration=1.5, dt=DT, ground=True, integrator="newton"
     )  # fmt: skip
     np.testing.assert_array_equal(plain.q[-1], rows.q[-1])
+
+
+def test_own_measures_are_taken_of_every_step(both):
+    _, run, _ = both
+    robot = folding()
+
+    @rk.function(inputs={"q": "q", "v": "v", "t": (), "contact_force": (3,)}, outputs={"x": (), "push": ()})
+    def look(tree, q, v, t, contact_force):
+        return {"x": v[1][5] + 0.0 * t, "push": contact_force[2]}
+
+    chosen = [
+        rk.Measure(look, "max", "top"),
+        rk.Measure(look, "max", "bar", link="bar"),
+        rk.Measure(look, "mean", "mean"),
+    ]
+    rows = rk.rollout(
+        robot, run.q[:1], run.v[:1], duration=1.5, dt=DT, ground=True, integrator="newton",
+        measures=["peak_force", *chosen],
+    )  # fmt: skip
+    found, facts = {name: x[0] for name, x in rows.measures.items()}, run.step_facts
+    up = facts.force[..., 2]
+    assert found["top_push"] == pytest.approx(up.sum(axis=1).max(), rel=1e-9)
+    assert found["top_push_time"] == pytest.approx((up.sum(axis=1).argmax() + 1) * DT)
+    assert found["bar_push"] == pytest.approx(up[:, 1].max(), rel=1e-9)
+    assert found["mean_push"] == pytest.approx(up.sum() / 1501, rel=1e-6)
+    assert found["top_x"] == pytest.approx(facts.v[:, 5].max(), rel=1e-9)

@@ -7,6 +7,7 @@ acceleration    Anderson's acceleration of that iteration, in a kernel with loop
 newton_steps    steps of contact/step.py, as runs and rollouts take them
 linear_steps    these and their derivatives
 step_numbers    the numbers of a program as that step takes them
+newton_measures measures of the user's own in those steps
 newton_page     that step and the look of a state for a page, which has no Python
 page_step       the same of the other integrators
 """

@@ -12,6 +12,7 @@ from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.newton_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of, step_numbers
 
 
@@ -124,7 +125,7 @@ class NewtonRunner:
     """Rows one after the other, each through its steps (as engine/run/rollout_calls.py)."""
 
     def __init__(self, steps: NewtonSteps) -> None:
-        self.steps = steps
+        self.steps, self.own = steps, OwnMeasures(steps.program)
         self.memories: dict[int, np.ndarray] = {}
 
     def roll(
@@ -155,7 +156,8 @@ class NewtonRunner:
         memory = self.memories.get(row, np.zeros(0))
         done = 0
         while done < steps:
-            few = steps - done if all(len(x) == 1 for x in (tau, *rest)) else 1
+            held = not self.own and all(len(x) == 1 for x in (tau, *rest))
+            few = steps - done if held else 1
             now = [x[min(first + done, len(x) - 1), min(row, x.shape[1] - 1)] for x in (tau, *rest)]
             try:
                 taken, found = self.steps.iterate(
@@ -169,6 +171,10 @@ class NewtonRunner:
             if taken < few:
                 state[0][...] = math.nan
                 break
+            if self.own:
+                forces = self.steps.simulation(float(np.ravel(now[1])[0])).work["link_force"]
+                numbers = state[2][self.steps.program.sums :]
+                self.own.after(numbers, (*state[:2], now[0]), forces[:, :3], now[1], now[2:])
             done += few
         self.memories[row] = memory
 

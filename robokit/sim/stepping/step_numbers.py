@@ -124,12 +124,16 @@ TRACKERS = (LinkForces, PeakLoad, Deepest, Limits, PastLimits, Motion, FastestBo
 """Whose numbers the groups of the monitor are, in their order."""
 
 
+def touching_links(program: Program) -> tuple[str, ...]:
+    """Links that can touch the ground, in the order of the measures."""
+    return () if program.points is None else tuple(dict.fromkeys(program.points.link))
+
+
 def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     """What the monitor keeps (contact/monitor.py); ``numbers``: of the robot and its joints."""
     layout = program.measured
     at, of_link = np.full(len(TRACKERS), -1, np.int32), np.zeros(2, np.int32)
-    known = () if program.points is None else dict.fromkeys(program.points.link)
-    links = {name: k for k, name in enumerate(known)}
+    links = {name: k for k, name in enumerate(touching_links(program))}
     stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
     for tracker in layout.trackers:
         if type(tracker) in TRACKERS:
