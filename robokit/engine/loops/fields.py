@@ -33,7 +33,7 @@ def kernel_of(
 
     Args:
         name: of the kernel.
-        function: of the namespace.
+        function: of the namespace; it reads nothing else that may change.
         arrays: what it takes.
         options: of :class:`LoopKernel`.
     """
@@ -43,7 +43,7 @@ def kernel_of(
     def run(*values: Any) -> None:
         function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
-    return LoopKernel(name, run, sizes, arrays, **options)
+    return LoopKernel(name, run, sizes, arrays, from_source=function, **options)
 
 
 def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:

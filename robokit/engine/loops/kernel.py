@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.loops import stored
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
@@ -70,6 +70,8 @@ class LoopKernel:
         reproducible: whether its results are the same bits everywhere.
         checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
             negative index counts from the end only where it is known while recording.
+        from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
+            change. If it is one of robokit, code is found on disk under its source, without a recording.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -94,6 +96,7 @@ class LoopKernel:
         arrays: Sequence[ArrayOf],
         reproducible: bool = False,
         checked: bool = False,
+        from_source: Callable[..., None] | None = None,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
@@ -109,6 +112,8 @@ class LoopKernel:
             one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
+        self._source = from_source
+        self._known_to_fail: bool | None = None  # of code found by its source; it calls no kernels
         self._places: dict[tuple[int, str], int] = {}
 
     @functools.cached_property
@@ -234,8 +239,23 @@ class LoopKernel:
         key = (lanes, real.dtype, part) if lanes > 1 and part == "linked" else (lanes, real.dtype)
         with MAKING:
             if key not in self._codes:
-                self._codes[key] = _loaded(self.name, self.text(lanes, real, part), key)
+                self._codes[key] = self._loaded(lanes, real, part, key)
             return self._codes[key]
+
+    def _loaded(self, lanes: int, real: Real, part: str, key: tuple[Any, ...]) -> llvm.Loaded:
+        source = None
+        if self._source is not None:
+            what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
+            source = stored.Source.of(self._source, what)
+        found = source.load() if source else None
+        if found:
+            self._known_to_fail = found[1]
+            return found[0]
+        text = self.text(lanes, real, part)
+        made = stored.loaded(self.name, text, key)
+        if source and not self.graph.links and not self.graph.claims:
+            source.note(self.name, text, self._may_fail)
+        return made
 
     def lanes(self, dtype: str) -> int:
         """States that go together in batches."""
@@ -290,10 +310,14 @@ class LoopKernel:
     @functools.cached_property
     def _may_fail(self) -> bool:
         """Whether a call may fail."""
+        if self._known_to_fail is not None:
+            return self._known_to_fail
         return any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
+        if self._known_to_fail is not None:
+            return []
         value = Values(self.graph, [sizes[n] for n in self.sizes])
         for claim in self.graph.claims:
             claim.check(value)
@@ -674,21 +698,11 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
 
 
-def _loaded(name: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
-    """Code of a module, kept on disk under its text."""
-    place = disk_cache.digest(llvm.identity(), text)
-    found = disk_cache.load(place)
-    if found is None:
-        content = llvm.assemble(text)
-        disk_cache.store(place, {"kernel": name, "part": " ".join(map(str, key))}, content)
-    return llvm.Loaded(content if found is None else found[1])
-
-
 @functools.cache
 def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
     """The functions that move rows to lanes and back, and their addresses."""
     with MAKING:
-        loaded = _loaded(
+        loaded = stored.loaded(
             "rows", module([moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
         )
         return loaded, np.array([loaded.address(f"move{k}") for k in range(len(MOVES))], np.uint64)
