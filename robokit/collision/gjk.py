@@ -18,6 +18,7 @@ Cost: 1 support for sets that are known to be far apart, 3-10 else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from robokit.collision.support import TINY, unit
@@ -183,7 +184,7 @@ def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
             n = (at(S[i]) - o).cross(at(S[j]) - o)
             beyond = n.dot(o) * n.dot(at(S[k]) - o) >= 0.0
             outside = outside | beyond
-            cond(beyond, lambda i=i, j=j: call(triangle_and_edges, i, j), lambda: None)
+            cond(beyond, partial(call, triangle_and_edges, i, j), lambda: None)
         return where(outside, 0, 1)
 
     def fewer() -> Any:

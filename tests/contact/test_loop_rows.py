@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_of_forces import ARRAYS, DenseStep, ForcesStep
 from loop_robots import KINDS, bennett, closed_four_bar, delta, free_four_bar, two_arms
+from step_of_forces import ARRAYS, DenseStep, ForcesStep
 
 import robokit as rk
 from robokit.contact.constraints.loops import halves
