@@ -103,8 +103,12 @@ class Simulation:
     # ---- steps -------------------------------------------------------------------------------------------
 
     def take(self, steps: int) -> int:
-        """So many steps: how many left a state that is finite. Places are added where they are needed."""
+        """So many steps: how many left a state that is finite. Places are added where they are needed.
+
+        None at all compile the step.
+        """
         done = 0
+        self._ready()
         while done < steps:
             ledger = self.arrays["ledger"]
             before = ledger[STEPS]

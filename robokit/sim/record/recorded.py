@@ -15,6 +15,7 @@ import numpy as np
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.derived import Recent
 from robokit.model.robot import Robot
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.momentum_projection import momentum_at_base
@@ -173,11 +174,19 @@ def loop_forces(
 
 
 def heights(robot: Robot, q: Sequence[float], points: ContactPoints) -> np.ndarray:
-    """Height of the contact points over the world origin, (K,) [m]; (B, K) for a robot with samples."""
-    X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
-    up = Vector3(0.0, 0.0, 1.0)
-    z = [X0[i].point(shape.at(X0[i].E @ up)).z for i, shape in placed(points)]
-    return np.stack(np.broadcast_arrays(*z), axis=-1) if z else np.zeros(0)
+    """Height of the contact points over the world origin, (K,) [m]; (B, K) for a robot with samples.
+
+    Those of the last configuration are kept: a start is looked at several times.
+    """
+
+    def make() -> np.ndarray:
+        X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
+        up = Vector3(0.0, 0.0, 1.0)
+        z = [X0[i].point(shape.at(X0[i].E @ up)).z for i, shape in placed(points)]
+        return np.stack(np.broadcast_arrays(*z), axis=-1) if z else np.zeros(0)
+
+    kept: Recent[np.ndarray] = robot.derived.get("last heights", lambda: Recent(1))
+    return kept.get((points, tuple(q)), make)
 
 
 def row_heights(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarray:

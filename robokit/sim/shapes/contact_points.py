@@ -44,7 +44,7 @@ SHAPE_ERROR = 1e-3
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ContactPoints:
     """K points that can touch the ground.
 

@@ -21,6 +21,7 @@ from robokit.contact.materials import (
     sizes,
 )
 from robokit.contact.robot_data import robot_data
+from robokit.derived import Recent
 from robokit.model.geometry import Placement
 from robokit.sim.ground import Ground
 from robokit.sim.step.step_kernel import Program
@@ -73,7 +74,7 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
     robot, found = program.robot, scene
     law = (program.ground or Ground()).row(row)
     shapes, pairs = found.arrays, found.arrays["pair_shapes"]
-    size, steady = sizes(robot, shapes)
+    size, steady = robot.derived.get(("sizes that touch", _error(program)), lambda: sizes(robot, shapes))
     k, d = law.gains(robot, size, steady)
     links = {link.body: link.name for link in reversed(robot.links)}
     bodies = range(robot.nbodies + 1)
@@ -101,23 +102,33 @@ def _at(x: Any, row: int) -> float:
 
 
 def scene_of(program: Program) -> Scene:
-    """What can touch in a program."""
+    """What can touch in a program; those of a robot on a plane are kept."""
     ground = None if program.ground is None else program.ground.row(0)
-    world = None
-    if ground is not None:
+    error, bodies = _error(program), tuple(program.touching_bodies)
+    about: tuple[Any, ...] = (error, bodies)
+    if ground is None:
+        world = None
+    else:
         plane: Placement | None = None
         velocity: tuple[float, ...] = (0.0,) * 6
         if ground.plane:
             plane, velocity = _plane(ground)
+            about += (*plane.rotation.ravel().tolist(), *plane.position.tolist(), *velocity)
         solids = [(s.geometry, s.placement) for s in ground.shapes]
         field = ground.terrain
-        world = (
-            World(plane, velocity, solids)
-            if field is None
-            else World(plane, velocity, solids, field.heights, field.cell, field.origin)
-        )
-    error = ERROR if ground is None else ground.shape_error
-    return scene(program.robot, world, program.touching_bodies, error)
+        if field is not None:
+            given = field.heights, field.cell, field.origin
+            return scene(program.robot, World(plane, velocity, solids, *given), bodies, error)
+        world = World(plane, velocity, solids)
+        if solids:
+            return scene(program.robot, world, bodies, error)
+    kept: Recent[Scene] = program.robot.derived.get("scenes of steps", lambda: Recent(4))
+    return kept.get(about, lambda: scene(program.robot, world, bodies, error))
+
+
+def _error(program: Program) -> float:
+    """How far meshes may reach out of their hulls [m]."""
+    return ERROR if program.ground is None else program.ground.shape_error
 
 
 TRACKERS = (LinkForces, PeakLoad, Deepest, Limits, PastLimits, Motion, FastestBody)
