@@ -69,7 +69,7 @@ ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows")
 @functools.cache
 def step_kernel(reproducible: bool = False) -> LoopKernel:
     """The kernel of a step, of all robots."""
-    return kernel_of("contact_step", step, ARRAYS, reproducible=reproducible)
+    return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
 
 
 def step(x: Any) -> None:

@@ -92,7 +92,7 @@ def arrays() -> tuple[ArrayOf, ...]:
 @functools.cache
 def derivatives_kernel() -> LoopKernel:
     """The kernel of a step's derivatives, of all robots."""
-    return kernel_of("contact_step_derivatives", step_derivatives, arrays())
+    return kernel_of("contact_step_derivatives", step_derivatives, arrays(), by_source=True)
 
 
 def step_derivatives(x: Any) -> None:

@@ -29,7 +29,7 @@ from robokit.spatial.control_flow import cond, for_range
 def pullback_kernel() -> LoopKernel:
     """The kernel of a step's reverse mode, of all robots."""
     taken = tuple(a for a in arrays() if a.name != "next")
-    return kernel_of("contact_step_pullback", step_pullback, (*taken, *STEP_PULLBACK))
+    return kernel_of("contact_step_pullback", step_pullback, (*taken, *STEP_PULLBACK), by_source=True)
 
 
 def step_pullback(x: Any) -> None:

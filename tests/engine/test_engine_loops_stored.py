@@ -11,6 +11,7 @@ from robokit import disk_cache
 from robokit.engine.loops import stored
 from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
 
 MODULE = """
 from robokit.engine.loops.fields import kernel_of, real
@@ -22,7 +23,7 @@ def scale(x):
     for_range(x.n, lambda k: x.b.__setitem__(k, FACTOR * x.a[k]))
 
 def made():
-    return kernel_of("scale", scale, [real("a", "n"), real("b", {size}, role="out")])
+    return kernel_of("scale", scale, [real("a", "n"), real("b", {size}, role="out")], by_source=True)
 """
 
 RUN = """
@@ -113,3 +114,16 @@ def test_without_the_code_the_note_is_of_no_use(source, monkeypatch, tmp_path):
     found.note("k", "a text that was never compiled", True)
     assert disk_cache.load(found.name)
     assert found.load() is None
+
+
+def test_what_was_recorded_already_is_what_runs(monkeypatch, source):
+    monkeypatch.setattr(stored.Source, "of", lambda *_: pytest.fail("looks for other code"))
+    kernel = LoopKernel(
+        "recorded",
+        lambda x: x.__setitem__(0, 1.0),
+        [],
+        [ArrayOf("x", (1,), "out")],
+        from_source=kernel_of,
+    )
+    assert kernel.graph.regions
+    assert kernel()["x"] == 1.0

@@ -27,14 +27,19 @@ def sizes_of(arrays: Iterable[ArrayOf]) -> list[str]:
 
 
 def kernel_of(
-    name: str, function: Callable[[Any], None], arrays: Sequence[ArrayOf], **options: Any
+    name: str,
+    function: Callable[[Any], None],
+    arrays: Sequence[ArrayOf],
+    by_source: bool = False,
+    **options: Any,
 ) -> LoopKernel:
     """A kernel whose function takes one namespace of sizes and arrays.
 
     Args:
         name: of the kernel.
-        function: of the namespace; it reads nothing else that may change.
+        function: of the namespace.
         arrays: what it takes.
+        by_source: whether the function reads nothing else that may change (``from_source`` of the kernel).
         options: of :class:`LoopKernel`.
     """
     sizes = sizes_of(arrays)
@@ -43,7 +48,7 @@ def kernel_of(
     def run(*values: Any) -> None:
         function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
-    return LoopKernel(name, run, sizes, arrays, from_source=function, **options)
+    return LoopKernel(name, run, sizes, arrays, from_source=function if by_source else None, **options)
 
 
 def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
