@@ -88,7 +88,7 @@ class Overlaps:
             for j in range(i)
             if (objects[i].parentJoint, objects[j].parentJoint) not in near
         ]
-        meeting = {pair[:2] for pair in self._all(robot.neutral())}
+        meeting = self._meet(robot.neutral())
         self.pairs = [pair for pair in self.pairs if pair not in meeting]
 
     def _around(self, joint: int) -> set[int]:
@@ -112,6 +112,15 @@ class Overlaps:
             if coal.collide(a, at, b, bt, coal.CollisionRequest(), result):
                 out.append((i, j, float(-result.getContact(0).penetration_depth)))
         return out
+
+    def _meet(self, q: np.ndarray) -> set[tuple[int, int]]:
+        """Pairs that meet in a configuration: Coal at times finds a deep overlap in one order only."""
+        forward = {pair[:2] for pair in self._all(q)}
+        pairs = self.pairs
+        self.pairs = [(j, i) for i, j in pairs]
+        backward = {(i, j) for j, i, _ in self._all(q)}
+        self.pairs = pairs
+        return forward | backward
 
     def __call__(self, q: np.ndarray) -> list[tuple[str, str, float]]:
         """Overlapping pairs (link, link, depth [m]) in a configuration."""
