@@ -21,7 +21,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops import stored
+from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
@@ -246,13 +246,13 @@ class LoopKernel:
         source = None
         if self._source is not None and "graph" not in vars(self):  # else the recording tells
             what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
-            source = stored.Source.of(self._source, what)
+            source = code_on_disk.Source.of(self._source, what)
         found = source.load() if source else None
         if found:
             self._known_to_fail = found[1]
             return found[0]
         text = self.text(lanes, real, part)
-        made = stored.loaded(self.name, text, key)
+        made = code_on_disk.code_of(self.name, text, key)
         if source and not self.graph.links and not self.graph.claims:
             source.note(self.name, text, self._may_fail)
         return made
@@ -702,7 +702,7 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
 def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
     """The functions that move rows to lanes and back, and their addresses."""
     with MAKING:
-        loaded = stored.loaded(
+        loaded = code_on_disk.code_of(
             "rows", module([moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
         )
         return loaded, np.array([loaded.address(f"move{k}") for k in range(len(MOVES))], np.uint64)

@@ -21,7 +21,7 @@ def name_of(text: str) -> str:
     return disk_cache.digest(llvm.identity(), text)
 
 
-def loaded(kernel: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
+def code_of(kernel: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
     """Code of a module, kept on disk under its text."""
     place = name_of(text)
     found = disk_cache.load(place)
