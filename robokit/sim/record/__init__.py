@@ -9,6 +9,7 @@ events           Event: contacts, impacts, sliding, limits, rest, with time and 
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
+newton_loops     the wrenches of loop joints in these steps
 step_contacts    the contacts of recorded states, as the steps of "newton" acted
 state_facts      energies and momentum of states, by the kinematics of that step
 motion_table     a motion as a table: columns by joint, CSV

@@ -19,6 +19,7 @@ from robokit.derived import Recent
 from robokit.model.robot import Robot
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.momentum_projection import momentum_at_base
+from robokit.sim.record.newton_loops import newton_loops
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
 from robokit.sim.step.energy_momentum import kept_energy
@@ -160,6 +161,10 @@ def loop_forces(
     robot, loops = program.robot, program.loops
     if loops is None:
         return {}
+    if program.newton:
+        own = np.zeros((len(q), robot.nv)) if tau is None else tau
+        each = newton_loops(program, (q, v, own, carried, *given), dt)
+        return {model.name: each[:, k] for k, model in enumerate(loops.models)}
     parameters = [float(x) for x in program.parameters(dt)]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
