@@ -96,3 +96,17 @@ def test_links_that_meet_feel_the_same_impulse():
     assert (met[:, 0] > 0.1).any()
     np.testing.assert_allclose(met[:, 0], met[:, 1], rtol=1e-12)
     assert "collision" in {event.kind for event in run.events}
+
+
+def test_an_imu_measures_what_the_steps_do():
+    robot = folding()
+    q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, 1.0, 0.0, 0.0, 4.0])
+    q[6] = 0.3
+    run = rk.simulate(robot, q, v, duration=0.2, dt=DT, ground=True, integrator="newton", record_every=1)
+    w, x, y, z = run.q[:, :4].T
+    up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=1)
+    u = np.einsum("ti,ti->t", up, run.v[:, 3:6])  # of the box's origin, upward
+    force = run.sensors.imu("box").specific_force[1:]
+    felt = np.einsum("ti,ti->t", 0.5 * (up[1:] + up[:-1]), force)
+    assert np.abs(felt).max() > 50.0
+    np.testing.assert_allclose(felt, np.diff(u) / DT + 9.81, atol=1e-2 * np.abs(felt).max())

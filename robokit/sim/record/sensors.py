@@ -23,6 +23,7 @@ from robokit.sim.record.recorded import in_blocks
 from robokit.sim.record.step_facts import happening
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import iterates
+from robokit.sim.stepping.newton_steps import NewtonSteps
 from robokit.spatial import Vector3
 
 
@@ -98,15 +99,19 @@ class Sensors:
         entries = [0.0] * self._program.entries
         parameters = [float(x) for x in self._program.parameters(dt)]
 
+        ends = _ends(self._program, dt, self._steps) if self._program.newton else ()
+
         def text(q: Any, v: Any, tau: Any, carried: Any, *inputs: Any) -> Sequence[Any]:
-            after = self._program.text(q, v, tau, entries, carried, parameters, *inputs)
+            after: Sequence[Any] = inputs[-2:]
+            if not ends:
+                after = self._program.text(q, v, tau, entries, carried, parameters, *inputs)
             (E, w, u), (E1, w1, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
             force = (u1 - u) * (1.0 / dt) - Vector3(*robot.gravity.tolist())
             R = placement.rotation.T.tolist()
             # The force is that of the middle of the step, and so are its axes.
             return [*_turned(R, w), *_turned(R, w1), *_turned(R, (E @ force + E1 @ force) * 0.5)]
 
-        found = in_blocks(text, 9, *self._steps)
+        found = in_blocks(text, 9, *self._steps, *ends)
         return Imu(np.concatenate([found[:1, :3], found[1:, 3:6]]), found[:, 6:])
 
     def contact_wrench(self, link: str) -> np.ndarray:
@@ -159,6 +164,17 @@ class Sensors:
 
         forces = in_blocks(text, 3 * size, *self._steps, *settled)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
+
+
+def _ends(program: Program, dt: float, steps: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """q and v after steps of "newton"."""
+    taker, parameters, entries = NewtonSteps(program), np.array([dt]), np.zeros(program.entries)
+    found = [
+        taker.iterate(*state, entries, carried, parameters, *given, steps=1)[1][:2]
+        for *state, carried, given in ((*row[:4], row[4:]) for row in zip(*steps, strict=True))
+    ]
+    q, v = (np.array([row[k] for row in found]) for k in (0, 1))
+    return q, v
 
 
 def _moving(robot: Robot, body: int, placement: Placement, q: Any, v: Any) -> tuple[Any, Any, Any]:
