@@ -143,6 +143,7 @@ CONSTRAINTS = (
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
     real("c_G", "n_constraints", 6, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33
     real("c_G_last", "n_constraints", 6, role="work"),  # that the last factor was made of
+    real("c_expected", "n_constraints", 3, role="work"),  # impulses g - G J d, made admissible
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR
     whole("r_of", "n_rows", role="work"),  # the dof, stop or motor
@@ -157,6 +158,7 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
+    real("r_expected", "n_rows", role="work"),
     whole(
         "n_of", 3, role="work"
     ),  # how many constraints and rows are needed, also beyond the place that there

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import SPIN
+from robokit.contact.fields import LINE, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, law, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
@@ -51,13 +51,14 @@ def solve(x: Any) -> None:
     updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
     tolerance = x.tolerance[0]
 
-    def iteration(it: Any, _: Any) -> tuple[Any, Any]:
+    def iteration(it: Any, _: Any, __: Any) -> tuple[Any, Any, Any]:
         once(x, assemble, x.n_of[0], x.n_of[1])
         once(x, factor)
         keep_slopes(x)
         once(x, direction)
         go(x, search(x))
-        return it + 1, once(x, residual, where(it + 1 < updates, 1, 0))
+        e = once(x, residual, where(it + 1 < updates, 1, 0))
+        return it + 1, e, cond(e <= tolerance, lambda: once(x, expect), lambda: math.inf)
 
     def begin(j: Any) -> None:
         x.y[j], x.d[j] = x.guess[j], 0.0
@@ -68,13 +69,25 @@ def solve(x: Any) -> None:
     see(x, x.y, x.c_u)
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
-    start = 0, once(x, residual, 1)
-    it, e = while_loop(lambda it, e: (it == 0) | (e > tolerance), iteration, *start, most=CAP)
-    once(x, direction)
-    linear_impulses(x)
-    settled, outside = e <= tolerance, admit(x)
-    cond(settled & (outside <= OUTSIDE), lambda: go(x, 1.0), lambda: ray(x))
-    report(x, it, e, settled)
+    it, e, outside = while_loop(
+        lambda it, e, outside: (it == 0) | (e > tolerance) | (outside > OUTSIDE),
+        iteration,
+        0,
+        once(x, residual, 1),
+        math.inf,
+        most=CAP,
+    )
+
+    def end() -> None:
+        go(x, 1.0)
+        accept(x, 1.0, False)
+
+    def at_the_cap() -> None:
+        once(x, expect)
+        ray(x)
+
+    cond(outside <= OUTSIDE, end, at_the_cap)
+    report(x, it, e, e <= tolerance)
 
 
 def direction(x: Any) -> None:
@@ -291,68 +304,111 @@ def linear_impulse(x: Any, c: Any) -> tuple[Any, ...]:
     return tuple(x.c_g[c, k] - change[k] for k in range(3))
 
 
-def linear_impulses(x: Any) -> None:
-    """g - G J d: with y + d they keep the momentum exactly, whatever G is, if A is made of it."""
+def expect(x: Any) -> Any:
+    """The direction from y, and the admissible impulses next to g - G J d: the share that was outside.
 
-    def of_constraint(c: Any) -> None:
-        write_row(x.c_g, c, linear_impulse(x, c))
-
-    def of_row(i: Any) -> None:
-        x.r_g[i] = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
-
-    for_range(x.n_of[0], of_constraint)
-    for_range(x.n_of[1], of_row)
-
-
-def admit(x: Any) -> Any:
-    """Take the impulses to the sets of admissible ones: the share of them that was outside."""
+    With y + d those keep the momentum exactly, whatever G is, if A is made of it.
+    """
+    once(x, direction)
 
     def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
-        g = tuple(x.c_g[c, k] for k in range(3))
+        g = linear_impulse(x, c)
         found = project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c])
-        write_row(x.c_g, c, found)
+        write_row(x.c_expected, c, found)
         for before, after in zip(g, found, strict=True):
             moved, all_ = moved + abs(after - before), all_ + abs(after)
         return moved, all_
 
     def of_row(i: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
+        before = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
         # Beyond its largest speed a row has none.
-        g = clamp(x.r_g[i], minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
-        moved, all_ = moved + abs(g - x.r_g[i]), all_ + abs(g)
-        x.r_g[i] = g
-        return moved, all_
+        g = clamp(before, minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
+        x.r_expected[i] = g
+        return moved + abs(g - before), all_ + abs(g)
 
     moved, all_ = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
     rows_moved, rows_all = for_range(x.n_of[1], of_row, 0.0, 0.0)
     return maximum(moved / (all_ + LEAST), rows_moved / (rows_all + LEAST))
 
 
+def accept(x: Any, share: Any, by_ray: bool) -> None:
+    """The impulses that act: a share of those expected; by the ray, lines have those of their law."""
+
+    def of_constraint(c: Any) -> None:
+        def line() -> list[Any]:
+            return list(law_of(x, c, tuple(x.c_u[c, k] for k in range(3)))[0])
+
+        def expected() -> list[Any]:
+            return [share * x.c_expected[c, k] for k in range(3)]
+
+        write_row(x.c_g, c, cond(_is_line(x, c), line, expected) if by_ray else expected())
+
+    def of_row(i: Any) -> None:
+        u, g = x.r_gain[i] * x.y[x.r_row[i]], x.r_expected[i]
+        shared = where(_is_given(x, i), g, share * g)
+        x.r_g[i] = where(_is_free(x, i), (x.r_aim[i] - u) / x.r_R[i], shared) if by_ray else g
+
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
+
+
+def _is_line(x: Any, c: Any) -> Any:
+    return x.c_kind[c] == LINE
+
+
+def _is_free(x: Any, i: Any) -> Any:
+    """Whether a row holds both ways without a bound."""
+    return (x.r_low[i] == -math.inf) & (x.r_high[i] == math.inf) & (x.r_speed[i] == math.inf)
+
+
+def _is_given(x: Any, i: Any) -> Any:
+    """Whether no velocity changes a row's impulse."""
+    j, gain = x.r_row[i], x.r_gain[i]
+    return ROUNDING * x.r_R[i] * x.H[j, j] > gain * gain
+
+
 def ray(x: Any) -> None:
-    """The multiple of the projected impulses that costs least in the dual: admissible, and dissipative.
+    """The multiple of the admissible impulses that costs least in the dual: dissipative, momentum exact.
 
-    theta = clip(-g.(J y* - aim) / (g.J H^-1 J^T g + g.R g), 0, 1)
+    theta = clip(-g.(J y* - aim) / (g.J A^-1 J^T g + g.R g), 0, 1),  A = H + J_L^T J_L / R
 
-    y* is the velocity without them, aim_n less the shift: momentum is exact.
+    L are the forces that hold both ways (damping, loops). They stay implicit, so that joints which move next
+    to no inertia are not thrown. y* is the velocity without the others, aim_n less the shift.
     """
 
-    def scaled(i: Any) -> Any:
-        """1 for a row that is scaled, 0 for one whose impulse is given."""
-        j, gain = x.r_row[i], x.r_gain[i]
-        return where(ROUNDING * x.r_R[i] * x.H[j, j] > gain * gain, 0.0, 1.0)
+    def only_lines(c: Any) -> None:
+        u = tuple(0.0 for _ in range(3))
+        g, G = law_of(x, c, u)
+        lines = where(_is_line(x, c), 1.0, 0.0)
+        write_row(x.c_g, c, [where(lines > 0.0, z, 0.0) for z in g])
+        write_row(x.c_G, c, [where(lines > 0.0, z, 0.0) for z in G])
 
-    def take_out(i: Any) -> None:
-        j = x.r_row[i]
-        given = x.r_gain[i] * x.r_g[i] * (1.0 - scaled(i))
-        x.y[j], x.Jg[j] = x.y[j] + given, x.Jg[j] - given
+    def only_free(i: Any) -> None:
+        free = _is_free(x, i)
+        given = where(_is_given(x, i), x.r_expected[i], 0.0)
+        x.r_g[i] = where(free, x.r_aim[i] / x.r_R[i], given)
+        x.r_G[i] = where(free, 1.0 / x.r_R[i], 0.0)
 
-    once(x, impulses, x.n_of[0], x.n_of[1])
-    once(x, assemble, 0, 0)
+    def bounded(c: Any) -> None:
+        write_row(x.c_g, c, [where(_is_line(x, c), 0.0, x.c_expected[c, k]) for k in range(3)])
+
+    def bounded_row(i: Any) -> None:
+        x.r_g[i] = where(_is_free(x, i) | _is_given(x, i), 0.0, x.r_expected[i])
+
+    def respond(to: Any, momentum: Any) -> None:
+        """A^-1 of a momentum and the impulses."""
+        once(x, impulses, x.n_of[0], x.n_of[1])
+        for_range(x.nv, lambda j: put(to, j, momentum(j) + x.Jg[j]))
+        once(x, back_substitute, to)
+
+    for_range(x.n_of[0], only_lines)
+    for_range(x.n_of[1], only_free)
+    once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
-    for_range(x.nv, lambda j: put(x.y, j, x.b[j]))
-    for_range(x.n_of[1], take_out)
-    for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
-    once(x, back_substitute, x.y)
-    once(x, back_substitute, x.d)
+    respond(x.y, lambda j: x.b[j])
+    for_range(x.n_of[0], bounded)
+    for_range(x.n_of[1], bounded_row)
+    respond(x.d, lambda j: 0.0)
     see(x, x.y, x.c_u)
 
     def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
@@ -367,15 +423,13 @@ def ray(x: Any) -> None:
         return gain, cost
 
     def of_row(i: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
-        g, u = x.r_g[i] * scaled(i), x.r_gain[i] * x.y[x.r_row[i]]
+        g, u = x.r_g[i], x.r_gain[i] * x.y[x.r_row[i]]
         return gain - g * (u - x.r_aim[i]), cost + x.r_R[i] * g * g
 
     gain, cost = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
     gain, cost = for_range(x.n_of[1], of_row, gain, cost)
     cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
     theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
-
     for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
-    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] * (1.0 + scaled(i) * (theta - 1.0))))
     see(x, x.y, x.c_u)
+    accept(x, theta, True)
