@@ -1,4 +1,13 @@
-"""Forces as constraints.
+"""Forces as constraints: each is (J, R, aim, set).
 
-contacts spin damping dry_friction limits motors loops: the forces. adding collecting closing: shared.
+contacts        friction, springs and dampers, bristles, restitution
+spin            friction against turning and rolling
+damping         of joints
+dry_friction    of joints
+limits          stops of joints
+motors          servos, velocity and torque motors, with their limits
+loops           joints that close loops
+adding          a constraint or a row is written into the arrays
+collecting      the table of all kinds
+closing         poses and velocities on which loops are closed
 """
