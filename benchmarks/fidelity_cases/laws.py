@@ -174,8 +174,8 @@ def balance(look: Look) -> Found:
 @case("residuals", "Laws of a step", "ContactBench's residuals: Signorini, Coulomb, greatest dissipation")
 def residuals(look: Look) -> Found:
     """A box of 10 cm is tossed and slides, twenty times, friction 0.5, 1 ms. For each point and step: the
-    normal force times the gap that the point will have half a step later, at the next kick, where that is
-    open; the force outside the cone; and |µ N u + |u| t|, which is
+    normal force times the gap that the point will have at the next kick, a step later, where that is open;
+    the force outside the cone; and |µ N u + |u| t|, which is
     nothing if friction is as large as it may be and against the velocity u of the point, where that slides by
     more than 1 mm/s. Largest ones; forces in weights.
 
@@ -209,7 +209,7 @@ def _residuals(t: rk.Trajectory, force: np.ndarray, points: np.ndarray) -> np.nd
         R, p = rk.forward_kinematics(t.robot, t.q[k])["box"]
         omega, v = R @ t.v[k, :3], R @ t.v[k, 3:6]
         u = v + np.cross(omega, points[k][acting] - p)
-        gap = points[k][acting][:, 2] + 0.5e-3 * u[:, 2]
+        gap = points[k][acting][:, 2] + 1e-3 * u[:, 2]
         worst[0] = max(worst[0], float((np.maximum(gap, 0.0) * normal[k][acting]).max()))
         slides = np.linalg.norm(u[:, :2], axis=1)
         x = MU * normal[k][acting][:, None] * u[:, :2] + slides[:, None] * sideways[k][acting]
