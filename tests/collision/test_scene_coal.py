@@ -13,7 +13,11 @@ from robokit.collision.scene import robot_shapes, scene, touching_pairs
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
-coal = pytest.importorskip("coal")
+try:
+    import coal
+except ModuleNotFoundError:  # the light suite has none, and runs nothing of this file
+    coal = None
+
 pytestmark = pytest.mark.parity
 
 

@@ -327,7 +327,8 @@ def test_columns_of_H_cover_it() -> None:
 @pytest.mark.parity
 @pytest.mark.parametrize("name", ["g1", "talos", "panda"])
 def test_pinocchio_agrees(name: str) -> None:
-    pinocchio = pytest.importorskip("pinocchio")
+    import pinocchio
+
     path = rk.find_robot(name)
     model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
     robot = rk.load_urdf(path, base="floating")
