@@ -19,6 +19,8 @@ from robokit.sim.simulation import Simulation
 from robokit.sim.stepping.linear_steps import LinearSteps
 from robokit.sim.stepping.step_numbers import step_numbers
 
+pytestmark = pytest.mark.slow  # the kernels of derivatives take seconds to compile
+
 DT = 2e-3
 
 CUBE = Box((0.2, 0.2, 0.2))

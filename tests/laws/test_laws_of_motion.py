@@ -19,17 +19,14 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 WITHOUT_TOUCH = ("a01", "a04", "a05", "andrews", "heavy_top", "chaotic")
 """Cases in which nothing touches: they judge the default integrators, too."""
 
-EITHER = ("capstan", "pushed_ball", "crowd", "dominoes", "free_cylinder")
-"""Cases that "contact" keeps as well."""
-
-LATER = (
-    *("towers", "ratios", "scale", "collide"),
+SETTLED = (
+    *("capstan", "pushed_ball", "crowd", "dominoes", "free_cylinder", "towers", "ratios", "scale", "collide"),
     *("cart", "gripper", "tiles", "stairs", "crossed"),
     *("elastic", "balance"),
 )
 """Cases that only a settled step keeps."""
 
-LONG = ("balance", "scale")
+LONG = ("balance", "scale", "elastic")
 """Whose quick look takes more than a second or two."""
 
 NEW = [name for name in ("newton",) if name in METHODS]
@@ -53,14 +50,12 @@ def cases():
 def _chosen():
     for name in WITHOUT_TOUCH:
         yield from ((name, integrator) for integrator in (None, *NEW))
-    for name in EITHER:
-        yield from ((name, integrator) for integrator in ("contact", *NEW))
-    for name in LATER:
+    for name in SETTLED:
         yield from ((name, integrator) for integrator in NEW)
 
 
 def _marked(name, integrator):
-    slow = [pytest.mark.slow] if name in LONG or (integrator == "contact" and name != "free_cylinder") else []
+    slow = [pytest.mark.slow] if name in LONG else []
     return pytest.param(name, integrator, id=f"{name}-{integrator or 'default'}", marks=slow)
 
 
@@ -78,7 +73,7 @@ def test_a_case_keeps_its_bounds(cases, monkeypatch, name, integrator):
 def test_every_case_is_somebodys(cases):
     table, _ = cases
     ours = {name for name, case in table.CASES.items() if case.topic in TOPICS}
-    assert ours == {*WITHOUT_TOUCH, *EITHER, *LATER, *MINUTES, *MISSED}
+    assert ours == {*WITHOUT_TOUCH, *SETTLED, *MINUTES, *MISSED}
 
 
 TOPICS = {"Piles", "Grips", "Edges", "Public references", "Laws of a step"}
