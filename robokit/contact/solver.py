@@ -186,8 +186,14 @@ def residual(x: Any, update: Any) -> Any:
         sums = (left, given, acted, all_)
         return tuple(s + z * z * weight for s, z in zip(sums, (r, change, x.Jg[j], b), strict=True))
 
+    def by_row(i: Any, acted: Any) -> Any:
+        """Rows one by one: a motor against a stop is no net impulse, and yet the residual is judged by it."""
+        j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
+        return acted + g * g / x.H[j, j]
+
     sums = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     left, given, acted, all_ = (sqrt(s) for s in sums)
+    acted = acted + sqrt(for_range(x.n_of[1], by_row, 0.0))
     rounding = ROUNDING * all_
     return where(left <= rounding, 0.0, left - rounding) / (given + acted + LEAST)
 

@@ -72,8 +72,9 @@ def simulate(
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
             are a force from outside.
-        integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler" or "contact"
-            (default with a ground); see robokit.sim.step.integrators.
+        integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler", "contact"
+            (default with a ground) or "newton", falls solved to a tolerance on exact hulls; see
+            robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.

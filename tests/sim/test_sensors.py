@@ -73,9 +73,11 @@ def test_a_wrench_is_about_the_links_origin():
     np.testing.assert_allclose(wrench, [0.0, -0.3 * weight, 0.0, 0.0, 0.0, weight], atol=1e-2)
 
 
-def test_forces_in_a_joint_are_those_of_its_parts():
+@pytest.mark.parametrize("integrator", [None, "newton"])
+def test_forces_in_a_joint_are_those_of_its_parts(integrator):
     robot = m.pendulum(upper=0.4, lower=-2.0, damping=0.2).with_gravity((0, 0, 0))
-    run = rk.simulate(robot, v0=[1.0], duration=1.5, dt=DT, actuators=rk.Torque(target=3.0), record_every=1)
+    given = {"actuators": rk.Torque(target=3.0), "record_every": 1, "integrator": integrator}
+    run = rk.simulate(robot, v0=[1.0], duration=1.5, dt=DT, **given)
     parts = run.sensors.joint_force("hinge")
     np.testing.assert_allclose(parts.actuator[:, 0], 3.0)
     free = run.q[1:, 0] < 0.35

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.contact.fields import DAMPING, DRY, MOTOR, STOP
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
@@ -152,6 +153,9 @@ class Sensors:
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
         i, size = found.body, found.v_slice.stop - found.v_slice.start
+        if program.name == "newton":
+            parts = _joint_rows(program, self._dt, self._steps, found.v_slice)
+            return JointForce(*(parts[:, k] for k in range(3)))
         parameters, (q, v, tau, carried, *given) = program.parameters(self._dt).tolist(), self._steps
         settled, n = iterates(program, self._dt, q, v, tau, carried, given), len(given)
 
@@ -164,6 +168,26 @@ class Sensors:
 
         forces = in_blocks(text, 3 * size, *self._steps, *settled)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
+
+
+def _joint_rows(program: Program, dt: float, steps: Sequence[np.ndarray], dofs: slice) -> np.ndarray:
+    """Forces of actuators, of damping and friction, and of stops, as the steps of "newton" acted, (T, 3, n).
+
+    A joint that no actuator drives has the force that is given to it.
+    """
+    taker, parameters, entries = NewtonSteps(program), np.array([dt]), np.zeros(program.entries)
+    part = {MOTOR: 0, DAMPING: 1, DRY: 1, STOP: 2}
+    found = np.zeros((len(steps[0]), 3, dofs.stop - dofs.start))
+    for out, (q, v, tau, carried, *given) in zip(found, zip(*steps, strict=True), strict=True):
+        taker.iterate(q, v, tau, entries, carried, parameters, *given, steps=1)
+        x = taker.simulation(dt).work
+        own = [k for k in range(x["n_of"][1]) if dofs.start <= x["r_row"][k] < dofs.stop]
+        if not any(x["r_kind"][k] == MOTOR for k in own):
+            out[0] = tau[dofs]
+        for k in own:
+            force = x["r_gain"][k] * x["r_g"][k] / dt
+            out[part[int(x["r_kind"][k])], x["r_row"][k] - dofs.start] += force
+    return found
 
 
 def _ends(program: Program, dt: float, steps: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -206,8 +206,16 @@ def set_up(
     if surface is not None and surface.accuracy is not None:
         if dtype != "float64":
             raise ShapeError(f"accuracy: expected a rollout in double precision, got dtype={dtype!r}")
-        if not row.falls:
-            raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}")
+        if newton or not row.falls:
+            solved = "; it solves every step to a tolerance" if newton else ""
+            raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}{solved}")
+    if newton and surface is not None and (surface.slip is not None or surface.sweeps != Ground().sweeps):
+        warnings.warn(
+            "Ground: slip and sweeps do nothing with integrator='newton', which has true stiction and "
+            "solves every step to a tolerance: leave them out",
+            SimulationWarning,
+            stacklevel=3,
+        )
     chosen = dt is None
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
     steps = _steps(duration, dt) if steps is None else steps
