@@ -175,7 +175,7 @@ def balance(look: Look) -> Found:
 def residuals(look: Look) -> Found:
     """A box of 10 cm is tossed and slides, twenty times, friction 0.5, 1 ms. For each point and step: the
     normal force times the gap that the point will have at the next kick, a step later, where that is open;
-    the force outside the cone; and |µ N u + |u| t|, which is
+    the force outside the cone; and the length of µ N u + t × speed, t the tangential force, which is
     nothing if friction is as large as it may be and against the velocity u of the point, where that slides by
     more than 1 mm/s. Largest ones; forces in weights.
 

@@ -28,7 +28,7 @@ def _matrix(q: np.ndarray) -> np.ndarray:
 @case("free_cylinder", "Public references", "A cylinder turns without forces, 10 s")
 def free_cylinder(look: Look) -> Found:
     """A cylinder turns with 3, 1 and 10 rad/s about its axes, without gravity, for 10 s at 1 ms. It precesses
-    about its angular momentum L with |L|/A and turns about its own axis: R(t) = exp(t L/A) R(0) exp(t σ z).
+    about its angular momentum L with L/A and turns about its own axis: R(t) = exp(t L/A) R(0) exp(t σ z).
     Counted is the largest angle between this and the result; and the same where there is a ground, far below.
     """
     robot, found = s.cylinder(), Found()
