@@ -346,6 +346,7 @@ class Trajectory:
         if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
             about["events"] = [astuple(event) for event in self.events]
             if self.step_forces is not None:
+                about["step_links"] = list(self.step_forces.links)
                 arrays["step_forces"] = self.step_forces.force
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
@@ -496,7 +497,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     shapes += [(x, (T, len(links), 3)) for x in touching]
-    touched = tuple(dict.fromkeys(links))
+    touched = tuple(str(link) for link in about.get("step_links", dict.fromkeys(links)))
     every = arrays.pop("step_forces", np.zeros((0, len(touched), 3)))
     shapes.append((every, (len(every), len(touched), 3)))
     loops = tuple(str(name) for name in about.get("loop_joints", ()))
