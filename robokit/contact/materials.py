@@ -199,12 +199,14 @@ class Surface(NamedTuple):
     """How bodies touch the ground.
 
     Attributes:
+        ground: which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,).
         friction: Coulomb coefficient of each body, (n_bodies,).
         restitution: share of its speed with which each body leaves, (n_bodies,).
         own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
         torsion, rolling: arms of the friction against turning and rolling [m].
     """
 
+    ground: np.ndarray
     friction: np.ndarray
     restitution: np.ndarray
     own: np.ndarray
@@ -230,7 +232,7 @@ def pair_numbers(
     """
     first, second = pairs[:, 0], pairs[:, 1]
     body = shapes["shape_body"][second]
-    ground = shapes["shape_body"][first] == 0
+    ground = surface.ground[first]
     own = surface.own[first]
     friction = np.where(np.isnan(own), surface.friction[body], own)
     n = len(pairs)

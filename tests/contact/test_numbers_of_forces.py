@@ -92,15 +92,16 @@ def test_joints_have_the_numbers_of_their_law():
 
 
 def test_pairs_have_the_friction_of_the_link_or_of_the_solid():
-    shapes = {"shape_body": np.array([0, 0, 1, 2])}
-    pairs = np.array([[0, 2], [1, 2], [1, 3], [2, 3]])
-    own = np.array([np.nan, 0.1, np.nan, np.nan])
-    surface = Surface(np.array([0.0, 0.8, 0.3]), np.array([0.0, 0.2, 0.0]), own, 0.01, 0.02)
+    """The fifth shape is a link's that is fixed to the world: touching it is touching a body."""
+    shapes = {"shape_body": np.array([0, 0, 1, 2, 0])}
+    pairs = np.array([[0, 2], [1, 2], [1, 3], [2, 3], [4, 3]])
+    own, ground = np.array([np.nan, 0.1, np.nan, np.nan, np.nan]), np.array([1, 1, 0, 0, 0], bool)
+    surface = Surface(ground, np.array([0.0, 0.8, 0.3]), np.array([0.0, 0.2, 0.0]), own, 0.01, 0.02)
     found = pair_numbers(shapes, pairs, (1e5, 1e3), surface, (0.5, 0.9))
-    assert found["pair_friction"].tolist() == [0.8, 0.1, 0.1, 0.5]
-    assert found["pair_restitution"].tolist() == [0.2, 0.2, 0.0, 0.9]
-    assert found["pair_torsion"].tolist() == [0.01, 0.01, 0.01, 0.0]
-    assert found["pair_rolling"].tolist() == [0.02, 0.02, 0.02, 0.0]
+    assert found["pair_friction"].tolist() == [0.8, 0.1, 0.1, 0.5, 0.5]
+    assert found["pair_restitution"].tolist() == [0.2, 0.2, 0.0, 0.9, 0.9]
+    assert found["pair_torsion"].tolist() == [0.01, 0.01, 0.01, 0.0, 0.0]
+    assert found["pair_rolling"].tolist() == [0.02, 0.02, 0.02, 0.0, 0.0]
 
 
 def test_a_servo_alone_is_exact():

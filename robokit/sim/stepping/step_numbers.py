@@ -38,16 +38,26 @@ def step_numbers(program: Program, dt: float) -> Arrays:
         dt: time step [s].
     """
     robot, scene = program.robot, scene_of(program)
-    found = {**robot_data(robot), **body_numbers(robot), **loop_numbers(robot)}
-    found |= joint_numbers(robot, program.joints)
+    found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
     found |= _measured(program, scene, found)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
 
 
+def _bodies(program: Program, row: int) -> Arrays:
+    """Numbers of bodies and joints that inertias decide."""
+    robot, joints = program.robot, program.joints
+    found = body_numbers(robot) | {"inertia": robot_data(robot)["inertia"]}
+    if robot.samples is not None:
+        found |= {name: found[name][row] for name in ("inertia", "body_mobility")}
+    gains = [gain[row] if np.ndim(gain) else gain for gain in joints.gains]
+    return found | joint_numbers(robot, joints.with_gains(gains))
+
+
 def differ(program: Program) -> bool:
-    """Whether rows of a batch differ in the ground, or in the numbers of motors."""
+    """Whether rows of a batch differ in their inertias, in the ground, or in the numbers of motors."""
     drives = sum(len(drive.parameters) for drive in program.given.drives)
     several = any(np.ndim(x) > 0 for x in list(program.given_numbers)[:drives])
+    several = several or program.robot.samples is not None
     return several or (program.ground is not None and program.ground.rows is not None)
 
 
@@ -61,6 +71,8 @@ def row_numbers(program: Program, dt: float, scene: Scene, row: int) -> Arrays:
         row: of the batch.
     """
     found = {**_motors(program, dt, row), **_pairs(program, scene, row)}
+    if program.robot.samples is not None:
+        found |= _bodies(program, row)
     if program.ground is not None and program.ground.plane:
         places = scene.arrays["shape_placement"].copy()
         plane, _ = _plane(program.ground.row(row))
@@ -85,6 +97,7 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
     if law.terrain is not None and law.terrain.friction is not None:
         own[shapes["shape_kind"] == FIELD] = law.terrain.friction
     surface = Surface(
+        np.array([not name for name in found.links]),
         np.array([_at(law.coefficient(links.get(b, "")), row) for b in bodies]),
         np.array([_at(law.bounce(links.get(b, "")), row) for b in bodies]),
         own,
@@ -182,7 +195,8 @@ def _motors(program: Program, dt: float, row: int) -> Arrays:
     own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
-    inertia = 1.0 / np.maximum(mobilities(robot).dof[dofs], LEAST)
+    dof = mobilities(robot).dof if robot.samples is None else mobilities(robot).dof[row]
+    inertia = 1.0 / np.maximum(dof[dofs], LEAST)
     gains, limits = np.zeros((len(drives), 2)), np.full((len(drives), 2), math.inf)
     for k, (drive, given) in enumerate(zip(drives, own, strict=True)):
         inertia[k] = given.get("mass", inertia[k])
