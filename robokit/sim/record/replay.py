@@ -108,7 +108,8 @@ class Replay:
         """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""
         program = self.program
         kernel, parameters, tables = self.kernel, program.parameters(self.dt), program.tables()
-        entries, real = np.zeros(program.entries, program.dtype), program.dtype
+        real = "float64" if program.newton else program.dtype
+        entries = np.zeros(program.entries, real)
         parameters = parameters.astype(real)
 
         def look(row: tuple[np.ndarray, ...]) -> None:

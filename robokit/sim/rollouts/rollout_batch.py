@@ -15,6 +15,7 @@ from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import stepper
+from robokit.sim.stepping.newton_steps import NewtonRunner
 
 LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -31,6 +32,7 @@ class Batch:
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
         carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
             each row's last record, (1, rows, C).
+        memories: of each record and row what "newton" carries, where the carried numbers are asked for.
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -80,7 +82,7 @@ class Batch:
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
         self.stepper = stepper(program)
         self.runner = self.stepper.rollout_runner()
-        parameters = program.parameters(dt).astype(dtype, copy=False)
+        parameters = program.parameters(dt).astype(np.float64 if program.newton else dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
         with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
@@ -98,6 +100,7 @@ class Batch:
             self.arrays[3][0, :, program.sums :] = measured
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
+        self.memories: list[list[np.ndarray]] = []
         self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
         self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
         self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
@@ -137,6 +140,8 @@ class Batch:
             for x in (q, v, since, entries):
                 x[gone] = np.nan
         self.carried[k if len(self.carried) > 1 else 0, part] = carried
+        if isinstance(self.runner, NewtonRunner) and len(self.carried) > 1:
+            self.memories.append([self.runner.memory(row) for row in range(first, last)])
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
@@ -167,6 +172,8 @@ class Batch:
         found = np.full(len(rows), self.marks[k])
         if k == 0:
             return found
+        if isinstance(self.runner, NewtonRunner):
+            return np.array([self.runner.failed.get(row, self.marks[k]) for row in rows.tolist()])
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays
         tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))

@@ -166,6 +166,8 @@ class Rollout:
         held = batch.arrays[2][:, 0].astype(np.float64)
         steps = list(self.marks[:n])
         every = [list(x[:, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries, batch.carried)]
+        if batch.memories:
+            every[3] = [of_rows[0] for of_rows in batch.memories]
         records = Records()
 
         def at(step: int) -> list[Any]:

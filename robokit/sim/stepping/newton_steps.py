@@ -122,11 +122,19 @@ class NewtonSteps:
 
 
 class NewtonRunner:
-    """Rows one after the other, each through its steps (as engine/run/rollout_calls.py)."""
+    """Rows one after the other, each through its steps (as engine/run/rollout_calls.py).
+
+    Steps are taken in double precision, and go on from what they left: a record is rounded, a row is not.
+
+    Attributes:
+        states: q, v and memory of each row after its last step.
+        failed: of each row whose state did not stay finite, the step after which.
+    """
 
     def __init__(self, steps: NewtonSteps) -> None:
         self.steps, self.own = steps, OwnMeasures(steps.program)
-        self.memories: dict[int, np.ndarray] = {}
+        self.states: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.failed: dict[int, int] = {}
 
     def roll(
         self,
@@ -150,39 +158,35 @@ class NewtonRunner:
             return k, True
         return len(marks), False
 
+    def memory(self, row: int) -> np.ndarray:
+        """What the next step of a row is handed besides q and v."""
+        return self.states[row][2] if row in self.states else np.zeros(0)
+
     def _row(self, arrays: Sequence[np.ndarray], row: int, first: int, steps: int) -> None:
-        q, v, tau, entries, _, *rest = arrays
-        state = [x[0, row] for x in (q, v, entries)]
-        memory = self.memories.get(row, np.zeros(0))
+        if row in self.failed:
+            return
+        tau, entries, (_, *rest) = arrays[2], arrays[3][0, row], arrays[4:]
+        q, v, memory = self.states.get(row) or (*(x[0, row].astype(float) for x in arrays[:2]), np.zeros(0))
         done = 0
         while done < steps:
             held = not self.own and all(len(x) == 1 for x in (tau, *rest))
             few = steps - done if held else 1
             now = [x[min(first + done, len(x) - 1), min(row, x.shape[1] - 1)] for x in (tau, *rest)]
             try:
-                taken, found = self.steps.iterate(
-                    state[0], state[1], now[0], state[2], memory, *now[1:], steps=few, row=row
+                taken, (q, v, entries[...], memory) = self.steps.iterate(
+                    q, v, now[0], entries, memory, *now[1:], steps=few, row=row
                 )
             except InvalidValue:
-                taken, found = 0, [np.full_like(x, math.nan) for x in (*state, memory)]
-            memory = found.pop()
-            for x, new in zip(state, found, strict=True):
-                x[...] = new
+                taken = 0
             if taken < few:
-                state[0][...] = math.nan
+                self.failed[row] = first + done + taken + 1
+                q = np.full_like(q, math.nan)
                 break
             if self.own:
                 forces = self.steps.simulation(float(np.ravel(now[1])[0])).work["link_force"]
-                numbers = state[2][self.steps.program.sums :]
-                self.own.after(numbers, (*state[:2], now[0]), forces[:, :3], now[1], now[2:])
+                numbers = entries[self.steps.program.sums :]
+                self.own.after(numbers, (q, v, now[0]), forces[:, :3], now[1], now[2:])
             done += few
-        self.memories[row] = memory
-
-    def workspace(self) -> None:
-        """None is needed."""
-        return
-
-    def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
-        """Some steps of some rows."""
-        for row in rows:
-            self._row(arrays, row, step, steps)
+        self.states[row] = q, v, memory
+        with np.errstate(over="ignore"):  # such rows fail
+            arrays[0][0, row], arrays[1][0, row] = q, v

@@ -1,0 +1,81 @@
+"""Rows of rollouts with the integrator "newton" are the runs of simulate; so are those of a file."""
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+
+GROUND = rk.Ground()
+BOTH = {"dt": 1e-3, "integrator": "newton", "duration": 0.3, "record_every": 20}
+
+
+@pytest.fixture(scope="module")
+def thrown():
+    """Starts of five boxes that tumble on to the ground."""
+    q0 = np.tile(m.box().neutral(), (5, 1))
+    q0[:, -1] = 0.15
+    return q0, np.random.default_rng(5).normal(size=(5, 6)) * 2.0
+
+
+def test_a_row_that_fails_leaves_the_others_alone(thrown):
+    good = rk.rollout(m.box(), *thrown, ground=GROUND, **BOTH)
+    tau = np.zeros((300, 5, 6))
+    tau[150:, 4] = 1e308
+    with pytest.warns(UserWarning, match="finite"):
+        bad = rk.rollout(m.box(), *thrown, tau=tau, ground=GROUND, **BOTH)
+    assert bad.failed.tolist() == [4]
+    assert np.isfinite(bad.q[7, 4]).all() and not np.isfinite(bad.q[8, 4]).all(), "after step 151"
+    np.testing.assert_array_equal(bad.q[:, :4], good.q[:, :4])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_row_has_the_forces_and_the_facts_of_its_run(thrown, dtype):
+    rows = rk.rollout(m.box(), *thrown, ground=GROUND, dtype=dtype, **BOTH)
+    one = rk.simulate(m.box(), rows.q[0, 3].astype(float), rows.v[0, 3].astype(float), ground=GROUND, **BOTH)
+    row = rows.trajectory(3)
+    np.testing.assert_array_equal(row.q, one.q.astype(dtype))
+    near = 1e-9 if dtype == "float64" else 1e-2
+    assert np.abs(one.contact_force).max() > 10.0
+    np.testing.assert_allclose(row.contacts.forces.sum(axis=1), one.contact_force, rtol=near, atol=near)
+    assert [event.kind for event in row.events] == [event.kind for event in one.events]
+
+
+def test_rows_with_inertias_of_their_own_are_runs_of_such_robots():
+    robot = m.quadruped()
+    shares = np.array([0.3, 1.0, 4.0])[:, None, None]
+    many = robot.with_inertias(robot.inertial_parameters * shares)
+    q0 = rk.standing_configuration(robot)
+    rows = rk.rollout(many, q0, ground=GROUND, **BOTH)
+    for k in range(3):
+        one = rk.simulate(many.sample(k), q0, ground=GROUND, **BOTH)
+        np.testing.assert_allclose(rows.q[:, k], one.q, atol=1e-10)
+    assert np.abs(rows.contact_force[-1, :, 2]).min() > 0.0
+
+
+def test_a_flight_comes_back_from_its_file(tmp_path):
+    q0 = m.box().neutral()
+    q0[6] = 2.0
+    run = rk.simulate(m.box(), q0, duration=0.05, ground=GROUND, integrator="newton")
+    again = rk.Trajectory.load(run.save(tmp_path / "flight.npz"))
+    assert again.contacts.links == () and again.step_forces.links == run.step_forces.links
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.1])
+def test_a_link_that_is_fixed_to_the_world_has_the_friction_of_bodies(mu):
+    """Not that of the ground: a box slides down it with g (sin - mu cos)."""
+    tilt = 0.2
+    c, s = math.cos(tilt), math.sin(tilt)
+    R = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+    top = Shape(Box((8.0, 1.0, 0.1)), Placement(R))
+    table = ModelBuilder("table").link("top", 1.0, collisions=(top,)).build("fixed")
+    cube = Shape(Box((0.2, 0.2, 0.2)))
+    body = ModelBuilder("cube").link("body", 1.0, inertia=np.eye(3) / 150.0, collisions=(cube,))
+    place = Placement(R, R @ np.array([-1.5, 0.0, 0.15]))
+    world = rk.together({"table": table, "cube": (body.build("floating"), place)})
+    pairs = rk.collision_pairs(world).with_law(friction=mu)
+    run = rk.simulate(world, self_collision=pairs, ground=rk.Ground(height=-9.0, friction=0.9), **BOTH)
+    assert run.v[-1, 3] == pytest.approx(0.3 * m.G * (s - mu * c), rel=1e-3)
