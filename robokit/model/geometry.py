@@ -27,6 +27,7 @@ def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """R p of points (..., 3), likewise."""
+    p = np.asarray(p)  # a placement may have been given a tuple
     return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
 
 

@@ -79,3 +79,10 @@ def test_a_link_that_is_fixed_to_the_world_has_the_friction_of_bodies(mu):
     pairs = rk.collision_pairs(world).with_law(friction=mu)
     run = rk.simulate(world, self_collision=pairs, ground=rk.Ground(height=-9.0, friction=0.9), **BOTH)
     assert run.v[-1, 3] == pytest.approx(0.3 * m.G * (s - mu * c), rel=1e-3)
+
+
+def test_a_shape_may_have_a_tuple_as_its_place():
+    low = Shape(Box((0.2, 0.2, 0.2)), Placement(position=(0.0, 0.0, -0.3)))
+    robot = ModelBuilder("cube").link("body", 1.0, inertia=np.eye(3), collisions=(low,)).build("floating")
+    run = rk.simulate(robot, [1.0, 0, 0, 0, 0, 0, 0.4], ground=GROUND, **BOTH)
+    assert run.contact_force[-1, 2] == pytest.approx(m.G, rel=1e-3)
