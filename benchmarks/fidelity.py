@@ -6,11 +6,11 @@ python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
 python benchmarks/fidelity.py --case speed --avx2   code as a processor without AVX-512 has it
-python benchmarks/fidelity.py --integrator newton
-python benchmarks/fidelity.py --integrator contact newton   both, "contact" as what was before
 python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
 The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
+The column "before" is kept in the file: the step of falls before contact/step.py, measured at the commits
+that "before" names there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fidelity_cases import peer, pictures, scenes
+from fidelity_cases import peer, pictures
 from fidelity_cases.table import CASES, Look, NotYet
 from measure import ROOT, commit, machine, without_avx512
 
@@ -83,7 +83,7 @@ def keep(entry: dict[str, Any], before: dict[str, Any]) -> None:
         peer = {key: figure[key] for key in ("mujoco", "stiff")}
         if figure["what"] in known:
             known[figure["what"]] |= peer
-        elif figure["robokit"] is None:
+        elif figure["robokit"] is None and figure.get("before") is None:
             figures.append(figure)
     plots = {plot["name"]: plot for plot in entry.get("plots", ())}
     for plot in before.get("plots", ()):
@@ -92,9 +92,9 @@ def keep(entry: dict[str, Any], before: dict[str, Any]) -> None:
     entry["notes"] = entry.get("notes", []) + [x for x in before.get("notes", ()) if x.startswith("MuJoCo")]
 
 
-def beside(entry: dict[str, Any], earlier: dict[str, Any]) -> None:
-    """Put the figures of an earlier integrator into the column "before"."""
-    known = {f["what"]: f["robokit"] for f in earlier.get("figures", ())}
+def beside(entry: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Put the stored figures of the earlier step into the column "before"."""
+    known = {f["what"]: f.get("before") for f in stored.get("figures", ())}
     for figure in entry.get("figures", ()):
         figure["before"] = known.get(figure["what"])
 
@@ -134,8 +134,6 @@ def main() -> None:
     )
     parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
-    parser.add_argument("--integrator", nargs="+", default=[None], metavar="NAME",
-                        help="of all runs that touch something; of two, the first is \"before\"")  # fmt: skip
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
@@ -151,8 +149,6 @@ def main() -> None:
     if arguments.redraw:
         pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
         return
-    if len(arguments.integrator) > 2:
-        parser.error("--integrator takes one name or two")
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
@@ -164,13 +160,10 @@ def main() -> None:
         try:
             for name in arguments.case or CASES:
                 kept = before.get(name) if arguments.keep and name not in SIDE_BY_SIDE else None
-                *earlier, scenes.INTEGRATOR = arguments.integrator
                 found["cases"][name] = one(name, replace(look, peer=look.peer and not kept), arguments.debug)
-                if earlier:
-                    (scenes.INTEGRATOR,) = earlier
-                    beside(found["cases"][name], one(name, replace(look, peer=False), arguments.debug))
                 if kept:
                     keep(found["cases"][name], kept)
+                beside(found["cases"][name], before.get(name, {}))
                 print("\n".join(lines(found["cases"][name])), flush=True)
                 if arguments.manual:  # what is measured is kept, whatever comes
                     _write(dict(found), None, True)
@@ -193,7 +186,8 @@ def _write(found: dict[str, Any], json_to: str | None, manual: bool) -> None:
     if not manual:
         return
     if PLACE.exists():  # cases that were not run stay
-        kept = json.loads(PLACE.read_text())["cases"]
+        stored = json.loads(PLACE.read_text())
+        kept, found["before"] = stored["cases"], stored["before"]
         found["cases"] = {k: v for k, v in (kept | found["cases"]).items() if k in CASES}
         found["cases"] = {k: found["cases"][k] for k in CASES if k in found["cases"]}
     PLACE.write_text(text(found))

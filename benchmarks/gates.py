@@ -1,18 +1,20 @@
-"""The gates of a new integrator, as one table: before ("contact"), after, and MuJoCo on the same shapes.
+"""What steps, batches, first runs and calls cost: robokit, MuJoCo on the same shapes, and what was before.
 
-python benchmarks/gates.py                        before and MuJoCo (and "newton", where it is there)
-python benchmarks/gates.py --integrator newton --json gates.json
+python benchmarks/gates.py
 python benchmarks/gates.py --row batch --robot G1
 python benchmarks/gates.py --json gates.json      goes on where an earlier run stopped
+python benchmarks/gates.py --manual               writes what the manual shows, row by row
 
 Times are processor seconds, so who else uses the machine matters little; programs take turns, and the best of
 the turns counts. Each row is written to the JSON file when it is measured; Ctrl-C shows what there is.
+Before was a step that was compiled for each robot; its figures are kept in gates.json, with commit and date.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import json
 import math
 import os
@@ -28,10 +30,9 @@ import numpy as np
 from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer
 from fidelity_cases.peer import there as mujoco_is_there
-from measure import commit, machine
+from measure import ROOT, commit, machine
 
 import robokit as rk
-from robokit.sim.step.integrators import METHODS
 
 ROBOTS = {
     "humanoid": "humanoid",
@@ -43,18 +44,19 @@ FAST = "humanoid", "G1", "Talos"
 """Robots whose speed is compared."""
 
 MOST = {"humanoid": 1.0, "G1": 0.6, "Talos": 0.5}
-"""Time of a single step with self-collision, of that of "contact"."""
+"""Wanted time of a single step with self-collision, of that before."""
 
 DT, SECONDS, ROWS = 1e-3, 2.0, 64
+
+PLACE = ROOT / "benchmarks" / "gates.json"
 
 FIRST = """
 import json, resource, sys
 import robokit as rk
 robot = rk.load_urdf(rk.find_robot(sys.argv[1]), base="floating")
-options = {"integrator": sys.argv[2]} if sys.argv[2] else {}
 before = resource.getrusage(resource.RUSAGE_SELF)
 q = rk.standing_configuration(robot, height=0.02)
-rk.simulate(robot, q, duration=0.01, dt=1e-3, ground=True, self_collision=True, **options)
+rk.simulate(robot, q, duration=0.01, dt=1e-3, ground=True, self_collision=True)
 after = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
 """
@@ -89,22 +91,17 @@ def best(runs: dict[str, Callable[[], Any]], turns: int) -> dict[str, float]:
     return out
 
 
-def single(name: str, collide: bool, integrators: list[str], turns: int) -> dict[str, float]:
+def single(name: str, collide: bool, turns: int) -> dict[str, float]:
     """Microseconds a step of one state, in falls of 2 s; what a call costs besides has a row of its own."""
     robot, steps = load(name), round(SECONDS / DT)
     q = starts(robot, 2)
-    runs: dict[str, Callable[[], Any]] = {}
-    for integrator in integrators:
 
-        def ours(integrator: str = integrator) -> float:
-            took = 0.0
-            for x in q:
-                t = s.fall(robot, x, duration=SECONDS, dt=DT, ground=s.ground(), self_collision=collide,
-                       record_every=steps, integrator=integrator)  # fmt: skip
-                took += t.summary["step_seconds"]
-            return took
+    def ours() -> float:
+        options = {"ground": s.ground(), "self_collision": collide, "record_every": steps}
+        falls = [s.fall(robot, x, duration=SECONDS, dt=DT, **options) for x in q]
+        return sum(t.summary["step_seconds"] for t in falls)
 
-        runs[integrator] = ours
+    runs: dict[str, Callable[[], Any]] = {"robokit": ours}
     if mujoco_is_there():
         peer = Peer(robot, DT, pairs=rk.collision_pairs(robot) if collide else None)
 
@@ -117,18 +114,16 @@ def single(name: str, collide: bool, integrators: list[str], turns: int) -> dict
     return {key: 1e6 * x / (len(q) * steps) for key, x in best(runs, turns).items()}
 
 
-def batch(name: str, collide: bool, dtype: str, integrators: list[str], turns: int) -> dict[str, float]:
+def batch(name: str, collide: bool, dtype: str, turns: int) -> dict[str, float]:
     """Rows and steps a second of processor time, one thread: 64 falls of half a second."""
     robot, steps = load(name), round(0.25 * SECONDS / DT)
     q = starts(robot, ROWS)
-    runs: dict[str, Callable[[], Any]] = {}
-    for integrator in integrators:
+    options = {"ground": s.ground(), "self_collision": collide, "threads": 1, "dtype": dtype}
 
-        def ours(integrator: str = integrator) -> None:
-            s.many(robot, q, None, steps=steps, dt=DT, ground=s.ground(), self_collision=collide, threads=1,
-                   record_every=steps, integrator=integrator, dtype=dtype)  # fmt: skip
+    def ours() -> None:
+        s.many(robot, q, None, steps=steps, dt=DT, record_every=steps, **options)
 
-        runs[integrator] = ours
+    runs: dict[str, Callable[[], Any]] = {"robokit": ours}
     if mujoco_is_there():
         runs["mujoco"] = _rollout_there(robot, q, steps, collide)
     return {key: ROWS * steps / x for key, x in best(runs, turns).items()}
@@ -148,76 +143,57 @@ def _rollout_there(robot: rk.Robot, q: np.ndarray, steps: int, collide: bool) ->
     return lambda: pool.rollout(peer.model, data, states, nstep=steps)
 
 
-def first(name: str, integrators: list[str], turns: int) -> dict[str, float]:
+def first(name: str) -> dict[str, float]:
     """Processor seconds of the first simulate of a robot that was never seen, another one having been.
 
     Each in a process and a cache of its own, in which the humanoid (for the humanoid: the quadruped) has
     fallen before.
     """
-    out = {}
-    for integrator in integrators:
-        with tempfile.TemporaryDirectory() as cache:
-            env = os.environ | {"ROBOKIT_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"}
-            before = "quadruped" if name == "humanoid" else "humanoid"
-            for robot in (before, ROBOTS[name]):
-                out[integrator] = _in_a_process(robot, integrator, env)
-    return out
+    with tempfile.TemporaryDirectory() as cache:
+        _in_a_process("quadruped" if name == "humanoid" else "humanoid", cache)
+        return {"robokit": _in_a_process(ROBOTS[name], cache)}
 
 
-def _in_a_process(robot: str, integrator: str, env: dict[str, str]) -> float:
+def _in_a_process(robot: str, cache: str) -> float:
     """What FIRST prints."""
-    call = [sys.executable, "-c", FIRST, robot, integrator]
+    env = os.environ | {"ROBOKIT_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"}
+    call = [sys.executable, "-c", FIRST, robot]
     said = subprocess.run(call, env=env, check=False, capture_output=True, text=True)
     if said.returncode:
         raise RuntimeError(said.stderr.strip().splitlines()[-1])
     return float(said.stdout)
 
 
-def on_a_machine(integrators: list[str]) -> dict[str, float]:
+def on_a_machine() -> dict[str, float]:
     """Processor seconds of the very first simulate on a machine: nothing is compiled."""
-    out = {}
-    for integrator in integrators:
-        with tempfile.TemporaryDirectory() as cache:
-            env = os.environ | {"ROBOKIT_CACHE_DIR": cache, "OPENBLAS_NUM_THREADS": "1"}
-            out[integrator] = _in_a_process("humanoid", integrator, env)
-    return out
+    with tempfile.TemporaryDirectory() as cache:
+        return {"robokit": _in_a_process("humanoid", cache)}
 
 
-def call_cost(integrators: list[str]) -> dict[str, float]:
+def call_cost() -> dict[str, float]:
     """Milliseconds of a simulate of one step of G1, compiled."""
     robot = load("G1")
     q = starts(robot, 1)[0]
-    runs = {
-        integrator: lambda integrator=integrator: s.fall(
-            robot, q, duration=DT, dt=DT, ground=s.ground(), self_collision=True, integrator=integrator
-        )
-        for integrator in integrators
-    }
+    options = {"dt": DT, "ground": s.ground(), "self_collision": True}
+    runs = {"robokit": lambda: s.fall(robot, q, duration=DT, **options)}
     return {key: 1e3 * x for key, x in best(runs, 10).items()}
 
 
-def spread(name: str, integrators: list[str]) -> dict[str, dict[str, float]]:
-    """Mean and percentiles of the time of a step [µs], and of its iterations where the record has them.
+def spread(name: str) -> dict[str, dict[str, float]]:
+    """Mean and percentiles of the time of a step [µs] and of its iterations.
 
-    A step's time is that of a fall of 10 ms, over ten, all along falls of 2 s: shorter is not to be timed.
+    Both are those of falls of 50 ms, over 50, all along a fall of 2 s: shorter is not to be timed.
     """
-    robot, out = load(name), {}
-    for integrator in integrators:
-        options = {"dt": DT, "ground": s.ground(), "self_collision": True, "integrator": integrator}
-        t = s.fall(robot, starts(robot, 1)[0], duration=SECONDS, record_every=10, **options)
-        figures: dict[str, float] = {}
-        iterations = getattr(t, "iterations", None)
-        if iterations is None:
-            iterations = t.summary.get("iterations")
-        if iterations is not None:
-            for key, x in (iterations if isinstance(iterations, dict) else _percentiles(iterations)).items():
-                figures[f"iterations, {key}"] = float(x)
-        times = []
-        for q, v in list(zip(t.q, t.v, strict=True))[:-1:4]:
-            piece = [s.fall(robot, q, v, duration=0.05, record_every=50, **options) for _ in range(2)]
-            times.append(1e6 * min(x.summary["step_seconds"] for x in piece) / 50)
-        out[integrator] = figures | {f"µs, {key}": x for key, x in _percentiles(times).items()}
-    return out
+    robot = load(name)
+    options = {"dt": DT, "ground": s.ground(), "self_collision": True}
+    t = s.fall(robot, starts(robot, 1)[0], duration=SECONDS, record_every=10, **options)
+    times, iterations = [], []
+    for q, v in list(zip(t.q, t.v, strict=True))[:-1:4]:
+        piece = [s.fall(robot, q, v, duration=0.05, record_every=50, **options) for _ in range(2)]
+        times.append(1e6 * min(x.summary["step_seconds"] for x in piece) / 50)
+        iterations.append(piece[0].summary["contact_iterations_mean"])
+    figures = {f"iterations, {key}": x for key, x in _percentiles(iterations).items()}
+    return {"robokit": figures | {f"µs, {key}": x for key, x in _percentiles(times).items()}}
 
 
 def _percentiles(x: Any) -> dict[str, float]:
@@ -225,31 +201,31 @@ def _percentiles(x: Any) -> dict[str, float]:
     return {"mean": float(x.mean()), "95 %": float(np.percentile(x, 95)), "largest": float(x.max())}
 
 
-def rows(integrators: list[str], turns: int) -> dict[str, tuple[str, str, Callable[[], dict[str, Any]]]]:
-    """All rows: name -> (unit, what is wanted of the new one, in terms of "contact"; how it is measured)."""
+def rows(turns: int) -> dict[str, tuple[str, str, Callable[[], dict[str, Any]]]]:
+    """All rows: name -> (unit, what is wanted, x for times what was before; how it is measured)."""
     out: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {}
     for name in FAST:
         for collide in (True, False):
             with_it = "self-collision" if collide else "ground alone"
             goal = f"<= {MOST[name]:g} x" if collide else ""
             out[f"single, {name}, {with_it}"] = (
-                "µs/step", goal, lambda n=name, c=collide: single(n, c, integrators, turns))  # fmt: skip
+                "µs/step", goal, lambda n=name, c=collide: single(n, c, turns))  # fmt: skip
             for dtype in ("float64", "float32"):
                 goal = ">= 0.8 x" if collide else ">= 0.5 x"
                 out[f"batch, {name}, {with_it}, {dtype}"] = (
                     "rows x steps/s", goal,
-                    lambda n=name, c=collide, d=dtype: batch(n, c, d, integrators, turns))  # fmt: skip
+                    lambda n=name, c=collide, d=dtype: batch(n, c, d, turns))  # fmt: skip
     for name in (*FAST, "iCub"):
-        out[f"first simulate of {name}"] = ("s", "<= 2 s", lambda n=name: first(n, integrators, turns))
-    out["first simulate on a machine"] = ("s", "", lambda: on_a_machine(integrators))
-    out["a call of one step, G1"] = ("ms", "<= 2 ms", lambda: call_cost(integrators))
+        out[f"first simulate of {name}"] = ("s", "<= 2 s", lambda n=name: first(n))
+    out["first simulate on a machine"] = ("s", "", on_a_machine)
+    out["a call of one step, G1"] = ("ms", "<= 2 ms", call_cost)
     for name in FAST:
-        out[f"spread, {name}"] = ("", "", lambda n=name: spread(n, integrators))
+        out[f"spread, {name}"] = ("", "", lambda n=name: spread(n))
     return out
 
 
 def met(goal: str, before: float | None, after: float | None) -> str:
-    """Whether the new integrator's figure is as wanted."""
+    """Whether a figure is as wanted, beside that before."""
     if not goal or after is None:
         return ""
     sign, number, unit = goal.split()
@@ -259,25 +235,33 @@ def met(goal: str, before: float | None, after: float | None) -> str:
     return "yes" if (after <= wanted if sign == "<=" else after >= wanted) else "NO"
 
 
+def table(found: dict[str, Any]) -> list[tuple[str, list[float | None], dict[str, Any]]]:
+    """Lines: what it is, the figures before, of robokit and of MuJoCo, and the row."""
+    out: list[tuple[str, list[float | None], dict[str, Any]]] = []
+    for name, row in found["rows"].items():
+        if "failed" in row:
+            continue
+        figures = {"before": found["before"]["rows"].get(name), **row["figures"]}
+        columns = [figures.get(who) for who in ("before", "robokit", "mujoco")]
+        keys = sorted({key for x in columns if isinstance(x, dict) for key in x})
+        for key in keys:
+            out.append(
+                (f"{name}: {key}", [x.get(key) if isinstance(x, dict) else None for x in columns], row)
+            )
+        if not keys:
+            out.append((name, columns, row))
+    return out
+
+
 def show(found: dict[str, Any]) -> None:
     """Print the table."""
-    print(f"\n{'':<46}{'before':>12}{'after':>12}{'MuJoCo':>12}  {'unit':<16}{'wanted':<12}met")
+    print(f"\n{'':<46}{'before':>12}{'robokit':>12}{'MuJoCo':>12}  {'unit':<16}{'wanted':<12}met")
+    for name, numbers, row in table(found):
+        text = "".join(f"{'' if x is None else f'{x:,.4g}' if x < 1e4 else f'{x:,.0f}':>12}" for x in numbers)
+        print(f"{name:<46}{text}  {row['unit']:<16}{row['wanted']:<12}{met(row['wanted'], *numbers[:2])}")
     for name, row in found["rows"].items():
         if "failed" in row:
             print(f"{name:<46}failed: {row['failed']}")
-        elif any(isinstance(x, dict) for x in row["figures"].values()):
-            for key in sorted({key for x in row["figures"].values() for key in x}):
-                numbers = [
-                    row["figures"].get(who, {}).get(key) for who in ("contact", found["new"], "mujoco")
-                ]
-                _line(f"{name}: {key}", numbers, row)
-        else:
-            _line(name, [row["figures"].get(who) for who in ("contact", found["new"], "mujoco")], row)
-
-
-def _line(name: str, numbers: list[float | None], row: dict[str, Any]) -> None:
-    text = "".join(f"{'' if x is None else f'{x:,.4g}' if x < 1e4 else f'{x:,.0f}':>12}" for x in numbers)
-    print(f"{name:<46}{text}  {row['unit']:<16}{row['wanted']:<12}{met(row['wanted'], *numbers[:2])}")
 
 
 def main() -> None:
@@ -285,33 +269,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--integrator", default="newton", help='the new one; "contact" is measured beside it')
     parser.add_argument("--row", nargs="+", default=[""], help="only rows whose name has one of these words")
     parser.add_argument("--robot", help="only rows of this robot")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed")
     parser.add_argument("--json", metavar="FILE", help="write and resume")
-    parser.add_argument("--alone", action="store_true", help='only the new one, without "contact"')
+    parser.add_argument("--manual", action="store_true", help="measure anew and write what the manual shows")
     arguments = parser.parse_args()
-    known = [x for x in ("contact", arguments.integrator) if x in METHODS]
-    integrators = known[-1:] if arguments.alone else known
-    place = Path(arguments.json) if arguments.json else None
-    found: dict[str, Any] = {
-        "machine": machine(),
-        "commit": commit(),
-        "new": arguments.integrator,
-        "rows": {},
-    }
+    stored = json.loads(PLACE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = stored | {"machine": machine(), "commit": commit(), "rows": {}}
+    found["date"] = datetime.date.today().isoformat()
+    place = PLACE if arguments.manual else Path(arguments.json) if arguments.json else None
     if place and place.exists():
-        before = json.loads(place.read_text(encoding="utf-8"))
-        same = all(before[key] == found[key] for key in ("machine", "commit", "new"))
-        found = before if same else found
-    print(f"{found['machine']}; commit {found['commit']}; " + ", ".join(integrators))
-    if arguments.integrator not in METHODS:
-        print(f"{arguments.integrator!r} is not there yet: before and MuJoCo only")
+        earlier = json.loads(place.read_text(encoding="utf-8"))
+        if arguments.manual or all(earlier[key] == found[key] for key in ("machine", "commit")):
+            found["rows"] = earlier["rows"]
+    print(f"{found['machine']}; commit {found['commit']}")
     with contextlib.suppress(KeyboardInterrupt):
-        for name, (unit, wanted, run) in rows(integrators, arguments.turns).items():
+        for name, (unit, wanted, run) in rows(arguments.turns).items():
             wanted_here = any(word in name for word in arguments.row) and (arguments.robot or "") in name
-            if name in found["rows"] or not wanted_here:
+            if (name in found["rows"] and not arguments.manual) or not wanted_here:
                 continue
             row: dict[str, Any] = {"unit": unit, "wanted": wanted, "figures": {}}
             try:

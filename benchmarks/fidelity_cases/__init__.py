@@ -13,7 +13,7 @@ meshes.py       the deepest vertex of the meshes of fallen robots
 falls.py        random falls: convergence in dt, falls beside MuJoCo
 books.py        the ledger: free flight, falls, momentum with pushes, energy_momentum
 joints.py       PD control, the four-bar
-speed.py        speed at equal error, operations of a step
+speed.py        speed at equal error
 worlds.py       loose bodies in one world, for both programs
 piles.py        towers, heaps, mass ratios, dominoes, near starts, scale, robots that collide
 grips.py        a cart, a gripper, a rope over a drum

@@ -10,7 +10,6 @@ import numpy as np
 from fidelity_cases import scenes as s
 from fidelity_cases import worlds as w
 from fidelity_cases.peer import both
-from fidelity_cases.piles import try_it
 from fidelity_cases.table import Found, Look, case
 from robokit.model import Box
 
@@ -34,9 +33,7 @@ def flush(look: Look) -> Found:
     for label, solids in (("one solid", long), ("tiles", tiles(10))):
         world = w.World([w.Body(Box((0.2, 0.2, 0.1)), 2.0, (0.03, 0.0, 0.05), v=(0, 0, 0, 2.0, 0, 0))],
                         friction=mu, plane=False, solids=solids)  # fmt: skip
-        t = try_it(found, lambda world=world: world.run(1.0, every=1e-3))
-        if t is None:
-            continue
+        t = world.run(1.0, every=1e-3)
 
         def theirs(stiff: bool, world: w.World = world) -> float:
             _, v = world.peer(stiff=stiff).states(1000, 10)
@@ -60,9 +57,7 @@ def stairs(look: Look) -> Found:
     for label, shape in (("box", Box((0.08,) * 3)), ("hull", w.hull(rng, 0.06))):
         body = w.Body(shape, 1.0, (0.0, 0.0, 0.7), (0.9, 0.2, 0.3, 0.1), (0.0, 3.0, 0.0, 1.0, 0.1, 0.0))
         world = w.World([body], solids=steps)
-        t = try_it(found, lambda world=world: world.run(4.0, every=1e-3))
-        if t is None:
-            continue
+        t = world.run(4.0, every=1e-3)
         corners = shape if isinstance(shape, np.ndarray) else 0.04 * np.array(
             [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])  # fmt: skip
 
@@ -122,13 +117,13 @@ def crossed(look: Look) -> Found:
     }
     sunk: dict[str, dict[str, float]] = {}
     for label, world in ways.items():
-        t = try_it(found, lambda world=world: world.run(0.1, every=1e-3))
+        t = world.run(0.1, every=1e-3)
 
         def deep(q: np.ndarray) -> float:
             below = q[-1, 13] if q.shape[1] > 7 else edge
             return 1e3 * float(below + 2.0 * edge - q[-1, 6])
 
-        sunk[label] = {"robokit": deep(t.q)} if t is not None else {}
+        sunk[label] = {"robokit": deep(t.q)}
         if look.peer and label == "body":
             for key, stiff in (("mujoco", False), ("stiff", True)):
                 sunk[label][key] = deep(world.peer(stiff=stiff).states(100, 1)[0])

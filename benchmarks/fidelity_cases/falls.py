@@ -25,17 +25,11 @@ def starts(name: str, rows: int, high: float = 0.02) -> tuple[rk.Robot, np.ndarr
     return robot, q, v
 
 
-def swept(sweeps: int | None) -> rk.Ground:
-    """The ground with so many sweeps a step, None for the default."""
-    return s.ground() if sweeps is None else s.ground(sweeps=sweeps)
-
-
-def ours(name: str, rows: int, dt: float, end: float, every: float, sweeps: int | None = None) -> np.ndarray:
+def ours(name: str, rows: int, dt: float, end: float, every: float) -> np.ndarray:
     """States of robokit's falls, (T, B, nq)."""
     robot, q, v = starts(name, rows)
-    ground, every = swept(sweeps), round(every / dt)
-    r = s.many(robot, q, v, steps=round(end / dt), dt=dt, ground=ground, record_every=every)
-    return r.q
+    options = {"dt": dt, "ground": s.ground(), "record_every": round(every / dt)}
+    return s.many(robot, q, v, steps=round(end / dt), **options).q
 
 
 def theirs(name: str, rows: int, dt: float, end: float, every: float, stiff: bool = False) -> np.ndarray:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
-from fidelity_cases.table import Found, Look, NotYet, case
+from fidelity_cases.table import Found, Look, case
 
 MU = 0.8
 
@@ -17,8 +16,8 @@ MU = 0.8
 @case("admissible", "Contact forces", "Contact forces that are possible, over whole falls")
 def admissible(look: Look) -> Found:
     """Falls of 2 s from 2 cm, every step recorded. Counted are the share of the normal impulse that pulls,
-    the share of the tangential impulse outside Coulomb's cone (means of eight falls; of one with an
-    accuracy), and how far the forces of the points are from adding up to the ground's force (of the weight).
+    the share of the tangential impulse outside Coulomb's cone (means of eight
+    falls), and how far the forces of the points are from adding up to the ground's force (of the weight).
     """
     found = Found()
     for label, name in (("humanoid", "humanoid"), ("G1", s.G1)):
@@ -30,11 +29,11 @@ def admissible(look: Look) -> Found:
         for dt in (1e-3, 0.25e-3, 4e-3):
             if look.quick and dt < 1e-3:
                 continue
-            falls = [shares(robot, q0, dt, {"ground": s.ground(friction=MU)}) for q0 in starts]
+            falls = [shares(robot, q0, dt) for q0 in starts]
             pulls, outside = (float(np.mean(column)) for column in list(zip(*falls, strict=True))[:2])
             where = f"{label}, {1e3 * dt:g} ms"
-            found.add(f"{where}: share of the impulse that pulls", "", pulls, most=0.01)
-            found.add(f"{where}: share outside the cone", "", outside, most=0.01)
+            found.add(f"{where}: share of the impulse that pulls", "", pulls, most=1e-9)
+            found.add(f"{where}: share outside the cone", "", outside, most=1e-9)
             if dt == 1e-3:
                 found.add(
                     f"{where}: the points' sum beside the force",
@@ -42,28 +41,12 @@ def admissible(look: Look) -> Found:
                     max(x for _, _, x in falls),
                     most=1e-9,
                 )
-        try:
-            exact = _exact()
-        except NotYet as problem:
-            found.notes.append(f"Not yet possible: {problem}.")
-            continue
-        pulls, outside, _ = shares(robot, starts[0], 1e-3, exact)
-        found.add(f"{label}, accuracy 1e-9: share that pulls", "", pulls, most=1e-6)
-        found.add(f"{label}, accuracy 1e-9: share outside the cone", "", outside, most=1e-6)
-    found.notes = sorted(set(found.notes))
     return found
 
 
-def _exact() -> dict[str, Any]:
-    """Options for the exact mode."""
-    if s.knows("accuracy"):
-        return {"ground": s.ground(friction=MU), "accuracy": 1e-9}
-    return {"ground": s.ground(friction=MU, accuracy=1e-9)}
-
-
-def shares(robot: rk.Robot, q0: np.ndarray, dt: float, options: dict[str, Any]) -> tuple[float, float, float]:
+def shares(robot: rk.Robot, q0: np.ndarray, dt: float) -> tuple[float, float, float]:
     """Share of the normal impulse that pulls, of the tangential one outside the cone, and the sum's error."""
-    t = s.fall(robot, q0, duration=2.0, dt=dt, record_every=1, **s.alone(options))
+    t = s.fall(robot, q0, duration=2.0, dt=dt, record_every=1, **s.alone({"ground": s.ground(friction=MU)}))
     with s.quiet():
         force = t.contacts.forces
     normal, tangential = force[..., 2], np.linalg.norm(force[..., :2], axis=-1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,29 +12,18 @@ import robokit as rk
 from fidelity_cases import scenes as s
 from fidelity_cases import worlds as w
 from fidelity_cases.peer import Peer, both
-from fidelity_cases.table import Found, Look, NotYet, case
+from fidelity_cases.table import Found, Look, case
 from robokit.model import Box, Capsule, ModelBuilder, Placement, Shape
 
 STILL, PLACE = 1e-9, 1.0
 """What rest means: largest speed [m/s, rad/s], and motion in the last two seconds [µm]."""
 
 
-def try_it(found: Found, run: Callable[[], Any]) -> Any:
-    """What run gives, or None with a note that says why it cannot be."""
-    try:
-        return run()
-    except NotYet as missing:
-        found.notes.append(f"Not yet: {missing}.")
-        return None
-
-
 def rests(found: Found, look: Look, what: str, world: w.World, seconds: float) -> None:
     """Whether a pile is at rest in the last two seconds, and where its uppermost body has gone."""
-    t = try_it(found, lambda: world.run(seconds))
+    t = world.run(seconds)
     late = round(2.0 / 1e-2)
-    mine: list[float | None] = [None, None, None]
-    if t is not None:
-        mine = list(_rest(t.q, t.v, late)) if "stopped" not in t.summary else [math.nan] * 3
+    mine = _rest(t.q, t.v, late) if "stopped" not in t.summary else [math.nan] * 3
     theirs: dict[bool, list[float]] = {}
     for stiff in (False, True) if look.peer else ():
         theirs[stiff] = _rest(*world.peer(stiff=stiff).states(round(1e3 * seconds), 10), late)

@@ -21,9 +21,6 @@ from robokit.sim.record.recorded import energies
 G = 9.81
 G1 = "example-robot-data:g1"
 
-INTEGRATOR: str | None = None
-"""Of all runs with something to touch that name none; None for robokit's default."""
-
 
 @cache
 def load(name: str) -> rk.Robot:
@@ -167,12 +164,6 @@ def alone(options: dict[str, Any]) -> dict[str, Any]:
     return {"self_collision": False, **options} if knows("self_collision") else options
 
 
-def with_integrator(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with the integrator that is looked at; "contact" only where there is something to touch."""
-    touching = options.get("ground") or options.get("self_collision") or INTEGRATOR != "contact"
-    return {"integrator": INTEGRATOR, **options} if INTEGRATOR and touching else options
-
-
 def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Trajectory:
     """simulate without warnings; of a run that failed, what there is, with ``summary["stopped"]``.
 
@@ -182,7 +173,6 @@ def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Tr
     for name in options:
         if not knows(name):
             raise NotYet(f"simulate({name}=) is not there")
-    options = with_integrator(options)
     with quiet():
         try:
             return rk.simulate(robot, q, v, **options)
@@ -190,24 +180,12 @@ def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Tr
             return error.trajectory
 
 
-class TooLong(Exception):
-    """The engine does not compile the step of a robot; in plain Python a fall would take hours."""
-
-
-def check_compiled(robot: rk.Robot, **options: Any) -> None:
-    """Raise TooLong where the step of these options runs in plain Python."""
-    t = fall(robot, rk.standing_configuration(robot, height=0.1), duration=1e-3, **options)
-    refused = t.program.kernel()._maker.refused
-    if refused is not None:
-        raise TooLong(f"{robot.name}: the step is not compiled: {refused}")
-
-
 def many(robot: rk.Robot, q: Any, v: Any, **options: Any) -> rk.Rollout:
     """Rollout without warnings, self-collision off."""
     with quiet():
         if "self_collision" in inspect.signature(rk.rollout).parameters:
             options = {"self_collision": False, **options}
-        return rk.rollout(robot, q, v, **with_integrator(options))
+        return rk.rollout(robot, q, v, **options)
 
 
 def rollout_energies(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

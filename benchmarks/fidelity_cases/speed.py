@@ -1,4 +1,4 @@
-"""Speed at equal error, and the operations of a step."""
+"""Speed at equal error."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
-from fidelity_cases.falls import FINEST, apart, ours, starts, swept, theirs
+from fidelity_cases.falls import FINEST, apart, ours, starts, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.backend import llvm
 from robokit.sim.run import run_loop as loop
-from robokit.sim.run.run_arguments import set_up
 
 STEPS = (4e-3, 2e-3, 1e-3, 0.5e-3, 0.25e-3, 0.125e-3)
 END, EVERY = 0.5, 0.02
@@ -65,13 +64,6 @@ def speed(look: Look) -> Found:
                 found.add(f"{label}, {way}: times {steps}", "", ratio, least=least)
                 peer = {"stiff": b} if stiff else {"mujoco": b}
                 found.add(f"{label}, {way}: simulated seconds a second", "", a, **peer)
-        fast = _errors(partial(ours, sweeps=1), name, rows, (1e-3, 0.5e-3, 0.25e-3), reference=ours)
-        for dt, error in fast.items():
-            found.add(f"{label}, one sweep: error at {1e3 * dt:g} ms", "mm", 1e3 * error)
-        one = _race(_rollout(robot, q0, v0, 1e-3, 1), _rollout(robot, q0, v0, 1e-3), 2)
-        found.add(f"{label}, one sweep, rollout at 1 ms: times the default", "", one[0] / one[1])
-        one = _race(_single(robot, q0, v0, 1e-3, 1), _single(robot, q0, v0, 1e-3), 2)
-        found.add(f"{label}, one sweep, single at 1 ms: times the default", "", one[0] / one[1])
         same = _race(_rollout(robot, q0, v0, 1e-3), _rollout_there(robot, q0, v0, 1e-3, False), 2)
         found.add(f"{label}, rollout: times MuJoCo's, both 1 ms", "", same[0] / same[1])
         same = _race(_single(robot, q0, v0, 1e-3), _single_there(robot, q0, v0, 1e-3, False), 2)
@@ -80,11 +72,11 @@ def speed(look: Look) -> Found:
 
 
 def _errors(
-    run: Callable[..., np.ndarray], name: str, rows: int, steps: tuple[float, ...], reference: Any = None
+    run: Callable[..., np.ndarray], name: str, rows: int, steps: tuple[float, ...]
 ) -> dict[float, float]:
     """Step -> median error of the centre of mass after half a second [m], beside the program itself."""
     robot, _, _ = starts(name, rows)
-    fine = (reference or run)(name, rows, FINEST, END, EVERY)
+    fine = run(name, rows, FINEST, END, EVERY)
     centre = (apart(robot, run(name, rows, dt, END, EVERY), fine)[1][-1] for dt in steps)
     return {dt: float(np.nanmedian(errors)) for dt, errors in zip(steps, centre, strict=True)}
 
@@ -99,15 +91,14 @@ def _step_of(errors: dict[float, float], wanted: float) -> float:
     return float(np.exp(np.interp(np.log(wanted), rising + 1e-9 * np.arange(len(steps)), np.log(steps))))
 
 
-def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int | None = None) -> Callable[[], float]:
+def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]:
     """A run of 128 rows that returns its simulated time."""
     k = np.arange(128) % len(q0)
     steps = round(END / dt)
     every = max(1, round(5e-3 / dt))
 
     def run() -> float:
-        ground = swept(sweeps)
-        s.many(robot, q0[k], v0[k], steps=steps, dt=dt, ground=ground, record_every=every, threads=1)
+        s.many(robot, q0[k], v0[k], steps=steps, dt=dt, ground=s.ground(), record_every=every, threads=1)
         return 128 * steps * dt
 
     return run
@@ -132,16 +123,16 @@ def _rollout_there(robot: rk.Robot, q0: Any, v0: Any, dt: float, stiff: bool) ->
     return run
 
 
-def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int | None = None) -> Callable[[], float]:
+def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]:
     """One fall of simulate, with its records, by the processor time that its steps take."""
     turn, processor = iter(range(10**9)), SimpleNamespace(perf_counter=time.process_time)
 
     def run() -> float:
         k = next(turn) % len(q0)
         every = max(1, round(5e-3 / dt))
-        ground, loop.time = swept(sweeps), processor  # type: ignore[assignment]
+        loop.time = processor  # type: ignore[assignment]
         try:
-            options = s.alone({"ground": ground, "record_every": every})
+            options = s.alone({"ground": s.ground(), "record_every": every})
             t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, **options)
         finally:
             loop.time = time  # type: ignore[assignment]
@@ -174,37 +165,3 @@ def _race(mine: Callable[[], float], them: Callable[[], float], repeats: int) ->
             seconds = getattr(run, "seconds", time.process_time() - started)
             best[k] = max(best[k], simulated / seconds)
     return best[0], best[1]
-
-
-@case("operations", "Speed", "Operations of a step")
-def operations(look: Look) -> Found:
-    """Multiplications, additions, divisions and square roots of one step with a ground, as recorded: without
-    self-collision, as those before; with one sweep; and with self-collision, the default.
-    """
-    found = Found()
-    robots = (*ROBOTS, ("quadruped", "quadruped"), ("Talos", "example-robot-data:talos"))
-    for label, name in robots[: look.some(4, 1)]:
-        robot = s.load(name)
-        counted = flops(robot, s.ground())
-        most = BEFORE[label]
-        found.add(f"{label}: operations of a step", "", counted, most=most)
-        found.add(f"{label}: of those before", "", counted / most)
-        try:
-            fast = s.ground(sweeps=1)
-        except s.NotYet:
-            continue
-        found.add(f"{label}: operations with one sweep", "", flops(robot, fast))
-        both = flops(robot, s.ground(), self_collision=True)
-        found.add(f"{label}: operations with self-collision", "", both)
-    return found
-
-
-BEFORE: dict[str, float] = {"humanoid": 50574, "G1": 66201, "quadruped": 20012, "Talos": 90442}
-"""Operations of the step that this one replaced: two iterations from v after an articulated-body sweep."""
-
-
-def flops(robot: rk.Robot, ground: rk.Ground, self_collision: bool = False) -> int:
-    """Operations of one step at 1 ms."""
-    with s.quiet():
-        setup = set_up(robot, 1.0, 1e-3, ground, None, None, None, self_collision=self_collision)
-        return int(setup.program.kernel().flops)

@@ -24,7 +24,7 @@ def rotor(look: Look) -> Found:
     options = {"gravity": (0.0, 0.0, 0.0), "joint_damping": 0.0, "record_every": 5}
     ways = {
         "with a ground (default)": {"ground": s.ground(height=-5.0)},
-        "euler": {"integrator": "euler"},
+        "without": {"integrator": "contact"},
         "midpoint": {"integrator": "midpoint"},
         "rkmk4": {"integrator": "rkmk4"},
     }

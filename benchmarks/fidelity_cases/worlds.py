@@ -18,9 +18,6 @@ from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Shape, Sphere
 
-TODAY = 10
-"""Loose bodies that "contact" is asked for: its code grows with the pairs and compiles for minutes."""
-
 
 @dataclass(frozen=True)
 class Body:
@@ -86,13 +83,7 @@ class World:
         return {"ground": ground, "self_collision": pairs, "gravity": self.gravity, "joint_damping": 0.0}
 
     def run(self, duration: float, dt: float = 1e-3, every: float = 1e-2, **more: Any) -> rk.Trajectory:
-        """The motion of robokit.
-
-        Raises:
-            NotYet: too many bodies for today's integrator.
-        """
-        if len(self.bodies) > TODAY and s.INTEGRATOR in (None, "contact"):
-            raise s.NotYet(f"{len(self.bodies)} bodies: the step of so many pairs compiles for many minutes")
+        """The motion of robokit."""
         robot = self.robot()
         q, v = self.start()
         q, v = more.pop("q", q), more.pop("v", v)

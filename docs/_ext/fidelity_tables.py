@@ -1,4 +1,8 @@
-"""benchmarks/fidelity.py's figures: `.. fidelity-summary::`, `.. fidelity-misses::`, `.. fidelity:: Rest`."""
+"""Figures of benchmarks/fidelity.py and gates.py.
+
+`.. fidelity-summary::`, `.. fidelity-misses::`, `.. fidelity:: Rest`; `.. gates:: single batch` shows the
+rows of gates.json whose names begin with one of the words.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from generated import ROOT, Generated, table
 from sphinx.application import Sphinx
 
 PLACE = ROOT / "benchmarks" / "fidelity.json"
+GATES = ROOT / "benchmarks" / "gates.json"
 MARK = {True: "yes", False: "**no**", None: ""}
 
 
@@ -69,6 +74,8 @@ class Summary(Generated):
         rows = [[entry["title"], *verdict(entry), name] for name, entry in found["cases"].items()]
         when = sorted({(entry["date"], entry["commit"]) for entry in found["cases"].values()})
         made = f"{found['machine']}; " + "; ".join(f"commit {commit}, {date}" for date, commit in when) + "."
+        past = found["before"]
+        made += f" *Before* is the step of falls that this one replaced, {past['first']} to {past['last']}."
         return [made, "", *table(("case", "", "figures as wanted", "``--case``"), rows)]
 
 
@@ -120,9 +127,31 @@ class Topic(Generated):
         return lines
 
 
+class Gates(Generated):
+    """What steps, batches, first runs and calls cost."""
+
+    required_arguments = 1
+
+    def rest(self) -> list[str]:
+        """Who measured, and the table."""
+        found = json.loads(self.reads(GATES).read_text(encoding="utf-8"))
+        past, rows = found["before"], []
+        for name, row in found["rows"].items():
+            figures = {"before": past["rows"].get(name), **row.get("figures", {})}
+            cells = [figures.get(who) for who in ("before", "robokit", "mujoco")]
+            if name.split()[0].strip(",") in self.arguments[0].split():
+                rows.append([f"{name} [{row['unit']}]", *map(number, cells)])
+        made = (
+            f"``python benchmarks/gates.py``; {found['machine']}, commit {found['commit']}, {found['date']}."
+        )
+        made += f"*Before*: commit {past['commit']}, {past['date']}, {past['machine']}."
+        return [*table(("", "before", "robokit", "MuJoCo"), rows), "", made, ""]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("fidelity-summary", Summary)
     app.add_directive("fidelity-misses", Misses)
     app.add_directive("fidelity", Topic)
+    app.add_directive("gates", Gates)
     return {"parallel_read_safe": True}

@@ -5,14 +5,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.meeting.pair_impulses import Meeting
-from robokit.sim.motion.carried import Carried
-from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.settle import settle
-from robokit.sim.step.step_kernel import Program
+from robokit.model import Box, ModelBuilder, Placement, Shape
 
 SIZE = 0.2
 MASSES = (1.0, 2.0)
@@ -122,37 +115,6 @@ def test_boxes_that_tumble_into_each_other_keep_their_momentum_and_gain_no_energ
     assert run.summary["dissipated_by_collision"] > 0.05 * run.energy.kinetic[0]
     assert np.abs(run.momentum - run.momentum[0]).max() < 1e-9
     assert np.diff(run.energy.kinetic).max() < 1e-3 * run.energy.kinetic[0]
-
-
-@pytest.mark.parametrize("speed", [0.02, 0.5])
-def test_what_slides_slowly_over_another_body_feels_coulombs_friction(speed):
-    """One kick of a ball that lies on a plank, both on rails: the plank is dragged along, the ball braked."""
-    builder, mu, dt = ModelBuilder("plank"), 0.5, 1e-3
-    builder.link("world").link("plank", mass=2.0, inertia=np.eye(3), collisions=(Shape(Box((1, 1, 0.2))),))
-    builder.link("lift", mass=1e-3, inertia=np.eye(3) * 1e-3)
-    builder.link("ball", mass=1.0, inertia=np.eye(3), collisions=(Shape(Sphere(0.1)),))
-    builder.joint("along", "prismatic", "world", "plank", axis=(1, 0, 0))
-    builder.joint("up", "prismatic", "world", "lift", Placement(position=np.array([0, 0, 0.2])), (0, 0, 1))
-    builder.joint("across", "prismatic", "lift", "ball", axis=(1, 0, 0))
-    robot = builder.build("fixed")
-    pairs = rk.collision_pairs(robot).with_law(friction=mu)
-    law, _ = joint_law(robot, 0.0)
-    ground = rk.Ground(height=-9.0)
-    program = Program(robot, "contact", METHODS["contact"], law, ground, 3, pairs=pairs)
-    problem = program.problem(program.parameters(dt).tolist())
-    weight = 1.001 * 9.81
-    q, v = [[0.0], [-weight / problem.pairs.k], [0.0]], [[0.0], [0.0], [speed]]
-    q, v = robot.split_q([x for row in q for x in row]), robot.split_v([x for row in v for x in row])
-    X = robot.tree.transforms(q)
-    carried = Carried(program.layout, [0.0] * program.layout.size)
-    Meeting(problem.pairs, robot.tree, X, body_velocities(robot.tree, X, v), dt, carried)
-    for bond in carried.bonds:
-        bond[6] = -weight * dt  # what the step before has carried, down on the plank
-    done = settle(problem, q, v, robot.split_v([0.0] * robot.nv), dt, carried)
-    (plank,), (up,), (ball,) = done.y[1:]
-    assert abs(up) < 1e-6
-    assert 2.0 * plank == pytest.approx(speed - ball, rel=1e-9)
-    assert speed - ball == pytest.approx(mu * weight * dt, rel=0.01)
 
 
 @pytest.mark.parametrize(("dt", "height", "gives"), [(1e-3, 0.1, 0.3e-3), (2e-3, 0.2, 4e-3)])

@@ -6,7 +6,7 @@ import sim_models as m
 from loop_robots import gripper
 
 import robokit as rk
-from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape, Sphere
+from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape
 from robokit.sim.collide import body_shapes
 
 
@@ -94,24 +94,6 @@ def test_bodies_that_overlap_in_the_neutral_configuration_are_left_out_or_given_
     assert (_slack(near).get((1, 2), 0.0) > 0.0) == isinstance(shape, Cylinder)
 
 
-def test_slack_is_that_of_the_shapes_that_overlap_and_not_of_others_of_their_bodies():
-    """A ball beside the thin end of a wedge, whose capsule is thicker there than the wedge."""
-    builder = ModelBuilder("wedge").link("world")
-    tip = Placement(position=np.array([0.4, 0.0, 0.0]))
-    ends = (Shape(Box((0.2, 0.2, 0.2))), Shape(Box((0.04, 0.04, 0.04)), tip))
-    builder.link("wedge", mass=1.0, inertia=np.eye(3), collisions=ends)
-    builder.link("ball", mass=1.0, inertia=np.eye(3), collisions=(Shape(Sphere(0.02)),))
-    builder.joint("turn", "continuous", "world", "wedge", axis=(0, 0, 1))
-    beside = Placement(position=np.array([0.3, 0.076, 0.0]))
-    builder.joint("slide", "prismatic", "world", "ball", beside, axis=(0, 1, 0), lower=-0.1, upper=0.1)
-    pairs = rk.collision_pairs(builder.build("fixed"))
-    assert pairs.bodies == ((1, 2),)
-    thin, thick, ball = sorted(range(3), key=lambda k: (pairs.shapes[k].body, pairs.shapes[k].radius))
-    assert pairs.shapes[thick].link == "wedge"
-    assert set(pairs.slack) == {(thin, ball)}
-    assert 1e-3 < pairs.slack[thin, ball] < 1e-3 + pairs.shapes[thin].added
-
-
 def test_the_list_is_printed_and_edited():
     pairs = rk.collision_pairs(m.humanoid())
     assert "left_hand: " in str(pairs)
@@ -129,21 +111,6 @@ def test_the_list_is_printed_and_edited():
         pairs.add("head", "head")
     with pytest.raises(rk.ModelError, match="no shape"):
         pairs.add("lumbar", "head")
-
-
-def test_shapes_state_how_far_they_miss_hulls_and_the_list_says_so():
-    robot = m.humanoid()
-    by_link = {c.link: c for c in body_shapes(robot)}
-    assert (
-        by_link["left_wrist"].is_sphere and by_link["left_wrist"].missed == by_link["left_wrist"].added == 0.0
-    )
-    shank = by_link["left_shank"]
-    assert 0.0 < shank.missed < 0.01 and 0.0 < shank.added < 0.02
-    pairs = rk.collision_pairs(robot)
-    missed, added = pairs.errors
-    assert missed >= shank.missed and added >= shank.added
-    assert f"reach up to {1e3 * missed:.1f} mm out of the shapes that stand for them" in str(pairs)
-    assert f"left_shank ({1e3 * shank.missed:.1f}, {1e3 * shank.added:.1f} mm): " in str(pairs)
 
 
 @pytest.mark.parametrize("what", [None, "humanoid", 3])

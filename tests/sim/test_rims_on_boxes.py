@@ -10,9 +10,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, Cylinder, ModelBuilder, Shape
-from robokit.sim.touching.rim_on_box import PlacedRim, rim_on_box
-from robokit.sim.touching.surfaces import placed_solid
-from robokit.spatial import Vector3
 
 RADIUS = 0.1
 HEIGHT = 0.02
@@ -24,65 +21,6 @@ def cylinder(width: float, radius: float = RADIUS) -> rk.Robot:
     inertia = np.diag([across, across, 0.5 * radius**2])
     shape = Shape(Cylinder(radius, width))
     return ModelBuilder("roll").link("roll", 1.0, inertia=inertia, collisions=(shape,)).build("floating")
-
-
-def nearest(center, axis, half) -> tuple[np.ndarray, np.ndarray]:
-    """Places of filled discs and boxes that are nearest to each other, by projections in turns; (N, 3)."""
-    places, moving = center.copy(), np.arange(len(center))
-    x, c, a, h = center, center, axis, half
-    for _ in range(20_000):
-        d = np.clip(x, -h, h) - c
-        d -= a * (a * d).sum(axis=1, keepdims=True)
-        length = np.maximum(np.sqrt((d * d).sum(axis=1, keepdims=True)), 1e-30)
-        before, x = x, c + d * np.minimum(1.0, RADIUS / length)
-        ended = np.abs(x - before).max(axis=1) < 1e-15
-        if ended.any():
-            places[moving] = x
-            moving, x, c, a, h = (each[~ended] for each in (moving, x, c, a, h))
-            if not len(moving):
-                break
-    places[moving] = x
-    return places, np.clip(places, -half, half)
-
-
-def touching_pairs(count: int):
-    """(centre, axis, half edges, normal) of rims that are a micrometre inside boxes, at faces and edges."""
-    rng = np.random.default_rng(1)
-    drawn = [
-        (rng.uniform(0.1, 1.0, 3), rng.normal(size=3), rng.uniform(-1.0, 1.0, 3)) for _ in range(8 * count)
-    ]
-    half, axis, share = (np.array(each) for each in zip(*drawn, strict=True))
-    axis /= np.linalg.norm(axis, axis=1, keepdims=True)
-    center = share * (half + RADIUS)
-    x, y = nearest(center, axis, half)
-    gap = np.linalg.norm(x - y, axis=1)
-    corner = (np.abs(np.abs(y) - half) < 1e-9).sum(axis=1) == 3
-    apart = np.flatnonzero((gap >= 1e-3) & ~corner)
-    center, axis, half = center[apart], axis[apart], half[apart]
-    center -= (x - y)[apart] * (1.0 - 1e-5 / gap[apart, None])
-    x, y = nearest(center, axis, half)
-    gap = np.linalg.norm(x - y, axis=1)
-    near = np.flatnonzero((gap > 1e-7) & (gap < 1e-4))[:count]
-    assert len(near) == count
-    n = (x - y)[near] / gap[near, None]
-    return zip(center[near] - n * (gap[near, None] + 1e-6), axis[near], half[near], n, strict=True)
-
-
-def test_a_rim_touches_as_its_nearest_place_does():
-    """Against projections, which only serve while they are apart: then moved to a micrometre inside."""
-    good = 0
-    for center, axis, half, n in touching_pairs(150):
-
-        def lowest(n, axis=axis, center=center):
-            n = np.array(list(n))
-            down = axis * (axis @ n) - n
-            return Vector3(*(center + RADIUS * down / np.linalg.norm(down)))
-
-        box = placed_solid("box", tuple(half), None, Vector3.zero(), None)
-        _, touch = rim_on_box(PlacedRim(Vector3(*center), Vector3(*axis), RADIUS, lowest), box)
-        assert -1e-4 < touch.phi < RADIUS / 800.0
-        good += abs(touch.phi + 1e-6) < 1e-7 and np.array(list(touch.n)) @ n > 0.9999
-    assert good > 125  # of the others the projections have not ended, or the edge lies along the end
 
 
 def kerb_run(width: float, speed: float, dt: float = 1e-3, yaw: float = 0.0):

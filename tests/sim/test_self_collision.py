@@ -1,8 +1,5 @@
 """Bodies of a robot that touch: momentum, energy, restitution; falls in which nothing folds into itself."""
 
-from dataclasses import replace
-from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,17 +7,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.collide import acting_pairs
 from robokit.sim.collide.gaps import Gaps
-from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.meeting.pair_impulses import Met, conjugate_gradients
-from robokit.sim.motion.carried import Carried
-from robokit.sim.motion.momentum_projection import centroidal_state
-from robokit.sim.step.drift_kick_drift import touched
-from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.settle import settle
-from robokit.sim.step.step_kernel import Program
-from robokit.spatial import Force, Vector3
 
 MASSES = (1.0, 2.0)
 
@@ -87,43 +74,6 @@ def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
         for i, j in pairs.bodies:
             assert min(gaps.nearest(i, j, row) for row in range(0, len(run.t), 5)) > -2e-3
     assert hits >= 1, "they do not meet: the test tests nothing"
-
-
-def test_a_kick_with_contacts_between_bodies_has_the_momentum_of_one_without():
-    robot = _rods()
-    pairs, rng = rk.collision_pairs(robot), np.random.default_rng(0)
-    law, _ = joint_law(robot, 0.0)
-    program = Program(robot, "contact", METHODS["contact"], law, None, 2, pairs=pairs)
-    problem = program.problem(program.parameters(1e-3).tolist())
-    met = 0
-    for _ in range(60):
-        q = robot.split_q(robot.random_configuration(rng).tolist())
-        v = robot.split_v((3.0 * rng.normal(size=robot.nv)).tolist())
-        tau = robot.split_v([0.0] * robot.nv)
-        with_pairs, without = (
-            settle(p, q, v, tau, 1e-3, Carried(program.layout, [0.0] * program.layout.size))
-            for p in (problem, replace(problem, pairs=None))
-        )
-        h, h0 = (
-            np.array([*centroidal_state(robot.tree, done.X, done.V)[0]]) for done in (with_pairs, without)
-        )
-        changed = np.abs(np.concatenate(with_pairs.y) - np.concatenate(without.y)).max()
-        met += changed > 0.1
-        assert np.abs(h - h0).max() < 1e-13 * (1.0 + changed) * np.abs(h0).max()
-        energy = [
-            sum(0.5 * V.dot(I @ V) for V, I in zip(d.V, robot.tree.I, strict=True))
-            for d in (with_pairs, without)
-        ]
-        assert energy[0] <= energy[1] * (1.0 + 1e-3)  # overlaps are led apart at 0.3 m/s
-    assert met > 3, "they do not meet: the test tests nothing"
-
-
-def test_an_impulse_that_is_only_rounding_is_no_touch():
-    """What a spring carried before is taken back where bodies part: a step that is free conserves energy."""
-    for size in (0.0, 1e-17, 1e-6):
-        met = Met({1: Force(Vector3.zero(), Vector3(0.0, size, 0.0))})
-        done = SimpleNamespace(contacts=[], joint_force=[], met=met)
-        assert bool(touched(done)) == (size > 1e-9)
 
 
 def test_a_ball_that_lies_on_another_sinks_in_until_the_spring_carries_it_and_stays_there():
@@ -221,18 +171,6 @@ def test_free_motion_keeps_its_integrator_by_default(monkeypatch):
     assert run.summary["integrator"] == "rkmk4"
 
 
-def test_too_many_pairs_act_only_if_asked_for(monkeypatch):
-    robot = m.quadruped()
-    pairs = rk.collision_pairs(robot)
-    monkeypatch.setattr(import_module("robokit.sim.collide.acting_pairs"), "MOST", len(pairs) - 1)
-    assert acting_pairs(robot, None, rk.Ground()) == (None, len(pairs))
-    assert acting_pairs(robot, True, rk.Ground()) == (pairs, 0)
-    assert acting_pairs(robot, pairs, None) == (pairs, 0)
-    run = rk.simulate(robot, rk.standing_configuration(robot), duration=0.002, ground=True)
-    assert run.summary["self_collision_pairs_left_out"] == len(pairs)
-    assert f"{len(pairs)} pairs act only if asked for" in " ".join(" ".join(run.report()).split())
-
-
 @pytest.mark.slow
 def test_the_humanoid_does_not_fold_into_itself():
     """By 7 cm in the middle one of forty falls, and 0.7 mm where bodies keep each other apart."""
@@ -252,36 +190,6 @@ def test_the_humanoid_does_not_fold_into_itself():
     without, with_them = np.median(deepest, axis=0)
     assert without > 0.03
     assert with_them < 0.005
-
-
-def test_conjugate_gradients_solve_a_contact_in_as_many_steps_as_it_has_gains():
-    rng = np.random.default_rng(1)
-    A = rng.normal(size=(6, 6))
-    W = A @ A.T / 6
-
-    class One:
-        def __init__(self, first, n, g, c):
-            self.first, self.K = first, c * np.eye(3) + (g - c) * np.outer(n, n)
-
-        def slope(self, u):
-            return Vector3(*(self.K @ list(u)))
-
-    def response(f):
-        u = W @ np.array([x for v in f for x in v])
-        return [Vector3(*u[:3]), Vector3(*u[3:])]
-
-    n = [x / np.linalg.norm(x) for x in rng.normal(size=(2, 3))]
-    contacts = [One(Vector3(*rng.normal(size=3)), n[k], 300.0, 2.0) for k in range(2)]
-    K = np.zeros((6, 6))
-    K[:3, :3], K[3:, 3:] = contacts[0].K, contacts[1].K
-    first = np.array([x for c in contacts for x in c.first])
-    exact = np.linalg.solve(np.eye(6) + K @ W, first)
-    error = []
-    for iterations in (1, 3, 6):
-        f = np.array([x for v in conjugate_gradients(contacts, response, iterations)[0] for x in v])
-        error.append(np.abs(f - exact).max() / np.abs(exact).max())
-        assert f @ W @ f / 2 - f @ W @ exact <= 0.0  # the part of the impulse that acts takes energy
-    assert error[-1] < 1e-6
 
 
 @pytest.mark.parametrize("given", ["yes", 1, {"head": "hand"}])

@@ -9,7 +9,6 @@ from ladder import State, pendulum, random_tree, relative
 
 import robokit as rk
 from robokit.model.geometry import Cylinder, Shape
-from robokit.sim.run.linearised_step import FEW
 
 DT = 1e-3
 
@@ -130,31 +129,6 @@ def test_a_robot_that_touches_itself_is_not_compiled(name):
         assert relative(x, y) < 1e-11
     one = rk.step_derivatives(robot, q, v[1], dt=DT, ground=True)
     assert (one.q == found.q[1]).all() and (found.A[1] == one.A).all() and (found.B[1] == one.B).all()
-
-
-def test_many_states_of_a_step_of_middle_length_run_through_machine_code():
-    robot = rk.load_urdf(rk.find_robot("arm"))
-    rng, count = np.random.default_rng(6), FEW + 1
-    q, v = rng.uniform(-0.5, 0.5, (count, robot.nv)), rng.standard_normal((count, robot.nv))
-    some = rk.step_derivatives(robot, q[:FEW], v[:FEW], dt=DT, self_collision=True)
-    assert not any(str(name).startswith("step_along") for name in robot.kernels)
-    many = rk.step_derivatives(robot, q, v, dt=DT, self_collision=True)
-    assert any(str(name).startswith("step_along") for name in robot.kernels)
-    for x, y in zip(many, some, strict=True):
-        assert relative(x[:FEW], y) < 1e-11
-
-
-def test_inertias_of_an_interpreted_step_are_those_of_each_row():
-    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
-    varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 1.5])[:, None, None])
-    q, v = rk.standing_configuration(robot), np.random.default_rng(4).standard_normal(robot.nv)
-    found = rk.step_derivatives(varied, q, v, dt=DT, ground=True, self_collision=False)
-    kernels = varied.kernels_of_all_inertias()
-    assert [name for name in kernels if str(name).startswith("step_")] != []
-    assert not any(str(name).startswith("step_along") for name in kernels)
-    for k in range(2):
-        alone = derivatives(varied.sample(k), q, v, ground=True, self_collision=False)
-        assert all(relative(x[k], y) < 1e-11 for x, y in zip(found, alone, strict=True))
 
 
 def test_a_robot_that_is_over_the_ground_by_rounding_has_the_derivatives_of_one_that_rests():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -86,15 +85,6 @@ def test_joints_that_turn_against_each_other_are_no_spin():
         "'lower' spins at 80 rad/s, 0.4 rad a step of 0.005 s, of which 0.3 are fine: take dt = 0.0037"
         in words
     )
-
-
-def test_pairs_that_are_left_out_are_counted(two_balls, monkeypatch):
-    monkeypatch.setattr(import_module("robokit.sim.collide.acting_pairs"), "MOST", 0)
-    run = {"duration": 2e-3, "dt": 1e-3, "ground": rk.Ground()}
-    for way in (rk.simulate, rk.rollout):
-        (words,) = said(way, two_balls, [0.0, 0.0], **run)
-        assert words.startswith("the 1 pairs of bodies of robot 'balls'") and "self_collision=True" in words
-        assert not said(way, two_balls, [0.0, 0.0], **run, self_collision=False)
 
 
 @pytest.mark.parametrize("name", ["arm", "double_pendulum", "four_bar", "quadruped", "humanoid"])
