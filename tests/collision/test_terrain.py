@@ -157,7 +157,7 @@ def loose(geometry: Any, inertia: Any) -> rk.Robot:
 
 def run(robot: rk.Robot, heights: np.ndarray, q: Any, v: Any = None, duration: float = 1.0) -> rk.Trajectory:
     ground = rk.Ground(terrain=rk.HeightField(heights, cell=CELL), friction=0.5)
-    options: Any = {"duration": duration, "dt": 1e-3, "record_every": 1, "integrator": "newton"}
+    options: Any = {"duration": duration, "dt": 1e-3, "record_every": 1}
     return rk.simulate(robot, np.array(q), v, ground=ground, **options)
 
 

@@ -1,10 +1,10 @@
-"""Measures of rollouts with "newton": the same as in every single step of a run."""
+"""Measures of rollouts: the same as in every single step of a run."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_newton_facts import DT, folding
+from test_step_facts import DT, folding
 
 import robokit as rk
 
@@ -14,7 +14,7 @@ def both():
     robot = folding()
     q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, 1.0, 0.0, 0.0, 4.0])
     q[6] = 0.8
-    options = {"duration": 1.5, "dt": DT, "ground": True, "integrator": "newton"}
+    options = {"duration": 1.5, "dt": DT, "ground": True}
     rows = rk.rollout(robot, np.stack([q, q]), np.stack([0.0 * v, v]), measures=True, **options)
     run = rk.simulate(robot, q, v, **options)
     return {name: column[1] for name, column in rows.measures.items()}, run, rows
@@ -64,7 +64,7 @@ def test_a_rollout_without_measures_takes_the_same_steps(both):
     *_, rows = both
     robot = folding()
     plain = rk.rollout(
-        robot, rows.q[0], rows.v[0], duration=1.5, dt=DT, ground=True, integrator="newton"
+        robot, rows.q[0], rows.v[0], duration=1.5, dt=DT, ground=True
     )  # fmt: skip
     np.testing.assert_array_equal(plain.q[-1], rows.q[-1])
 
@@ -83,7 +83,7 @@ def test_own_measures_are_taken_of_every_step(both):
         rk.Measure(look, "mean", "mean"),
     ]
     rows = rk.rollout(
-        robot, run.q[:1], run.v[:1], duration=1.5, dt=DT, ground=True, integrator="newton",
+        robot, run.q[:1], run.v[:1], duration=1.5, dt=DT, ground=True,
         measures=["peak_force", *chosen],
     )  # fmt: skip
     found, facts = {name: x[0] for name, x in rows.measures.items()}, run.step_facts

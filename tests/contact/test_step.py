@@ -27,7 +27,7 @@ def start(robot: rk.Robot, seed: int = 0, height: float = 2.0) -> tuple[np.ndarr
 
 
 def simulation(robot: rk.Robot, dt: float, ground: bool = False) -> Simulation:
-    program = set_up(robot, 1.0, dt, ground or None, "newton", None, None).program
+    program = set_up(robot, 1.0, dt, ground or None, "contact", None, None).program
     return Simulation(robot, dt, step_numbers(program, dt))
 
 
@@ -37,7 +37,7 @@ def test_free_flight_is_of_second_order() -> None:
     kw = {"duration": 0.4, "joint_damping": 0.0}
     exact = rk.simulate(robot, q, v, dt=2e-4, integrator="rkmk4", **kw).q[-1]
     errors = [
-        np.abs(rk.simulate(robot, q, v, dt=dt, integrator="newton", **kw).q[-1] - exact).max()
+        np.abs(rk.simulate(robot, q, v, dt=dt, integrator="contact", **kw).q[-1] - exact).max()
         for dt in (8e-3, 4e-3, 2e-3)
     ]
     assert np.all(np.log2(np.divide(errors[:-1], errors[1:])) > 1.7), errors
@@ -45,13 +45,13 @@ def test_free_flight_is_of_second_order() -> None:
 
 def test_momentum_and_energy_of_free_flight_are_kept() -> None:
     robot = floating("double_pendulum")
-    run = rk.simulate(robot, *start(robot), duration=0.5, dt=2e-3, integrator="newton", joint_damping=0.0)
+    run = rk.simulate(robot, *start(robot), duration=0.5, dt=2e-3, integrator="contact", joint_damping=0.0)
     assert run.summary["momentum_balance_angular"] < 1e-12
     assert run.summary["momentum_balance_linear"] < 1e-10
     assert run.summary["energy_balance"] < 1e-9 * run.summary["energy_exchanged"]
 
 
-def test_joint_forces_motors_and_pushes_act_as_in_the_other_integrator() -> None:
+def test_joint_forces_motors_and_pushes_act_as_in_rkmk4() -> None:
     robot = floating("humanoid")
     kw = {
         "duration": 0.1,
@@ -60,7 +60,7 @@ def test_joint_forces_motors_and_pushes_act_as_in_the_other_integrator() -> None
         "v0": 0.3 * np.random.default_rng(1).normal(size=robot.nv),
         "controller": lambda t, q, v: np.r_[np.zeros(6), 0.1 * np.ones(robot.nv - 6)],
     }
-    one, other = (rk.simulate(robot, integrator=name, **kw) for name in ("newton", "contact"))
+    one, other = (rk.simulate(robot, integrator=name, **kw) for name in ("contact", "rkmk4"))
     assert np.abs(one.q - other.q).max() < 2e-4
     assert one.energy.work[-1] == pytest.approx(other.energy.work[-1], rel=5e-3)
     assert one.summary["momentum_balance_linear"] < 1e-10
@@ -120,7 +120,7 @@ def test_what_is_packed_is_all_that_the_next_step_needs() -> None:
 def test_a_fall_comes_to_rest_and_makes_no_energy() -> None:
     robot = floating("humanoid")
     q, _ = start(robot, height=1.0)
-    run = rk.simulate(robot, q, duration=4.0, dt=1e-3, ground=True, integrator="newton")
+    run = rk.simulate(robot, q, duration=4.0, dt=1e-3, ground=True)
     assert (run.energy.total - run.energy.total[0]).max() < 1e-6
     assert np.diff(run.energy.total).max() < 1e-2
     assert np.abs(run.v[-1]).max() < 1e-6
@@ -134,7 +134,7 @@ def test_a_row_of_a_rollout_is_the_single_run() -> None:
     robot = floating("humanoid")
     rows = np.array([start(robot, seed, 1.0)[0] for seed in range(2)])
     v = np.array([start(robot, seed, 1.0)[1] for seed in range(2)])
-    kw = {"duration": 0.5, "dt": 1e-3, "ground": True, "integrator": "newton"}
+    kw = {"duration": 0.5, "dt": 1e-3, "ground": True}
     found = rk.rollout(robot, rows, v, **kw)
     for k in range(2):
         run = rk.simulate(robot, rows[k], v[k], **kw)
@@ -145,7 +145,7 @@ def test_a_row_of_a_rollout_is_the_single_run() -> None:
 def test_recorded_contact_forces_are_those_that_acted() -> None:
     robot = floating("humanoid")
     q, _ = start(robot, height=1.0)
-    run = rk.simulate(robot, q, duration=0.6, dt=1e-3, ground=True, integrator="newton")
+    run = rk.simulate(robot, q, duration=0.6, dt=1e-3, ground=True)
     contacts = run.contacts
     assert contacts is not None and contacts.forces[-1, :, 2].max() > 0.0
     np.testing.assert_allclose(contacts.forces.sum(axis=1), run.contact_force, atol=1e-7)

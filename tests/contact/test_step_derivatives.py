@@ -30,7 +30,7 @@ def linear(robot: rk.Robot, ground: rk.Ground | None = None, dt: float = DT, **o
     """Steps that are solved to rounding, and whose end corrects nothing."""
     options = {"joint_damping": None, "self_collision": None, **options}
     damping, touch = options["joint_damping"], options["self_collision"]
-    program = set_up(robot, 1.0, dt, ground, "newton", None, damping, self_collision=touch).program
+    program = set_up(robot, 1.0, dt, ground, "contact", None, damping, self_collision=touch).program
     steps = LinearSteps(program, dt)
     steps.simulation.arrays["tolerance"][:] = 1e-13
     steps.simulation.arrays["keeps"][:] = NOTHING
@@ -89,7 +89,7 @@ def fallen(robot: rk.Robot, seconds: float, seed: int = 0, **how) -> tuple[np.nd
     """A state on the way down, or at rest."""
     v = 0.3 * np.random.default_rng(seed).normal(size=robot.nv)
     q = rk.standing_configuration(robot)
-    how = {"ground": rk.Ground(), "dt": DT, "integrator": "newton", **how}
+    how = {"ground": rk.Ground(), "dt": DT, "integrator": "contact", **how}
     run = rk.simulate(robot, q, v, duration=seconds, **how)
     return run.q[-1].copy(), run.v[-1].copy()
 
@@ -238,7 +238,7 @@ def driven(robot: rk.Robot, q: np.ndarray, v: np.ndarray, limits: tuple[float, f
     # The step's arrays know motors; the public function gives none.
     numbers = motor_numbers(robot, range(1, robot.nbodies + 1), (50.0, 2.0), limits)
     numbers["motor_command"][:] = 5.0, 0.3
-    program = set_up(robot, 1.0, DT, None, "newton", None, 0.0).program
+    program = set_up(robot, 1.0, DT, None, "contact", None, 0.0).program
     steps.simulation = Simulation(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
     steps.simulation.arrays["keeps"][:] = NOTHING
     return error(steps, q, v)
@@ -255,7 +255,7 @@ def test_loops_to_second_order() -> None:
     robot = free_four_bar()
     off = []
     for dt in (4e-3, 1e-3):
-        how = {"duration": 0.1, "dt": 1e-3, "integrator": "newton", "joint_damping": 0.0}
+        how = {"duration": 0.1, "dt": 1e-3, "integrator": "contact", "joint_damping": 0.0}
         run = rk.simulate(robot, closed_four_bar(robot), np.ones(robot.nv), **how)
         steps = linear(robot, dt=dt, joint_damping=0.0)
         off.append(error(steps, run.q[-1], run.v[-1], h=1e-6))
@@ -288,7 +288,7 @@ def factored(x: dict[str, np.ndarray]) -> np.ndarray:
 def test_the_step_is_the_simulators_own(name: str) -> None:
     robot = body(CUBE) if name == "cube" else floating(name)
     q, v = fallen(robot, 0.1)
-    how = {"dt": DT, "ground": rk.Ground(), "integrator": "newton"}
+    how = {"dt": DT, "ground": rk.Ground()}
     run = rk.simulate(robot, q, v, duration=DT, record_every=1, **how)
     step = rk.step_derivatives(robot, q, v, **how)
     assert (step.q == run.q[-1]).all() and (step.v == run.v[-1]).all()
@@ -316,7 +316,7 @@ def test_reverse_mode_is_the_transpose(name: str) -> None:
 def test_plain_python_computes_the_same() -> None:
     robot = body(CUBE)
     q, v = laid(robot, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1))
-    how = {"dt": DT, "ground": rk.Ground(), "integrator": "newton"}
+    how = {"dt": DT, "ground": rk.Ground()}
     code, plain = (rk.step_derivatives(robot, q, v, engine=name, **how) for name in (None, "python"))
     for a, b in zip(code, plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(b).max()))
@@ -326,7 +326,7 @@ def test_rows_of_states_inertias_and_grounds() -> None:
     robot = body(CUBE)
     states = [laid(robot, (0.8, 0.1, 0), z, (0.5, 0.2, 0.1, 0.3, 0.2, -1)) for z in (0.1405, 0.2)]
     q, v = (np.array(x) for x in zip(*states, strict=True))
-    how = {"dt": DT, "integrator": "newton"}
+    how = {"dt": DT, "integrator": "contact"}
     varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 1.5])[:, None, None])
     ground = rk.Ground(friction=[0.3, 0.9])
     for given, of_ground, alone in (

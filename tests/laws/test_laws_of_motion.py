@@ -1,7 +1,6 @@
-"""The physical cases of benchmarks/fidelity.py keep their bounds: quick looks, robokit alone, by integrator.
+"""The physical cases of benchmarks/fidelity.py keep their bounds: quick looks, robokit alone.
 
-A case has its own bounds; here stands which integrator must keep all of them. What "contact" misses is a
-figure of the manual's page.
+A case has its own bounds; here stands which must be kept. What is missed is a figure of the manual's page.
 """
 
 from __future__ import annotations
@@ -12,24 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from robokit.sim.step.integrators import METHODS
-
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 WITHOUT_TOUCH = ("a01", "a04", "a05", "andrews", "heavy_top", "chaotic")
-"""Cases in which nothing touches: they judge the default integrators, too."""
+"""Cases in which nothing touches: they judge "contact" beside the default."""
 
-SETTLED = (
+TOUCHING = (
     *("capstan", "pushed_ball", "crowd", "dominoes", "free_cylinder", "towers", "ratios", "scale", "collide"),
     *("cart", "gripper", "tiles", "stairs", "crossed"),
     *("elastic", "balance"),
 )
-"""Cases that only a settled step keeps."""
+"""Cases of contact."""
+
+COAL = ("folding",)
+"""Cases that Coal judges."""
 
 LONG = ("balance", "scale", "elastic")
 """Whose quick look takes more than a second or two."""
-
-NEW = [name for name in ("newton",) if name in METHODS]
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +45,27 @@ def cases():
                 sys.modules.pop(name)
 
 
-def _chosen():
-    for name in WITHOUT_TOUCH:
-        yield from ((name, integrator) for integrator in (None, *NEW))
-    for name in SETTLED:
-        yield from ((name, integrator) for integrator in NEW)
+def _marked(name):
+    marks = [pytest.mark.slow] if name in LONG else [pytest.mark.parity] if name in COAL else []
+    return pytest.param(name, marks=marks)
 
 
-def _marked(name, integrator):
-    slow = [pytest.mark.slow] if name in LONG else []
-    return pytest.param(name, integrator, id=f"{name}-{integrator or 'default'}", marks=slow)
+@pytest.mark.parametrize("name", [_marked(name) for name in (*WITHOUT_TOUCH, *TOUCHING, *COAL)])
+def test_a_case_keeps_its_bounds(cases, name):
+    _judge(cases[0], name)
 
 
-@pytest.mark.parametrize("name, integrator", [_marked(*pair) for pair in _chosen()])
-def test_a_case_keeps_its_bounds(cases, monkeypatch, name, integrator):
+@pytest.mark.parametrize("name", WITHOUT_TOUCH)
+def test_so_does_the_step_of_contact(cases, monkeypatch, name):
     table, scenes = cases
-    monkeypatch.setattr(scenes, "INTEGRATOR", integrator)
+    fall = scenes.fall
+    monkeypatch.setattr(
+        scenes, "fall", lambda *a, **options: fall(*a, **{"integrator": "contact", **options})
+    )
+    _judge(table, name)
+
+
+def _judge(table, name):
     found = table.CASES[name].run(table.Look(quick=True, peer=False))
     judged = [figure for figure in found.figures if (figure.most, figure.least) != (None, None)]
     assert judged, "a case that wants nothing"
@@ -73,7 +76,7 @@ def test_a_case_keeps_its_bounds(cases, monkeypatch, name, integrator):
 def test_every_case_is_somebodys(cases):
     table, _ = cases
     ours = {name for name, case in table.CASES.items() if case.topic in TOPICS}
-    assert ours == {*WITHOUT_TOUCH, *SETTLED, *MINUTES, *MISSED}
+    assert ours == {*WITHOUT_TOUCH, *TOUCHING, *MINUTES, *MISSED}
 
 
 TOPICS = {"Piles", "Grips", "Edges", "Public references", "Laws of a step"}
@@ -82,4 +85,4 @@ MINUTES = {"heaps", "order", "energy", "still"}
 """Cases for benchmarks/fidelity.py alone: they take long."""
 
 MISSED = {"continuity", "residuals", "a02", "anymal"}
-"""The same: figures that no integrator keeps so far."""
+"""The same: figures that are not kept so far."""

@@ -9,7 +9,7 @@ import sim_models as m
 import robokit as rk
 
 INERTIA = 1.0 * 0.5**2 + 0.01
-METHODS = ["euler", "midpoint", "rkmk4"]
+METHODS = ["contact", "midpoint", "rkmk4"]
 
 
 def light(inertia=1e-3, **joint):
@@ -154,7 +154,7 @@ def test_a_driven_joint_of_a_coupled_robot():
 
     robot = couple(builder.build("fixed"))
     run = rk.simulate(
-        robot, duration=2.0, gravity=(0, 0, 0), integrator="euler", actuators=rk.PD(20.0, 4.0, target=0.5)
+        robot, duration=2.0, gravity=(0, 0, 0), integrator="contact", actuators=rk.PD(20.0, 4.0, target=0.5)
     )
     assert run.q[-1] == pytest.approx([0.5], abs=1e-3)
     assert run.summary["energy_balance"] < 1e-12
@@ -226,7 +226,7 @@ def test_rotors_in_the_equations_of_motion():
     assert run.robot is free
     many = rk.rollout(free, q, v, duration=1.0, actuators=rk.Torque(armature=rotors))
     assert many.q[:, 0] == pytest.approx(run.q, abs=1e-11)
-    slow = rk.simulate(free, q, v, duration=1.0, integrator="euler", actuators=rk.Torque(armature=rotors))
+    slow = rk.simulate(free, q, v, duration=1.0, integrator="contact", actuators=rk.Torque(armature=rotors))
     assert slow.q == pytest.approx(run.q, abs=1e-4)
 
 
@@ -245,7 +245,7 @@ def test_a_joints_own_rotor_is_that_of_an_actuator():
 def test_rotors_leave_the_momentum_of_a_robot_that_floats():
     robot = m.tumbler()
     v = np.random.default_rng(1).normal(size=robot.nv)
-    for name in ("rkmk4", "euler"):
+    for name in ("rkmk4", "contact"):
         run = rk.simulate(
             robot, None, v, duration=0.1, gravity=(0, 0, 0), integrator=name,
             actuators=rk.Torque(joints=["one"], armature=0.5),
@@ -261,7 +261,7 @@ def test_inertias_as_inputs_and_single_precision():
     parameters = robot.inertial_parameters[None] * np.array([1.0, 1.5, 2.0])[:, None, None]
     samples = robot.with_inertias(parameters)
     servo = rk.PD(kp=60.0, kd=6.0, target=[0.5, -0.4], effort=8.0)
-    options = {"duration": 0.2, "integrator": "euler", "actuators": servo}
+    options = {"duration": 0.2, "integrator": "contact", "actuators": servo}
     many = rk.rollout(samples, **options)
     for k in range(3):
         one = rk.simulate(samples.sample(k), **options)
@@ -274,7 +274,7 @@ def test_limits_of_several_joints_are_kept_nearly_always():
     """A joint may exceed its limit only in a step in which others reach theirs; the mean of 5 ms does not."""
     robot = m.double_pendulum()
     servo = rk.PD(kp=500.0, kd=10.0, target=[1.0, -1.0], effort=[6.0, 2.0])
-    run = rk.simulate(robot, duration=1.0, integrator="euler", actuators=servo, record_every=1)
+    run = rk.simulate(robot, duration=1.0, integrator="contact", actuators=servo, record_every=1)
     beyond = np.abs(run.actuator_force) / [6.0, 2.0]
     assert np.mean(beyond > 1.0 + 1e-9) < 0.01 and beyond.max() < 1.1
 

@@ -30,7 +30,6 @@ def _sliders(turn: float = 0.0) -> rk.Robot:
 def test_cubes_driven_at_each_other_meet_where_they_are_and_bounce(restitution, turn):
     robot, dt = _sliders(turn), 1e-3
     pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
-    assert "2 boxes" in repr(pairs)
     v0 = np.array([1.0, -0.5])
     options = {"self_collision": pairs, "gravity": (0, 0, 0), "record_every": 1}
     run = rk.simulate(robot, v0=v0, duration=0.4, dt=dt, **options)

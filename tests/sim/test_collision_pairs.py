@@ -1,4 +1,4 @@
-"""Which bodies can meet: found, printed, edited."""
+"""Which bodies can touch: found, printed, edited."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from loop_robots import gripper
 
 import robokit as rk
 from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape
-from robokit.sim.collide import body_shapes
 
 
 def _rods(reach: float) -> rk.Robot:
@@ -22,54 +21,24 @@ def _rods(reach: float) -> rk.Robot:
     return builder.build("fixed")
 
 
-def test_rods_that_reach_each_other_are_a_pair_and_short_ones_are_none():
-    assert rk.collision_pairs(_rods(0.8)).pairs == (("rod0", "rod1"),)
-    short = rk.collision_pairs(_rods(0.4))
-    assert len(short) == 0
-    assert short.left_out["never met"] == ((1, 2),)
+@pytest.mark.parametrize("reach", [0.4, 0.8])
+def test_bodies_are_a_pair_whether_they_can_reach_each_other_or_not(reach):
+    pairs = rk.collision_pairs(_rods(reach))
+    assert pairs.pairs == (("rod0", "rod1"),) and not any(pairs.left_out.values())
 
 
-def test_the_pairs_of_the_humanoid_are_those_one_would_name():
-    pairs = rk.collision_pairs(m.humanoid())
-    for pair in (("left_hand", "left_thigh_upper"), ("right_hand", "pelvis"), ("left_shank", "right_shank")):
-        assert pair in pairs
-        assert pair[::-1] in pairs
-    # These met in no sample: their distance was descended.
-    assert ("left_forearm_lower", "right_foot") in pairs and ("head", "left_shank") in pairs
-    for pair in (
-        ("left_forearm_upper", "left_arm_lower"),
-        ("left_shank", "left_foot"),
-        ("head", "left_foot"),
-    ):
-        assert pair not in pairs
-    assert rk.collision_pairs(m.humanoid()) is pairs
-
-
-def test_no_pair_touches_in_the_neutral_configuration_nor_where_it_has_slack():
+def test_the_pairs_of_the_humanoid_are_all_but_neighbours():
     robot = m.humanoid()
     pairs = rk.collision_pairs(robot)
-    names = {name for pair in pairs for name in pair}
-    assert len(names) > 15
-    gaps = _gaps(robot, robot.neutral())
-    for i, j in pairs.bodies:
-        assert gaps(i, j) > 0.0 or (i, j) in _slack(pairs)
-    assert not pairs.slack
-
-
-def _slack(pairs):
-    """The largest slack of shapes, by bodies."""
-    found = {}
-    for (first, second), overlap in pairs.slack.items():
-        bodies = (pairs.shapes[first].body, pairs.shapes[second].body)
-        found[bodies] = max(found.get(bodies, 0.0), overlap)
-    return found
-
-
-def _gaps(robot, q):
-    from robokit.sim.collide.gaps import Gaps
-
-    gaps = Gaps(robot, body_shapes(robot), q[None])
-    return lambda i, j: gaps.nearest(i, j, 0)
+    for pair in (("left_hand", "left_thigh_upper"), ("right_hand", "pelvis"), ("head", "left_foot")):
+        assert pair in pairs
+        assert pair[::-1] in pairs
+    for pair in (("left_forearm_upper", "left_arm_lower"), ("left_shank", "left_foot")):
+        assert pair not in pairs
+    out = sum(len(found) for found in pairs.left_out.values())
+    count = len(pairs.shaped)
+    assert len(pairs) + out == count * (count - 1) // 2 and count == 24
+    assert rk.collision_pairs(robot) is pairs
 
 
 def _turntables(apart: float, shape: Box | Cylinder) -> rk.Robot:
@@ -85,28 +54,30 @@ def _turntables(apart: float, shape: Box | Cylinder) -> rk.Robot:
 
 
 @pytest.mark.parametrize("shape", [Box((0.1, 0.1, 0.2)), Cylinder(0.06, 0.2)])
-def test_bodies_that_overlap_in_the_neutral_configuration_are_left_out_or_given_slack(shape):
-    touching = rk.collision_pairs(_turntables(0.15, shape))
+def test_bodies_that_overlap_in_the_neutral_configuration_are_left_out(shape):
+    touching = rk.collision_pairs(_turntables(0.199, shape))
     assert touching.left_out["touching in the neutral pose"] == ((1, 2),)
-    near = rk.collision_pairs(_turntables(0.201, shape))
-    assert near.bodies == ((1, 2),)
-    # A box is itself; the capsule that stands for a cylinder is longer than it.
-    assert (_slack(near).get((1, 2), 0.0) > 0.0) == isinstance(shape, Cylinder)
+    assert rk.collision_pairs(_turntables(0.201, shape)).bodies == ((1, 2),)
+
+
+def test_an_old_argument_is_said_to_do_nothing():
+    with pytest.warns(rk.SimulationWarning, match="samples does nothing"):
+        assert rk.collision_pairs(_rods(0.4), samples=64).bodies == ((1, 2),)
 
 
 def test_the_list_is_printed_and_edited():
     pairs = rk.collision_pairs(m.humanoid())
     assert "left_hand: " in str(pairs)
     assert f"{len(pairs)} pairs of 24 bodies" in repr(pairs)
-    more = pairs.add("left_foot", "head")
+    more = pairs.add("left_foot", "left_shank")
     assert len(more) == len(pairs) + 1
-    assert ("head", "left_foot") in more
-    assert more.remove("head", "left_foot") == pairs
+    assert ("left_shank", "left_foot") in more
+    assert more.remove("left_shank", "left_foot") == pairs
     assert not any("head" in pair for pair in more.remove("head"))
     with pytest.raises(rk.UnknownName, match="left_hand"):
         pairs.add("left_hnad", "head")
     with pytest.raises(rk.ModelError, match="no pair"):
-        pairs.remove("left_foot", "head")
+        pairs.remove("left_foot", "left_shank")
     with pytest.raises(rk.ModelError, match="one body"):
         pairs.add("head", "head")
     with pytest.raises(rk.ModelError, match="no shape"):
@@ -122,7 +93,7 @@ def test_only_a_robot_has_pairs(what):
 def test_bodies_that_a_loop_joint_connects_are_neighbours():
     # The tips of a gripper's fingers meet; a finger never meets its own inner knuckle, to which it is pinned.
     robot = gripper()
-    pairs = rk.collision_pairs(robot, samples=64)
+    pairs = rk.collision_pairs(robot)
     for side in ("left", "right"):
         pinned = sorted(robot.frame(f"{side}_{part}")[0] for part in ("finger", "inner"))
         assert tuple(pinned) in pairs.left_out["neighbours"]

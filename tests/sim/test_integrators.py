@@ -11,9 +11,9 @@ from robokit.sim.run.run_arguments import SWEEPS
 from robokit.sim.step.integrators import METHODS, RK4, Tableau
 
 # Error of the energy over 10 s at 1 ms stays below this [J].
-DRIFT = {"euler": 0.5, "midpoint": 2e-4, "rkmk4": 1e-9, "energy_momentum": 1e-13}
-ORDER = {"euler": 2, "midpoint": 2, "rkmk4": 4, "energy_momentum": 4}
-PROJECTED = ["euler", "midpoint", "rkmk4"]
+DRIFT = {"contact": 0.5, "midpoint": 2e-4, "rkmk4": 1e-9, "energy_momentum": 1e-13}
+ORDER = {"contact": 2, "midpoint": 2, "rkmk4": 4, "energy_momentum": 4}
+PROJECTED = ["contact", "midpoint", "rkmk4"]
 """Methods whose momentum alone is corrected; the fourth has tests of its own (test_energy_momentum.py)."""
 
 
@@ -76,7 +76,7 @@ def test_double_pendulum_against_another_integrator(name):
         run = rk.simulate(robot, start[:2], start[2:], duration=t, dt=dt, integrator=name)
         errors.append(np.linalg.norm(np.r_[run.q[-1], run.v[-1]] - expected))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDER[name], abs=0.15)
-    assert errors[1] < {"euler": 0.2, "midpoint": 1e-3, "rkmk4": 5e-8, "energy_momentum": 5e-8}[name]
+    assert errors[1] < {"contact": 0.2, "midpoint": 1e-3, "rkmk4": 5e-8, "energy_momentum": 5e-8}[name]
 
 
 @pytest.mark.parametrize("name", ORDER)
@@ -106,7 +106,7 @@ def test_a_tumbling_brick_against_eulers_equations(name):
     assert np.log2(shift[0] / shift[1]) == pytest.approx(ORDER[name], abs=0.3)
     assert (
         np.linalg.norm(errors[1])
-        < {"euler": 0.2, "midpoint": 5e-3, "rkmk4": 1e-6, "energy_momentum": 1e-6}[name]
+        < {"contact": 0.2, "midpoint": 5e-3, "rkmk4": 1e-6, "energy_momentum": 1e-6}[name]
     )
 
 
@@ -119,8 +119,8 @@ def test_centre_of_mass_follows_the_parabola(name):
         com, t = rk.center_of_mass(robot, run.q), run.t[:, None]
         expected = com[0] + t * run.momentum[0, 3:] / robot.total_mass + 0.5 * t**2 * robot.gravity
         worst.append(np.abs(com - expected).max())
-    assert worst[0] < {"euler": 1e-13, "midpoint": 2e-6, "rkmk4": 1e-10}[name]
-    if name == "euler":  # puts the centre of mass there
+    assert worst[0] < {"contact": 1e-13, "midpoint": 2e-6, "rkmk4": 1e-10}[name]
+    if name == "contact":  # puts the centre of mass there
         return
     # Momenta are exact: what is left is that of the positions, and it vanishes with the order.
     assert np.log2(worst[0] / worst[1]) == pytest.approx(ORDER[name], abs=0.25)
@@ -197,7 +197,7 @@ def test_rkmk4_keeps_the_energy_of_a_tumbling_humanoid():
 
 def test_quaternions_stay_unit():
     trajectory = rk.simulate(
-        m.free_chain(), None, 5 * _spin(m.free_chain()), duration=2.0, integrator="euler"
+        m.free_chain(), None, 5 * _spin(m.free_chain()), duration=2.0, integrator="contact"
     )
     assert np.abs(np.linalg.norm(trajectory.q[:, :4], axis=1) - 1).max() < 1e-12
 

@@ -6,7 +6,7 @@ import sim_models as m
 
 import robokit as rk
 
-METHODS = ["euler", "midpoint", "rkmk4"]
+METHODS = ["contact", "midpoint", "rkmk4"]
 NONE = (0.0, 0.0, 0.0)
 
 
@@ -97,7 +97,7 @@ def test_pushes_in_rollouts_are_those_of_simulations():
     q = np.stack([robot.random_configuration(k) for k in range(3)])
     wrenches = rng.normal(size=(3, 6)) * 4
     both = [("l1", (2.0, 0, 1.0), (0.1, 0, 0), 0.01, 0.02)]
-    options = {"duration": 0.05, "integrator": "euler"}
+    options = {"duration": 0.05, "integrator": "contact"}
     many = rk.rollout(robot, q, **options, pushes=[rk.Push("l2", wrenches, (0, 0, 0.1), 0.0, 0.03), *both])
     for k in range(3):
         one = rk.simulate(

@@ -52,15 +52,12 @@ def test_masses_make_no_difference():
 SOLID = rk.Solid(Box((2.0, 2.0, 1.0)), rk.Placement(np.eye(3), (0, 0, -0.5)))
 GROUNDS = {
     "a plane": (m.box, {}),  # on which it lands flat, on four points
-    "one sweep": (m.box, {"sweeps": 1}),
-    "to an accuracy": (m.box, {"accuracy": 1e-6}),
     "a slope": (m.ball, {"tilt": 0.4}),
     "a height field": (m.ball, {"terrain": rk.HeightField(np.zeros((3, 3)), (2.0, 2.0))}),
     "a solid": (m.ball, {"shapes": [SOLID], "plane": False}),
 }
 
 
-@pytest.mark.filterwarnings("ignore:contacts did not settle")
 @pytest.mark.parametrize(("robot", "given"), GROUNDS.values(), ids=GROUNDS)
 def test_on_every_ground(robot, given):
     ground, up = rk.Ground(restitution=EACH, friction=0.0, **given), UP[given.get("tilt", 0.0)]
@@ -77,8 +74,7 @@ def test_gravity_of_the_step_is_borne_too():
     assert v[k] / v[k - 1] == pytest.approx(-0.8, abs=1e-9)
 
 
-@pytest.mark.parametrize("how", [{}, {"accuracy": 1e-7}])
-def test_the_foot_of_a_leg_bounces_whatever_it_moves(how):
+def test_the_foot_of_a_leg_bounces_whatever_it_moves():
     """Its effective mass is not that of a body: friction, hip and knee decide what answers."""
     robot, e, dt = leg(), 0.7, 1e-6
     q0 = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.6, -1.1])
@@ -86,7 +82,7 @@ def test_the_foot_of_a_leg_bounces_whatever_it_moves(how):
     at = rk.forward_kinematics(robot, q0)
     low = (at.position[-1] + at.rotation[-1] @ foot)[2]
     q0[6] += 0.02 - low + 0.5 * dt
-    v0, ground = [0, 0, 0, 0.2, 0, -1.0, 0.3, 0.5], rk.Ground(restitution=e, **how)
+    v0, ground = [0, 0, 0, 0.2, 0, -1.0, 0.3, 0.5], rk.Ground(restitution=e)
     moved = rk.simulate(robot, q0, v0, duration=dt, dt=dt, ground=ground)
     J = rk.link_jacobian(robot, q0, "shank", at=foot, axes="world")[5]
     assert J @ moved.v[-1] / (J @ moved.v[0]) == pytest.approx(-e, abs=2e-5)

@@ -71,7 +71,7 @@ def test_passive_arms_move_as_simulated():
     agree(robot, rk.rollout(robot, q0, duration=0.2, joint_damping=0.3), 1, duration=0.2, joint_damping=0.3)
 
 
-@pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])
+@pytest.mark.parametrize("integrator", ["contact", "midpoint", "rkmk4"])
 def test_every_integrator_and_joint_kind(integrator):
     robot = m.free_chain()
     arguments = {"duration": 0.05, "integrator": integrator, "record_every": 7}
@@ -107,7 +107,7 @@ def test_a_row_as_trajectory_has_the_ledger_of_simulate(pushed):
 # ---- laws --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rkmk4"])
+@pytest.mark.parametrize("integrator", ["contact", "rkmk4"])
 def test_momentum_of_free_flight_is_kept(integrator):
     robot = m.free_chain()
     rollout = rk.rollout(robot, None, starts(robot, 8, speed=1.0), steps=100, integrator=integrator)
@@ -355,7 +355,7 @@ def test_ctrl_c_ends_a_large_batch_at_once_and_its_figures_are_those_of_its_reco
     found = rk.rollout(robot, q0, starts(robot, 2000), steps=10**5, **motion)
     assert time.perf_counter() - sent[0] < 2.0, "a block is a twentieth of a second"
     assert found.summary["interrupted"] and len(found.t) == 1
-    assert found.summary["contact_residual_mean"] == found.summary["deepest_penetration"] == 0.0
+    assert found.summary["deepest_penetration"] == 0.0
 
 
 def test_progress_tells_of_every_step(monkeypatch):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gc
-import math
 import weakref
 
 import numpy as np
@@ -11,7 +10,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.backend import llvm
-from robokit.sim.shapes.contact_points import contact_points
 
 B = 3
 GROUND = rk.Ground()
@@ -136,7 +134,7 @@ def test_each_box_presses_with_its_own_weight():
 def test_momentum_of_each_flight_is_kept():
     robot = m.free_chain()
     many = varied(robot)
-    rollout = rk.rollout(many, None, starts(robot, speed=1.0), steps=60, integrator="euler")
+    rollout = rk.rollout(many, None, starts(robot, speed=1.0), steps=60, integrator="contact")
     fall = np.zeros((len(rollout.t), B, 6))
     fall[..., 3:] = rollout.t[:, None, None] * many.total_mass[:, None] * robot.gravity
     for q, v, lost in zip(rollout.q, rollout.v, fall, strict=True):
@@ -182,10 +180,9 @@ def test_each_box_slides_as_far_as_its_friction_lets_it(dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ground", [None, rk.Ground(height=-0.5)])
-def test_one_kernel_serves_all_inertias(made, ground):
+def test_one_kernel_serves_all_inertias(made):
     robot = dataclasses.replace(limited(), shared_kernels={})
-    motion = {"steps": 60, "ground": ground, "self_collision": False}
+    motion = {"steps": 60}
     many = rk.rollout(varied(robot), None, starts(robot), **motion)
     assert len(made) == 2, "the step, and the energies that its rows are checked by"
     rk.rollout(varied(robot, B=7, seed=5), **motion)
@@ -193,9 +190,7 @@ def test_one_kernel_serves_all_inertias(made, ground):
     rk.rollout(robot.with_inertias(1.5 * robot.inertial_parameters), **motion).trajectory(0)
     assert len(made) == 2
     for k in range(B):
-        one = rk.simulate(
-            varied(robot).sample(k), None, many.v[0, k], duration=0.06, ground=ground, self_collision=False
-        )
+        one = rk.simulate(varied(robot).sample(k), None, many.v[0, k], duration=0.06)
         assert many.q[:, k] == pytest.approx(one.q, abs=1e-11)
     assert len(made) == 3, "single states have their own module, and all robots share it"
 
@@ -261,24 +256,6 @@ def test_frictions_and_rows_must_fit():
     for wrong in ([0.1, -0.2], [], [[0.1]], [0.1, np.nan], "rough", None):
         with pytest.raises(rk.ShapeError, match=r"Ground\(friction=...\): expected"):
             rk.Ground(friction=wrong)
-
-
-def test_corners_of_inertias_move_with_their_sample():
-    robot = limited()
-    many = varied(robot)
-    points = contact_points(many)
-    assert points.of_inertia.all() and points.position.shape == (B, 24, 3)
-    for k in range(B):
-        assert np.array_equal(points.sample(k).position, contact_points(many.sample(k)).position)
-    q0 = np.array([rk.standing_configuration(many.sample(k)) for k in range(B)])
-    assert rk.standing_configuration(many)[6] == pytest.approx(q0[:, 6].max())
-    q0[2, 6] -= 0.4
-    with pytest.raises(rk.ShapeError, match=r"q0\[2\]: a point of link .* starts 0.4 m below"):
-        rk.rollout(many, q0, steps=2, ground=GROUND)
-    massless = limited().with_inertias({"slide": ([0.3, 0.0], None, [np.eye(3), np.zeros((3, 3))])})
-    with pytest.raises(rk.ModelError, match=r"link 'slide' has no shapes .* in sample 1 no mass"):
-        contact_points(massless)
-    assert math.isfinite(rk.standing_height(robot))
 
 
 @pytest.mark.slow

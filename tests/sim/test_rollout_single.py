@@ -15,7 +15,7 @@ def starts(robot, B, speed=0.3):
     return speed * np.random.default_rng(0).standard_normal((B, robot.nv))
 
 
-@pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])
+@pytest.mark.parametrize("integrator", ["contact", "midpoint", "rkmk4"])
 def test_free_motion_agrees_with_double_precision(integrator):
     robot = m.free_chain()
     motion = {"steps": 100, "integrator": integrator, "record_every": 20}
@@ -40,13 +40,13 @@ def test_a_box_at_rest_is_held_by_its_weight_however_long():
     assert mean == pytest.approx(m.G * many.total_mass, rel=1e-5)
     double = rk.rollout(many, rk.standing_configuration(box), **motion)
     assert np.abs(rollout.q - double.q).max() < 1e-5
-    for figure in ("deepest_penetration", "contact_residual_mean"):
-        assert rollout.summary[figure] == pytest.approx(double.summary[figure], rel=1e-2, abs=1e-6), figure
+    deepest = (run.summary["deepest_penetration"] for run in (rollout, double))
+    assert next(deepest) == pytest.approx(next(deepest), rel=1e-2, abs=1e-6)
     assert not len(rollout.failed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [{"ground": rk.Ground()}, {"integrator": "euler"}])
+@pytest.mark.parametrize("arguments", [{"ground": rk.Ground()}, {"integrator": "contact"}])
 def test_momentum_is_kept_to_single_precision(arguments):
     robot = m.free_chain()
     q0 = rk.standing_configuration(robot, height=0.01)

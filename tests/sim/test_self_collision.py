@@ -1,5 +1,4 @@
-"""Bodies of a robot that touch: momentum, energy, restitution; falls in which nothing folds into itself."""
-
+"""Bodies of a robot that touch: momentum, energy, restitution, rest; tests/laws looks at fallen robots with coal."""
 
 import numpy as np
 import pytest
@@ -7,7 +6,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.collide.gaps import Gaps
 
 MASSES = (1.0, 2.0)
 
@@ -35,6 +33,18 @@ def _rods() -> rk.Robot:
         place = Placement(position=0.1 * np.array([np.cos(2.1 * k), np.sin(2.1 * k), 0.0]))
         builder.joint(f"ball{k}", "spherical", "hub", f"rod{k}", place)
     return builder.build("floating")
+
+
+def _nearest_rods(robot, q) -> float:
+    """The least distance of two rods in any of the states, by points 2 mm apart on their axes [m]."""
+    poses = rk.forward_kinematics(robot, q)
+    z = np.linspace(-0.5, -0.1, 201)
+    axes = [R[..., 2][:, None] * z[:, None] + x[:, None] for R, x in (poses[f"rod{k}"] for k in range(3))]
+    away = (
+        np.linalg.norm(axes[i][:, :, None] - axes[k][:, None], axis=-1).min()
+        for i, k in ((0, 1), (0, 2), (1, 2))
+    )
+    return min(away) - 2 * 0.03
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.3, 0.8])
@@ -70,9 +80,7 @@ def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
         kinetic = run.energy.kinetic
         assert np.diff(kinetic).max() < 1e-3 * kinetic[0]
         hits += run.summary["dissipated_by_collision"] > 0.01 * kinetic[0]
-        gaps = Gaps(robot, pairs.shapes, run.q)
-        for i, j in pairs.bodies:
-            assert min(gaps.nearest(i, j, row) for row in range(0, len(run.t), 5)) > -2e-3
+        assert _nearest_rods(robot, run.q[::5]) > -2e-3
     assert hits >= 1, "they do not meet: the test tests nothing"
 
 
@@ -142,7 +150,7 @@ def test_feet_and_hands_on_each_other_do_not_tremble_for_ever():
     assert np.sort(late)[-2] < 1e-6, f"{late}; in one of them a limb may still fall over"
 
 
-def test_bodies_touch_by_default_where_there_is_a_ground(monkeypatch):
+def test_bodies_touch_by_default_where_there_is_a_ground():
     robot = m.quadruped()
     q0, pairs = rk.standing_configuration(robot), len(rk.collision_pairs(robot))
     runs = {
@@ -159,9 +167,6 @@ def test_bodies_touch_by_default_where_there_is_a_ground(monkeypatch):
     assert many.summary["self_collision_pairs"] == pairs
     assert any(f"{pairs} pairs of them kept apart" in line for line in runs[None].report())
     assert any("self-collision is off" in line for line in runs[False].report())
-    monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # two steps take less time than to compile them
-    settled = rk.simulate(robot, q0, duration=0.002, ground=True, accuracy=1e-6)
-    assert settled.summary["self_collision_pairs"] == 0
 
 
 def test_free_motion_keeps_its_integrator_by_default(monkeypatch):
@@ -169,27 +174,6 @@ def test_free_motion_keeps_its_integrator_by_default(monkeypatch):
     run = rk.simulate(m.quadruped(), duration=0.002)
     assert run.summary["self_collision_pairs"] == 0
     assert run.summary["integrator"] == "rkmk4"
-
-
-@pytest.mark.slow
-def test_the_humanoid_does_not_fold_into_itself():
-    """By 7 cm in the middle one of forty falls, and 0.7 mm where bodies keep each other apart."""
-    robot = m.humanoid()
-    pairs, deepest = rk.collision_pairs(robot), []
-    for seed in range(2, 7):
-        q0 = rk.standing_configuration(robot, 0.3, 0.3, seed)
-        deepest.append([])
-        for self_collision in (False, True):
-            run = rk.simulate(robot, q0, duration=2.5, dt=1e-3, ground=True, self_collision=self_collision)
-            gaps = Gaps(robot, pairs.shapes, run.q)
-            rows = np.arange(len(run.t))
-            of = gaps.of
-            worst = min(gaps.gap(k, n, rows).min() for i, j in pairs.bodies for k in of[i] for n in of[j])
-            deepest[-1].append(-worst)
-            assert run.summary["energy_balance"] < 2e-3 * run.summary["energy_exchanged"]
-    without, with_them = np.median(deepest, axis=0)
-    assert without > 0.03
-    assert with_them < 0.005
 
 
 @pytest.mark.parametrize("given", ["yes", 1, {"head": "hand"}])

@@ -94,7 +94,7 @@ def test_quaternion_must_be_unit():
         rk.simulate(m.box(), q)
 
 
-@pytest.mark.parametrize("wrong", [{"friction": -1.0}, {"sink": 0.0}, {"sweeps": 51}, {"height": math.nan}])
+@pytest.mark.parametrize("wrong", [{"friction": -1.0}, {"sink": 0.0}, {"time": -1.0}, {"height": math.nan}])
 def test_ground_checks_its_constants(wrong):
     with pytest.raises(rk.ShapeError, match=next(iter(wrong))):
         rk.Ground(**wrong)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from robokit.sim.collide.gaps import overlaps
+from robokit.sim.collide.moved_apart import moved_apart
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
-from robokit.sim.collide.gaps import overlaps
-from robokit.sim.collide.moved_apart import moved_apart
 
 SEEDS = range(12)
 

@@ -90,8 +90,9 @@ def test_joints_that_turn_against_each_other_are_no_spin():
 @pytest.mark.parametrize("name", ["arm", "double_pendulum", "four_bar", "quadruped", "humanoid"])
 def test_good_starts_are_silent(name):
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
-    from robokit.sim.run.run_arguments import set_up
     from robokit.sim.run.start_warnings import warn_of_start
+
+    from robokit.sim.run.run_arguments import set_up
 
     setup = set_up(robot, 1e-3, 1e-3, True, None, None, None)  # no step is compiled
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Surfaces of a ground: distances, normals and velocities beside their definitions; wrong arguments."""
+"""Solids of a ground, and what is no ground."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import robokit as rk
 from robokit.meshes.face_planes import face_planes
 from robokit.model import Box, Capsule, Placement, Shape, Sphere
-from robokit.sim.run.ground_gaps import gaps
+
 
 def test_planes_of_few_points_are_their_hull_and_of_many_hold_them_to_the_error_said():
     cube = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
@@ -24,12 +24,6 @@ def test_planes_of_few_points_are_their_hull_and_of_many_hold_them_to_the_error_
     # 64 even planes about a ball of 0.2 m stand out by 0.2 m (1 / cos 0.26 - 1) = 7 mm in their corners.
     assert 4e-3 < error < 2e-2
     assert face_planes(many, close=0.05)[1] <= 0.05
-
-
-def test_gaps_take_the_radius_of_a_ball():
-    ground = rk.Ground(tilt=math.radians(30.0), height=0.2)
-    assert gaps(ground, [0.0, 0.0, 1.2], 0.1) == pytest.approx(math.cos(math.radians(30)) - 0.1)
-    assert gaps(ground, [1.0, 5.0, 0.2 - math.tan(math.radians(30.0))]) == pytest.approx(0.0, abs=1e-12)
 
 
 WRONG = [

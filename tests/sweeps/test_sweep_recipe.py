@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 import sweep_robots
-
-import robokit as rk
 from robokit.sim.run.ground_gaps import row_gaps
 from robokit.sim.shapes.contact_points import contact_points
+
+import robokit as rk
 from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.recipes.chunk_rows import prepared
 from robokit.sweeps.recipes.make_recipe import make_recipe

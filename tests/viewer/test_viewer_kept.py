@@ -6,7 +6,7 @@ import pytest
 from viewer_cases import pendulum
 
 from robokit import disk_cache
-from robokit.sim.stepping import newton_page
+from robokit.sim.stepping import contact_page
 from robokit.viewer.data import mass_matrix_data
 from robokit.viewer.walk import walk_data
 
@@ -41,8 +41,8 @@ def test_walk_and_costs_are_made_once(cache, monkeypatch):
 
 
 def test_the_module_of_all_robots_is_made_once(cache, monkeypatch):
-    newton_page.page_module.cache_clear()
-    content = newton_page.page_module()
-    newton_page.page_module.cache_clear()
-    monkeypatch.setattr(newton_page, "wasm_module", fails)
-    assert newton_page.page_module() == content
+    contact_page.page_module.cache_clear()
+    content = contact_page.page_module()
+    contact_page.page_module.cache_clear()
+    monkeypatch.setattr(contact_page, "wasm_module", fails)
+    assert contact_page.page_module() == content

@@ -54,21 +54,15 @@ def toy():
     return b.build(base="floating")
 
 
-def fall(toy, duration, integrator):
+def fall(toy, duration):
     q0 = toy.neutral()
     q0[6] = HEIGHT
-    return rk.simulate(toy, q0, duration=duration, dt=1e-3, ground=True, integrator=integrator)
-
-
-@pytest.fixture(scope="module", params=["contact", "newton"])
-def integrator(request):
-    """Whose steps the page takes."""
-    return request.param
+    return rk.simulate(toy, q0, duration=duration, dt=1e-3, ground=True)
 
 
 @pytest.fixture(scope="module")
-def recording(toy, integrator):
-    return fall(toy, 0.6, integrator)
+def recording(toy):
+    return fall(toy, 0.6)
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +106,14 @@ def test_the_button_starts_from_the_frame_shown_and_the_way_back_is_one_click(li
     assert live.evaluate("robokit.motion === robokit.run.recording")
 
 
-def test_the_run_is_the_one_of_python(live, toy, integrator):
+def test_the_run_is_the_one_of_python(live, toy):
     drop(live, 0.2)
     now = live.evaluate("""() => { const m = robokit.run.motion;
       const k = m.t.findIndex((t) => t > 0.15), q = m.q.slice(k * m.nq, (k + 1) * m.nq);
       return { t: m.t[k], q: Array.from(q) }; }""")
     steps = round(now["t"] / 1e-3)
     assert now["t"] == pytest.approx(steps * 1e-3, abs=1e-12)
-    same = fall(toy, now["t"], integrator)
+    same = fall(toy, now["t"])
     np.testing.assert_allclose(now["q"], same.q[-1], rtol=1e-9, atol=1e-9)
 
 

@@ -19,8 +19,7 @@ STEPS, DT = 300, 1e-3
 
 
 @pytest.mark.node
-@pytest.mark.parametrize("integrator", ["contact", "newton"])
-def test_a_row_with_a_motor_and_a_push_has_the_bits_of_python(integrator):
+def test_a_row_with_a_motor_and_a_push_has_the_bits_of_python():
     robot = toy()
     q = robot.neutral()
     q[6] = 0.3
@@ -31,7 +30,6 @@ def test_a_row_with_a_motor_and_a_push_has_the_bits_of_python(integrator):
         duration=STEPS * DT,
         dt=DT,
         ground=True,
-        integrator=integrator,
         reproducible=True,
         record_every=STEPS,
         actuators=rk.PD(30.0, 1.0, 0.3, joints=["hinge"]),

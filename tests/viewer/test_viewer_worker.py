@@ -35,19 +35,19 @@ def toy():
 
 
 @functools.cache
-def fall(integrator):
+def fall():
     """A second of free flight, impacts, and rest."""
     robot = toy()
     q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, AWAY, 0.0, 0.0, 4.0])
     q[6] = HEIGHT
     given = {"duration": 3.0, "dt": 1e-3, "ground": True, "record_every": 50}
-    return rk.simulate(robot, q, v, integrator=integrator, **given)
+    return rk.simulate(robot, q, v, **given)
 
 
-@pytest.fixture(scope="module", params=["contact", "newton"])
-def motion(request):
-    """The fall by each integrator whose steps a page can take."""
-    return fall(request.param)
+@pytest.fixture(scope="module")
+def motion():
+    """The fall."""
+    return fall()
 
 
 def compare(motion, trace):

@@ -1,4 +1,4 @@
-"""What is said of single steps of "newton": forces by link, stops, meetings and rest."""
+"""What is said of single steps: forces by link, stops, meetings and rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fall():
     robot = folding()
     q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, 1.0, 0.0, 0.0, 4.0])
     q[6] = 0.8
-    return rk.simulate(robot, q, v, duration=2.0, dt=DT, ground=True, integrator="newton", record_every=7)
+    return rk.simulate(robot, q, v, duration=2.0, dt=DT, ground=True, record_every=7)
 
 
 def test_forces_of_all_steps_add_up_to_the_impulse_of_the_ground(fall):
@@ -89,7 +89,6 @@ def test_links_that_meet_feel_the_same_impulse():
         duration=0.5,
         dt=DT,
         self_collision=True,
-        integrator="newton",
         joint_damping=0.0,
     )
     met = run.step_facts.met
@@ -102,7 +101,7 @@ def test_an_imu_measures_what_the_steps_do():
     robot = folding()
     q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, 1.0, 0.0, 0.0, 4.0])
     q[6] = 0.3
-    run = rk.simulate(robot, q, v, duration=0.2, dt=DT, ground=True, integrator="newton", record_every=1)
+    run = rk.simulate(robot, q, v, duration=0.2, dt=DT, ground=True, record_every=1)
     w, x, y, z = run.q[:, :4].T
     up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=1)
     u = np.einsum("ti,ti->t", up, run.v[:, 3:6])  # of the box's origin, upward

@@ -1,4 +1,4 @@
-"""Rows of rollouts with the integrator "newton" are the runs of simulate; so are those of a file."""
+"""Rows of rollouts on a ground are the runs of simulate; so are those of a file."""
 
 import math
 
@@ -10,7 +10,7 @@ import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
 
 GROUND = rk.Ground()
-BOTH = {"dt": 1e-3, "integrator": "newton", "duration": 0.3, "record_every": 20}
+BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_rows_with_inertias_of_their_own_are_runs_of_such_robots():
 def test_a_flight_comes_back_from_its_file(tmp_path):
     q0 = m.box().neutral()
     q0[6] = 2.0
-    run = rk.simulate(m.box(), q0, duration=0.05, ground=GROUND, integrator="newton")
+    run = rk.simulate(m.box(), q0, duration=0.05, ground=GROUND)
     again = rk.Trajectory.load(run.save(tmp_path / "flight.npz"))
     assert again.contacts.links == () and again.step_forces.links == run.step_forces.links
 

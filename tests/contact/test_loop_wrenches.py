@@ -1,4 +1,4 @@
-"""The wrenches of loop joints in a run with "newton", beside those of Lagrange's multipliers."""
+"""The wrenches of loop joints in a run with "contact", beside those of Lagrange's multipliers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import robokit as rk
 
 @pytest.mark.parametrize("kind", [None, *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)])
 def test_wrenches_are_those_of_multipliers(kind):
-    """To first order in the step: that of "newton" is its mean, that of rkmk4 the one at the start."""
+    """To first order in the step: that of "contact" is its mean, that of rkmk4 the one at the start."""
     robot = free_four_bar() if kind is None else two_arms(kind)
     q, v = robot.neutral(), np.random.default_rng(3).standard_normal(robot.nv)
     options = {"duration": 0.04, "dt": 1e-4, "record_every": 20}
-    one = rk.simulate(robot, q, v, integrator="newton", **options)
+    one = rk.simulate(robot, q, v, integrator="contact", **options)
     other = rk.simulate(robot, q, v, integrator="rkmk4", **options)
     assert one.loop_forces.keys() == other.loop_forces.keys() and one.loop_forces
     for name, wrench in one.loop_forces.items():

@@ -1,4 +1,4 @@
-"""The page's step of the integrator "newton": one module for all robots, and the bits of Python."""
+"""The page's step of contact: one module for all robots, and the bits of Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS, EVERY = 200, 20
 def fallen(robot, q, **given):
     """A fall by reproducible steps."""
     return rk.simulate(
-        robot, q, duration=STEPS * 1e-3, dt=1e-3, record_every=EVERY, integrator="newton", reproducible=True,
+        robot, q, duration=STEPS * 1e-3, dt=1e-3, record_every=EVERY, reproducible=True,
         **{"ground": True, **given},
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_a_step_that_finds_no_place_is_taken_again():
 def test_the_step_of_a_page_is_small(name):
     """300 kB for any robot, the robot's own numbers and the Worker included."""
     robot = rk.load_urdf(rk.find_robot(name))
-    motion = rk.simulate(robot, duration=1e-3, dt=1e-3, integrator="newton")
+    motion = rk.simulate(robot, duration=1e-3, dt=1e-3, integrator="contact")
     live = live_data(motion, joined(WORKER))
     assert 60_000 < len(json_for_html(live)) < 150_000
     assert 80_000 < live.stepper.bytes < 150_000
@@ -95,7 +95,7 @@ def test_the_step_of_a_page_is_small(name):
 
 def test_all_robots_have_one_module():
     one, other = (
-        rk.simulate(rk.load_urdf(rk.find_robot(name)), duration=1e-3, dt=1e-3, integrator="newton")
+        rk.simulate(rk.load_urdf(rk.find_robot(name)), duration=1e-3, dt=1e-3, integrator="contact")
         for name in ("double_pendulum", "quadruped")
     )
     first, second = (live_data(motion, "").stepper for motion in (one, other))

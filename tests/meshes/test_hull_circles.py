@@ -1,0 +1,32 @@
+"""Circles of hulls: discs, cones and tyres have them, boxes and ovals none."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from robokit.meshes.hull_circles import circles
+
+BOX = np.array(list(itertools.product((-0.1, 0.1), (-0.2, 0.2), (-0.05, 0.05))))
+
+
+def _polygon(sides, radius, z):
+    turns = 2.0 * math.pi / sides * np.arange(sides)
+    return np.stack([radius * np.cos(turns), radius * np.sin(turns), np.full(sides, z)], axis=1)
+
+
+def test_cones_and_rounded_discs_have_their_circles_and_boxes_none():
+    cone = np.concatenate([_polygon(40, 0.1, 0.0), [[0.0, 0.0, 0.2]]])
+    (base,) = circles(cone, 1e-3)
+    assert base.flat and base.radius == pytest.approx(0.1) and abs(base.axis[2]) == pytest.approx(1.0)
+    turns = np.linspace(-math.pi / 2, math.pi / 2, 25)
+    tyre = np.concatenate([_polygon(64, 0.1 + 0.02 * math.cos(t), 0.02 * math.sin(t)) for t in turns])
+    found = circles(tyre, 1e-3)
+    assert [c.flat for c in found].count(True) == 2 and 4 <= len(found) < 15
+    n = np.random.default_rng(1).normal(size=(600, 3))
+    ellipsoid = n / np.linalg.norm(n, axis=1, keepdims=True) * [0.2, 0.1, 0.05]
+    assert circles(BOX, 1e-3) == [] and circles(ellipsoid, 1e-3) == []
+    assert circles(_polygon(11, 0.1, 0.0), 1e-3) == []
+    oval = np.concatenate([_polygon(64, 0.1, z) for z in (-0.02, 0.02)]) * [1.0, 0.9, 1.0]
+    assert circles(oval, 1e-3) == []
