@@ -44,7 +44,7 @@ summary, start = trajectory.summary, trajectory.energy.mechanical[0]
 weight = robot.total_mass * np.linalg.norm(robot.gravity)
 print(f"energy is {summary['energy_balance']:.2f} J off at most, of {start:.0f} J")
 print(f"momentum is {summary['momentum_balance_linear']:.2f} N s off at most")
-print(f"deepest contact point {1e3 * summary['deepest_penetration']:.1f} mm")
+print(f"deepest contact {1e3 * summary['deepest_penetration']:.1f} mm")
 assert summary["energy_balance"] < 0.01 * start, "energy came from nowhere or got lost"
 assert summary["momentum_balance_linear"] < 0.002 * weight * trajectory.t[-1], "impulse and momentum disagree"
-assert summary["deepest_penetration"] < 0.01, "a contact point sank into the ground"
+assert summary["deepest_penetration"] < 0.01, "a contact sank into the ground"
