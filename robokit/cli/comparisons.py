@@ -11,7 +11,7 @@ from typing import Any
 
 from robokit.errors import RobokitError
 
-SIMULATE = ("dt", "integrator", "joint_damping", "self_collision", "accuracy")
+SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
 """What may differ, of ``rk.simulate``."""
 
 GROUND = (
@@ -21,11 +21,8 @@ GROUND = (
     "rolling",
     "sink",
     "time",
-    "slip",
-    "sweeps",
     "spin",
     "shape_error",
-    "max_points",
 )
 """The same of ``rk.Ground``."""
 

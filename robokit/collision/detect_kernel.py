@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from robokit.collision.detect import detect
+from robokit.collision.detect import FALL, detect
 from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, POSES, SHAPES
+from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.maker import engine
 
 Arrays = dict[str, np.ndarray]
 
@@ -68,3 +71,62 @@ def contacts_at(
             kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
             return kept | {a.name: found[a.name][:near] for a in MEMORY} | {"counts": found["counts"]}
         places = max(contacts, near)
+
+
+class Detector:
+    """Contacts of one scene at many poses of bodies at rest, one after the other; arrays are made once."""
+
+    def __init__(
+        self,
+        scene: Mapping[str, np.ndarray],
+        bodies: int,
+        far: float = 0.0,
+        reproducible: bool = False,
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            scene: arrays SHAPES and PAIRS by name.
+            bodies: how many there are, the world among them.
+            far: gap up to which contacts are found [m]; 0 for shapes that overlap.
+            reproducible: whether the bits are the same everywhere.
+        """
+        self.kernel, self.places = detect_kernel(reproducible), PLACES
+        given = {"gravity": np.array([0.0, 0.0, -1.0]), "dt": np.array([math.sqrt(far / FALL)])}
+        self._given = {name: np.ascontiguousarray(array) for name, array in scene.items()} | given
+        self._bodies = bodies
+        self._prepare()
+
+    def at(self, R: np.ndarray, p: np.ndarray) -> Arrays:
+        """The contacts, which hold until the next call; arguments as of :func:`contacts_at`."""
+        while True:
+            x = self.arrays
+            x["R"][:], x["p"][:] = np.reshape(R, (-1, 9)), p
+            x["near_pair"][:] = -1
+            self._call()
+            contacts, near, missing, _ = x["counts"].tolist()
+            if not missing:
+                return {a.name: x[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
+            self.places = max(contacts, near)
+            self._given |= {name: x[name] for name in self._given}  # with what was changed since
+            self._prepare()
+
+    def _prepare(self) -> None:
+        known = {"n_bodies": self._bodies, "n_contacts": self.places, "n_near": self.places}
+        for a in self.kernel.arrays:
+            if a.name in self._given:
+                shape = self._given[a.name].shape
+                known |= {n: size for n, size in zip(a.shape, shape, strict=True) if isinstance(n, str)}
+        self.arrays = {
+            a.name: np.array(self._given[a.name], a.zeros(known).dtype)
+            if a.name in self._given
+            else a.zeros(known)
+            for a in self.kernel.taken
+        }
+        sizes, arrays = {name: known[name] for name in self.kernel.sizes}, list(self.arrays.values())
+        try:
+            if engine() == "python":
+                raise NoMachineCode("")
+            self._call = self.kernel.single(sizes, arrays)
+        except NoMachineCode:
+            self._call = functools.partial(self.kernel.on_memory, *sizes.values(), *arrays)

@@ -81,7 +81,7 @@ def face_normals(corners: np.ndarray, polygons: Sequence[Sequence[int]]) -> np.n
     """Unit normals of faces, (m, 3): of the areas of all triangles from the first corner, added in order.
 
     By sums, products, quotients and a square root alone, so that they are the same bits everywhere; pages
-    make them again (viewer/assets/live/newton_step.js).
+    make them again (viewer/assets/live/contact_step.js).
     """
     sizes = np.array([len(polygon) for polygon in polygons], dtype=int)
     around = np.zeros((len(sizes), int(sizes.max(initial=0))), dtype=int)

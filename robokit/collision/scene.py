@@ -209,8 +209,8 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
 def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
     placed = robot_shapes(robot, error).placed
     bodies = sorted({c.body for c in placed})
-    root = _roots(robot)
-    near = _neighbours(robot, set(bodies), root)
+    root = roots(robot)
+    near = neighbours(robot, set(bodies), root)
     found = {(i, j) for m, i in enumerate(bodies) for j in bodies[m + 1 :]} - near
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
@@ -233,7 +233,7 @@ def _neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     return np.array(R), np.array(p)
 
 
-def _roots(robot: Robot) -> list[int]:
+def roots(robot: Robot) -> list[int]:
     """For each body the first free body on the way to it; 0 where there is none."""
     tree, found = robot.tree, [0]
     for i in tree.outward():
@@ -243,7 +243,7 @@ def _roots(robot: Robot) -> list[int]:
     return found
 
 
-def _neighbours(robot: Robot, bodies: set[int], root: list[int]) -> set[tuple[int, int]]:
+def neighbours(robot: Robot, bodies: set[int], root: list[int]) -> set[tuple[int, int]]:
     """(parent, child) of all bodies with shapes, those without skipped; and bodies that a loop connects."""
     found, parent = set(), robot.tree.parent
     for i in bodies:

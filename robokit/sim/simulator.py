@@ -12,8 +12,8 @@ from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
-from robokit.sim.collide import CollisionPairs
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import pushes_of
@@ -24,14 +24,13 @@ from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import (
     check_angles,
     check_quaternions,
-    check_start,
     numbers,
     set_up,
 )
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits
-from robokit.sim.run.start_warnings import warn_of_start
+from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 
 
 def simulate(
@@ -72,9 +71,8 @@ def simulate(
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
             are a force from outside.
-        integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler", "contact"
-            (default with a ground) or "newton", falls solved to a tolerance on exact hulls; see
-            robokit.sim.step.integrators.
+        integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
+            "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
@@ -88,10 +86,9 @@ def simulate(
             list of these.
         self_collision: whether bodies of the robot keep each other apart: True for the pairs of
             ``rk.collision_pairs(robot)``, or such pairs after an edit, False for none. By default they do
-            where there is a ground without an accuracy, up to 400 pairs. ``summary["self_collision_pairs"]``
-            says how many act. Bodies are boxes and capsules for this. Without a ground the step becomes that
-            of "contact".
-        accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
+            where there is a ground. ``summary["self_collision_pairs"]`` says how many act. Without a ground
+            the step becomes that of "contact".
+        accuracy: does nothing any more: every step is solved to a tolerance.
         estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
             :meth:`Trajectory.report` what that changes: see robokit.sim.run.half_step. Controllers and
             targets that are functions are called again, from the start and twice as often.
@@ -115,9 +112,8 @@ def simulate(
 
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
-            overlap, inside the ground, or that spins by more than 0.3 rad a step; pairs of bodies that do not
-            act because they are too many; deep penetration, unsettled contacts, steps that missed the
-            accuracy.
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
+            that did not settle.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -161,10 +157,9 @@ def simulate(
         reproducible=reproducible,
     )
     program = setup.program
-    if program.ground is not None and program.points is not None:
-        check_start(robot, q, program.points, program.ground)
+    overlaps = check_starts(program, q)
     warn_of_limits(robot, q)
-    buried = warn_of_start(program, q, v, setup.dt, setup.left)
+    buried = warn_of_start(program, overlaps, q, v, setup.dt)
 
     base = controller is not None and floats(robot.tree)
     acting = pushes_of(pushes)

@@ -10,7 +10,7 @@ from typing import Any
 from robokit.arguments import path_argument, whole_number
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
-from robokit.sim.collide import CollisionPairs
+from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.stages import stage
 from robokit.sweeps.recipes.chunk_rows import FAILURE

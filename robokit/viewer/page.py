@@ -96,7 +96,7 @@ SCRIPTS = (
 )
 """The page's own scripts, in the order in which they build on one another."""
 
-WORKER = ("live/sweeps_step.js", "live/newton_step.js", "live/physics.js", "live/worker.js")
+WORKER = ("live/passive_step.js", "live/contact_step.js", "live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (

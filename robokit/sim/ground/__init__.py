@@ -4,7 +4,7 @@ ground         Ground: all of it, and the constants of the contact law
 ground_values  what a ground is given, checked
 height_field   HeightField: ground whose height is given on a grid
 solids         Solid: boxes, balls, cylinders, capsules and hulls at rest
-ground_inputs  a ground as a kernel takes it
+ground_world   a ground as what stands still and can be touched
 saved_ground   the ground of a saved trajectory
 """
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_number, whole_number
+from robokit.arguments import real_number
 from robokit.conventions import GRAVITY
-from robokit.errors import ShapeError, WrongType, shown
+from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.sim.ground.ground_values import STEEPEST, coefficients, of_row, shares, upward, vector
 from robokit.sim.ground.height_field import HeightField
 from robokit.sim.ground.solids import solid
 from robokit.spatial.sines import sine_and_cosine
-
-MAX_SWEEPS = 50
 
 DEEPEST = 1e-3
 """Depth at which one point carries the whole weight of a robot that is not small [m]."""
@@ -49,13 +48,8 @@ class Ground:
             are slender: they would tip.
         time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
             critically, 2 sqrt(sink / g), 20 ms for 1 mm, and what is slender more.
-        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
-            it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
-        sweeps: solves of a time step, 1 to 50, and from 3 on one more where the forces need it. 1 takes half
-            the time, for dt <= 1 ms.
-        accuracy: iterates every step until no velocity of what touches changes by more than this in a sweep
-            [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone. The
-            summary and a warning say which steps missed it. None (default) takes ``sweeps`` instead.
+        slip, sweeps, max_points, accuracy: do nothing any more: friction has true stiction, every step is
+            solved to a tolerance, and there is no limit to the points that touch.
         restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
             for the others), in rollouts also (B,), one a row; None (default) leaves it to springs and
             dampers.
@@ -63,8 +57,6 @@ class Ground:
             of the normal force [m]; 0 for none.
         shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
             direction [m].
-        max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
-            hold every face, at most five a mesh. The shape's error does not depend on it.
         tilt: angle by which the plane descends towards +x [rad].
         normal: of the plane, upward, of any length; instead of a tilt. In rollouts also (B, 3), one a row.
         velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
@@ -83,13 +75,13 @@ class Ground:
     height: float = 0.0
     sink: float | None = None
     time: float | None = None
-    slip: float | None = None
-    sweeps: int = 3
+    slip: InitVar[Any] = None
+    sweeps: InitVar[Any] = None
     restitution: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None
     torsional: float = 0.0
     rolling: float = 0.0
     shape_error: float = 1e-3
-    max_points: int | None = None
+    max_points: InitVar[Any] = None
     tilt: float | None = None
     normal: Any = None
     velocity: Sequence[float] = (0.0, 0.0, 0.0)
@@ -97,15 +89,18 @@ class Ground:
     shapes: Sequence[Any] = ()
     terrain: HeightField | None = None
     plane: bool | None = None
-    accuracy: float | None = None
+    accuracy: InitVar[Any] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, slip: Any, sweeps: Any, max_points: Any, accuracy: Any) -> None:
+        old = {"slip": slip, "sweeps": sweeps, "max_points": max_points, "accuracy": accuracy}
+        for name in [name for name, value in old.items() if value is not None]:
+            warnings.warn(f"Ground({name}=...) does nothing: leave it out", SimulationWarning, stacklevel=3)
         mu = self.friction
         mu = (
             {link: coefficients(x) for link, x in mu.items()} if isinstance(mu, Mapping) else coefficients(mu)
         )
         object.__setattr__(self, "friction", mu)
-        for name in ("sink", "time", "shape_error", "slip", "accuracy"):
+        for name in ("sink", "time", "shape_error"):
             if getattr(self, name) is not None or name == "shape_error":
                 real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         for name in ("torsional", "rolling"):
@@ -115,9 +110,6 @@ class Ground:
             e = {link: shares(x) for link, x in e.items()} if isinstance(e, Mapping) else shares(e)
             object.__setattr__(self, "restitution", e)
         real_number("Ground(height=...)", self.height)
-        whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
-        if self.max_points is not None:
-            whole_number("Ground(max_points=...)", self.max_points, 1)
         self._check_surfaces()
         self.rows  # noqa: B018  (raises where there are several)
 
@@ -193,12 +185,6 @@ class Ground:
         return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
 
     @property
-    def solids(self) -> tuple[tuple[int, str], ...]:
-        """Number among the ground's surfaces, and kind, of each solid."""
-        first = int(bool(self.plane)) + int(self.terrain is not None)
-        return tuple((first + k, solid.kind) for k, solid in enumerate(self.shapes))
-
-    @property
     def rows(self) -> int | None:
         """B where friction, restitution or the normal is one a row, else None."""
         counts = self._row_counts()
@@ -253,11 +239,6 @@ class Ground:
         time = self.time or 2.0 * np.sqrt(soft / STANDARD)
         k = weight(robot) / (self.sink or np.minimum(soft, steady))
         return k, k * time
-
-    @property
-    def fades(self) -> list[float]:
-        """slip, torsional and rolling, those that are given."""
-        return [x for x in (self.slip, self.torsional, self.rolling) if x]
 
     def bounce(self, link: str) -> Any:
         """Restitution of a link, (B,) where there is one a row; 0 where none is given."""

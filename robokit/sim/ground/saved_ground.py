@@ -16,6 +16,10 @@ HEIGHTS = "ground_heights"
 """Name of the array of a height field."""
 
 
+OLD = ("slip", "sweeps", "max_points", "accuracy")
+"""What older files have, and does nothing any more."""
+
+
 def record_ground(ground: Ground) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What is stored of a ground: words and numbers for JSON, and the heights of a field as an array."""
     about = {field.name: getattr(ground, field.name) for field in fields(Ground)}
@@ -33,7 +37,7 @@ def restored_ground(about: Mapping[str, Any], heights: np.ndarray | None) -> Gro
     Raises:
         LookupError, TypeError, ValueError: the record is none.
     """
-    given = dict(about)
+    given = {name: value for name, value in about.items() if name not in OLD}
     given["shapes"] = [Solid.of_record(row) for row in given.get("shapes", ())]
     if given.get("terrain") is not None:
         if heights is None:

@@ -54,7 +54,7 @@ class Solid:
     Example:
         >>> from robokit.model import Box
         >>> step = rk.Solid(Box(size=(0.4, 1.0, 0.2)), (0.5, 0.0, 0.1), friction=0.6)
-        >>> len(rk.Ground(shapes=[step]).solids)
+        >>> len(rk.Ground(shapes=[step]).shapes)
         1
     """
 

@@ -31,10 +31,10 @@ Cost: about 5 operations a driven joint, and 20 an iteration where it is limited
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
 Rows = Sequence[Sequence[Scalar]]
 
@@ -187,59 +187,6 @@ class DriveState:
         slope = where(limited, line, b)
         force = where(limited, d * (top + line * n.speed), command)
         return slope, force, where(limited, 1.0, 0.0)
-
-    def excess(self, x: Rows) -> Scalar:
-        """Above 0 where a joint's effort at x is not possible: forces and speeds, each less what is let pass.
-
-        These are efforts above a limit and SLIGHT of it, of joints that were below it at the iterate; pushes
-        on joints that are faster than the largest speed; and braking by what holds them at it.
-        """
-        most: Scalar = 0.0
-        for drive, n, (slope, force), limited in zip(
-            self.drives, self.numbers, self.lines, self.limited, strict=True
-        ):
-            y = x[drive.body][0]
-            now = force - slope * y
-            if drive.effort and not is_zero(slope):
-                most = maximum(most, abs(now) - n.effort * (1.0 + SLIGHT))
-            if drive.speed:
-                past = abs(y) - n.speed * (1.0 + FASTER)
-                brakes = where((limited > 0.5) & (now * force < 0.0), abs(now), 0.0)
-                past = where(now * y > 0.0, past, brakes - FASTER * n.speed * (HOLD * n.mass / self.dt))
-                most = maximum(most, past)
-        return most
-
-    def memory(self) -> list[Scalar]:
-        """What a sweep knows of those before: two numbers a driven joint."""
-        return [x for line in self.lines for x in line]
-
-    def recall(self, rest: Iterator[Scalar]) -> None:
-        """The lines as :meth:`memory` has them."""
-        self.lines = [[next(rest), next(rest)] for _ in self.drives]
-
-    def chosen(self) -> list[list[Scalar]]:
-        """What the present sweep has chosen, to be changed in place."""
-        return [*self.lines, self.limited]
-
-    def toward_rest(self, x: Rows) -> list[list[Scalar]]:
-        """Slopes by joint and dof, of lines through the force at x and that at rest, which are kept.
-
-        What meets another body is stopped there, and far from x. The line of a motor that is near its largest
-        speed has many times its effort at rest: the body would be thrown back by what its motor cannot do.
-        """
-        out: list[list[Scalar]] = [[0.0] * len(row) for row in self.tau]
-        for k, (drive, n) in enumerate(zip(self.drives, self.numbers, strict=True)):
-            slope, force = self.lines[k]
-            if drive.effort or drive.speed:
-                y, command = x[drive.body][0], self.command[k]
-                now = force - slope * y
-                at_rest = clamp(command, -n.effort, n.effort) if drive.effort else command
-                moves = abs(y) > SLOW
-                secant = maximum((at_rest - now) / where(moves, y, 1.0), 0.0)
-                slope = where(moves, secant, slope)
-                self.lines[k] = [slope, now + slope * y]
-            out[drive.body][0] = slope
-        return out
 
     def forces(self, x: Rows) -> list[list[Scalar]]:
         """The joint forces given and those of the actuators at x, by joint and dof."""

@@ -18,7 +18,7 @@ from robokit.model.tree import Tree
 from robokit.sim.joints.joint_law import JointLaw
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
-from robokit.spatial.scalars import Scalar, clamp, is_zero, likewise, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
 FADE = 1e-3
 """Speed below which dry friction fades out where there is no bristle [rad/s | m/s]."""
@@ -31,15 +31,12 @@ class JointState:
     """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
     def __init__(
-        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None, left: Scalar
+        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None
     ) -> None:
         self.tree, self.law, self.q, self.dt = tree, law, q, dt
-        self.left = left  # of the step from q on [s]
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
-        self.on: list[list[Scalar]] = []
         self.rub: list[list[Scalar]] = []
-        self.held: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
         if law.fade is None and carried is not None:
             for (i, k), e in carried.wound.items():
@@ -64,12 +61,8 @@ class JointState:
         if math.isfinite(stop.upper):
             yield stop.upper - q, -1.0
 
-    def linearise(
-        self, x: Rows, last: bool, converge: bool = False
-    ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    def linearise(self, x: Rows, last: bool) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         """Active stops and friction dampers from the iterate x; in the last sweep, no stop that pulls.
-
-        ``converge`` is for the iteration to an accuracy (BodyContact.converge).
 
         Returns:
             slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
@@ -78,53 +71,23 @@ class JointState:
         if first:
             self.w = [[] for _ in range(self.tree.n + 1)]
             self.on0 = [[] for _ in range(self.tree.n + 1)]
-            self.on = [[] for _ in range(self.tree.n + 1)]
-        old = [] if converge else self.rub
+        old = self.rub
         self.rub = []
-        for i in likewise(range(self.tree.n + 1)):
-            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last, converge)
+        for i in range(self.tree.n + 1):
+            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last)
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
-        self.held = [[0.0] * len(row) for row in self.rub]
         return self._law()
 
-    def memory(self) -> list[Scalar]:
-        """What a sweep knows of those before: three numbers a stop."""
-        out: list[Scalar] = []
-        for rows in zip(self.on0, self.on, self.w, strict=True):
-            for on0, on, w in zip(*rows, strict=True):
-                out += [where(on0, 1.0, 0.0), on, w]
-        return out
-
-    def recall(self, rest: Iterator[Scalar]) -> None:
-        """The joints as :meth:`memory` has them."""
-        self.w, self.on0, self.on = [], [], []
-        for i in likewise(range(self.tree.n + 1)):
-            stops = [(next(rest) > 0.5, next(rest), next(rest)) for _ in self._gaps(i)]
-            self.on0.append([on0 for on0, _, _ in stops])
-            self.on.append([on for _, on, _ in stops])
-            self.w.append([w for _, _, w in stops])
-
-    def chosen(self) -> list[list[Scalar]]:
-        """What the present sweep has chosen, to be changed in place."""
-        return [*self.w, *self.rub]
-
-    def _stops(self, i: int, qd: Scalar, first: bool, last: bool, converge: bool) -> None:
+    def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
         """The rules of a contact point, in one dimension."""
         stop = self.law.stop[i]
         for m, (phi, sign) in enumerate(self._gaps(i)):
             assert stop is not None
             rho = stop.k / (stop.k * self.dt + stop.d)
-            far = where(phi > 0.0, phi * (1.0 / self.left), rho * phi)
+            far = where(phi > 0.0, phi * (1.0 / self.dt), rho * phi)
             if first:
                 self.on0[i].append(sign * qd + far < 0.0)
                 self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
-                self.on[i].append(self.w[i][m])
-            elif converge:
-                self.on0[i][m] = self.on0[i][m] | (sign * qd + far < 0.0)
-                on = where(self.on0[i][m] & (sign * qd + rho * phi < 0.0), 1.0, 0.0)
-                flips = abs(on - self.on[i][m]) > 0.5
-                self.w[i][m] = where(flips, 0.5 * (self.w[i][m] + on), on)
-                self.on[i][m] = on
             elif last:
                 N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * qd))
                 self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
@@ -156,13 +119,13 @@ class JointState:
     def _law(self) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         slopes: list[list[Scalar]] = []
         rest: list[list[Scalar]] = []
-        for i, rub in enumerate(likewise(self.rub)):
+        for i, rub in enumerate(self.rub):
             slope, force = [], []
             for k, c in enumerate(rub):
                 b = self.law.damping[i][k]
                 slope.append(b + c if not is_zero(c) else b)
                 e = self.wound.get((i, k))
-                at_rest = self.held[i][k]
+                at_rest: Scalar = 0.0
                 if e is not None:
                     f = self.law.friction[i][k]
                     assert f is not None
@@ -177,29 +140,14 @@ class JointState:
             rest.append(force)
         return slopes, rest
 
-    def hold(self, x: Rows) -> list[list[Scalar]]:
-        """Dry friction stays as it is at x from now on.
-
-        Returns:
-            slopes of what is left, by joint and dof.
-        """
-        for i in likewise(range(self.tree.n + 1)):
-            for k, s in enumerate(x[i]):
-                c = self.rub[i][k]
-                if not is_zero(c):
-                    moving = self._bristle(i, k, s)[0] if (i, k) in self.wound else s
-                    self.held[i][k] = self.held[i][k] - c * moving
-                    self.rub[i][k] = 0.0
-        return self._law()[0]
-
     def forces(self, x: Rows) -> list[tuple[list[Scalar], list[Scalar]]]:
         """(damping and friction, stops) of the linearised law at x, by joint and dof."""
         out = []
-        for i in likewise(range(self.tree.n + 1)):
+        for i in range(self.tree.n + 1):
             rub: list[Scalar] = []
             for k, s in enumerate(x[i]):
                 b, c = self.law.damping[i][k], self.rub[i][k]
-                force = self.held[i][k]
+                force: Scalar = 0.0
                 if not is_zero(b):
                     force = force - b * s
                 if not is_zero(c):

@@ -74,7 +74,7 @@ class LoopKick:
         self.impulses: list[Scalar] = [0.0] * sum(model.rows for model in law.models)
 
     def solve(
-        self, sweep: ImplicitSweep, T: Sequence[Force], tau: Rows, v: Rows | None
+        self, sweep: ImplicitSweep, T: Sequence[Force], tau: Rows, v: Rows
     ) -> tuple[Rows, list[Motion]]:
         """The solve of a sweep with the loops' impulses in it.
 
@@ -82,7 +82,7 @@ class LoopKick:
             sweep: the matrix.
             T: momenta and impulses of the bodies 0..N, body coordinates.
             tau: forces of the joints, by joint.
-            v: velocities before the kick, by joint; None where y is a change of the last solve's result.
+            v: velocities before the kick, by joint.
 
         Returns:
             y by joint and by body.
@@ -96,10 +96,9 @@ class LoopKick:
             drifted = self.law.system(self.tree, self.factor, self.X)
             _, self.loops = closest(drifted, self.tree, self.law.models, self.q)
         system = LoopSystem(self.factor, self.loops, self.law.proximal)
-        impulses = system.forces([-a for a in system.rates(y if v is None else add(v, y))])
+        impulses = system.forces([-a for a in system.rates(add(v, y))])
         y = add(y, system.motion(impulses))
-        before = [0.0] * len(impulses) if v is not None else self.impulses
-        self.impulses = [a + b for a, b in zip(before, impulses, strict=True)]
+        self.impulses = impulses
         return y, body_velocities(self.tree, self.X, y)
 
 

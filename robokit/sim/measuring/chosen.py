@@ -96,13 +96,9 @@ class ChosenMeasures:
         names = {each for each in wanted if isinstance(each, str)}
         peaks = bool({"peak_force", "peak_force_by_link"} & names)
         touches = bool({"first_contact", "first_contact_by_link"} & names)
-        points, trackers = program.points, list[Tracker]()
-        self._links: tuple[str, ...] = () if points is None else tuple(dict.fromkeys(points.link))
-        of_points: tuple[int, ...] = ()
-        if points is not None:
-            place = {name: k for k, name in enumerate(self._links)}
-            of_points = tuple(place[points.link[k]] for k in points.order(program.robot.nbodies))
-        self._forces = LinkForces(of_points, len(self._links), peaks, touches)
+        trackers = list[Tracker]()
+        self._links = program.touching_links
+        self._forces = LinkForces(len(self._links), peaks, touches)
         stops = tuple(i for i, stop in enumerate(program.joints.stop) if stop is not None)
         joints = {joint.body: joint.name for joint in program.robot.body_joints}
         self._joints = tuple(joints[i] for i in stops)

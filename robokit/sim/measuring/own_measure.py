@@ -97,7 +97,7 @@ class OwnTracker:
         key: identifies the function on this robot.
         outputs: names of the function's.
         reduce, threshold: of the measure.
-        points: numbers of the contact points of its link, in the step's order; None for all.
+        link: number of its link among those that can touch the ground; None for all.
         text: the function, flat.
     """
 
@@ -105,7 +105,7 @@ class OwnTracker:
     outputs: tuple[str, ...]
     reduce: str
     threshold: float | None
-    points: tuple[int, ...] | None
+    link: int | None
     text: Flat = field(repr=False, compare=False)
 
     @staticmethod
@@ -141,18 +141,15 @@ class OwnTracker:
                 "part of the step's straight line; make the length known (for_range(3, ...)), or call the "
                 "function on the states afterwards"
             )
-        points = None
+        link, known = None, program.touching_links
         if measure.link is not None:
-            known = () if program.points is None else program.points.link
             if measure.link not in known:
-                raise UnknownName("link that can touch the ground", measure.link, dict.fromkeys(known))
-            assert program.points is not None
-            order = program.points.order(program.robot.nbodies)
-            points = tuple(m for m, k in enumerate(order) if known[k] == measure.link)
+                raise UnknownName("link that can touch the ground", measure.link, known)
+            link = known.index(measure.link)
         names = tuple(name for name, _ in text.outputs)
         about = repr((row.name, row.derived)).encode()
         identity = hashlib.sha256(about + recorded_key(row, robot, parameters)).digest()
-        return OwnTracker(identity, names, measure.reduce, measure.threshold, points, text)
+        return OwnTracker(identity, names, measure.reduce, measure.threshold, link, text)
 
     @property
     def start(self) -> Sequence[float]:
@@ -217,9 +214,9 @@ class OwnTracker:
         return given
 
     def _force(self, happened: Happened) -> Vector3:
-        if self.points is None:
+        if self.link is None:
             return happened.ground_force
-        return happened.force_on(self.points)
+        return happened.force_on(self.link)
 
     # ---- columns -------------------------------------------------------------------------------
 

@@ -46,8 +46,7 @@ def of_states(
     arrays = [q, v, tau if len(tau) > 1 else tau[0], *rest]
     with np.errstate(all="ignore"):
         found = np.asarray(
-            kernel.batch(*(np.ascontiguousarray(x, program.dtype) for x in arrays), *program.tables()),
-            dtype=float,
+            kernel.batch(*(np.ascontiguousarray(x, program.dtype) for x in arrays)), dtype=float
         )
     found[~good] = np.nan
     return found

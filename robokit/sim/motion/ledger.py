@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar
 
 SLOTS = (
     "contact",  # energy taken by the ground [J], that stored in its springs included
@@ -35,18 +34,8 @@ SLOTS = (
 DISSIPATED = ("contact", "friction", "stops", "collision")
 """Entries that add up to the dissipated energy."""
 
-ITERATION = (
-    "steps",  # that were iterated to an accuracy
-    "sweeps",  # of all these
-    "most",  # of one step
-    "missed",  # steps that did not settle
-    "first",  # number of the first of them, counted from 1, or 0
-    "largest",  # largest residual of a step [m/s]
-)
-"""The last entries of steps that are iterated (step/iterated_kick.py)."""
-
-NEWTON = ("steps", "iterations", "most", "missed")
-"""The last entries of steps of the integrator "newton" (contact/accounts.py)."""
+OWN = ("steps", "iterations", "most", "missed")
+"""The last entries of steps of the integrator "contact" (contact/accounts.py)."""
 
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
@@ -58,14 +47,12 @@ class Ledger:
 
     Attributes:
         entries: as they are now.
-        done: outcome of the step's kick (settle.Settled), for what is measured; None without one.
-        impulse: of the ground about the centre of mass, world axes [N m s; N s]; None where nothing touches.
+        held: the joint forces of the step (held_forces.Held), for what is measured; None without any.
     """
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
-        self.done: Any = None
-        self.impulse: Force | None = None
+        self.held: Any = None
         self.gained: Scalar = 0.0
         """Energy that the entries of this step give to the robot [J]."""
 
@@ -80,13 +67,3 @@ class Ledger:
     def add_more(self, k: int, amount: Scalar) -> None:
         """Add to the sum k of those that only this program has (given.py)."""
         self.entries[SIZE + k] = self.entries[SIZE + k] + amount
-
-    def add_impulse(self, f: Force) -> None:
-        """Add the impulse of the ground."""
-        self.impulse = f
-        for k, amount in enumerate(f, IMPULSE.start):
-            self.entries[k] = self.entries[k] + amount
-
-    def largest(self, name: str, value: Scalar) -> None:
-        """Keep the largest value so far."""
-        self.entries[AT[name]] = maximum(self.entries[AT[name]], value)

@@ -4,13 +4,13 @@ trajectory       Trajectory: what happened, with energies, momenta and contact f
 recorded         energies, momenta and contact forces of recorded states
 replay           the steps of a run between its records
 step_facts       what happens in single steps: contacts, stops, limits of actuators
-newton_facts     the same of steps of "newton"
+contact_facts     the same of steps of "contact"
 events           Event: contacts, impacts, sliding, limits, rest, with time and size
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
-newton_loops     the wrenches of loop joints in these steps
-step_contacts    the contacts of recorded states, as the steps of "newton" acted
+loop_records     the wrenches of loop joints in these steps
+step_contacts    the contacts of recorded states, as the steps of "contact" acted
 state_facts      energies and momentum of states, by the kinematics of that step
 motion_table     a motion as a table: columns by joint, CSV
 run_report       a run in a few lines of text

@@ -1,4 +1,4 @@
-"""Energies, momenta and contact forces of recorded states.
+"""Energies, momenta and forces of loop joints of recorded states.
 
 The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
 compiled, because these figures are needed only once for each recorded state.
@@ -14,21 +14,14 @@ import numpy as np
 
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
-from robokit.algorithms.kinematics import forward_kinematics
-from robokit.derived import Recent
 from robokit.model.robot import Robot
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.momentum_projection import momentum_at_base
-from robokit.sim.record.newton_loops import newton_loops
-from robokit.sim.shapes.contact_points import ContactPoints
-from robokit.sim.shapes.contact_shapes import Ball, ContactShape
+from robokit.sim.record.loop_records import loop_records
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.loop_wrenches import loop_wrenches
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import iterates, kick_again
 from robokit.sim.stepping.start_momentum import start_momentum
-from robokit.sim.touching.ground_law import Axes, ground_axes
-from robokit.spatial import Vector3
 
 BLOCK = 2048
 """States at a time: arrays of this length stay in the cache."""
@@ -74,7 +67,7 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the first step is handed besides q and v, for rows of states (B, ...): (B, C)."""
     robot, layout = program.robot, program.layout
     out = np.zeros((len(q), layout.size))
-    if program.newton:  # the step itself looks at what it is to keep
+    if program.contact:  # the step itself looks at what it is to keep
         return out[:, :1] * 0.0
     if program.reproducible:
         if (layout.momentum and np.any(robot.total_mass)) or layout.energy:
@@ -106,45 +99,6 @@ def even(rows: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
 
 
-def contact_forces(
-    program: Program, q: np.ndarray, steps: Sequence[np.ndarray], dt: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """World positions [m] at each state, and forces [N] in the step that led to it, of the points, (T, K, 3).
-
-    Args:
-        program: the step.
-        q: configurations of the states, (T, nq).
-        steps: from where the steps set out, and with what: q, v, tau, carried numbers, inputs, (T, ...) each.
-        dt: time step [s].
-    """
-    robot, points = program.robot, program.points
-    assert points is not None
-    tree, K = robot.tree, len(points)
-    parameters = [float(x) for x in program.parameters(dt)]
-    given = steps[4:]
-    order, n = points.order(tree.n), len(given)
-
-    def text(after: Any, qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-        rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p, carry = program.problem(parameters, inputs[:n]), Carried(program.layout, kept)
-        qm, done = kick_again(program, p, rows, speeds, efforts, dt, carry, inputs[n:])
-        X0, Xm = forward_kinematics(tree, robot.split_q(after)), forward_kinematics(tree, qm)
-        at: list[Any] = []
-        for acting in done.contacts:
-            body, E = acting.body, Xm[acting.body.i].E
-            for place, force in zip(body.p, acting.point_forces(), strict=True):
-                at.append((X0[body.i].point(place), E.transpose_apply(force)))
-        scalars: list[Any] = [None] * (6 * K)
-        for number, (where, force) in zip(order, at, strict=True):
-            scalars[6 * number : 6 * number + 6] = [*where, *force]
-        return scalars
-
-    settled = iterates(program, dt, steps[0], steps[1], steps[2], steps[3], given)
-    both = in_blocks(text, 6 * K, q, *steps, *settled).reshape(len(q), K, 6)
-    both[0, :, 3:] = 0.0
-    return both[..., :3], both[..., 3:]
-
-
 def loop_forces(
     program: Program,
     q: np.ndarray,
@@ -161,54 +115,18 @@ def loop_forces(
     robot, loops = program.robot, program.loops
     if loops is None:
         return {}
-    if program.newton:
+    if program.contact:
         own = np.zeros((len(q), robot.nv)) if tau is None else tau
-        each = newton_loops(program, (q, v, own, carried, *given), dt)
+        each = loop_records(program, (q, v, own, carried, *given), dt)
         return {model.name: each[:, k] for k, model in enumerate(loops.models)}
     parameters = [float(x) for x in program.parameters(dt)]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p = program.problem(parameters, inputs)
-        found = loop_wrenches(program.method.step, p, *rows, dt, Carried(program.layout, kept))
+        found = loop_wrenches(p, *rows, dt, Carried(program.layout, kept))
         return [x for wrench in found for x in wrench]
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
     both = in_blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
     return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
-
-
-def heights(robot: Robot, q: Sequence[float], points: ContactPoints) -> np.ndarray:
-    """Height of the contact points over the world origin, (K,) [m]; (B, K) for a robot with samples.
-
-    Those of the last configuration are kept: a start is looked at several times.
-    """
-
-    def make() -> np.ndarray:
-        X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
-        up = Vector3(0.0, 0.0, 1.0)
-        z = [X0[i].point(shape.at(X0[i].E @ up)).z for i, shape in placed(points)]
-        return np.stack(np.broadcast_arrays(*z), axis=-1) if z else np.zeros(0)
-
-    kept: Recent[np.ndarray] = robot.derived.get("last heights", lambda: Recent(1))
-    return kept.get((points, tuple(q)), make)
-
-
-def row_heights(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarray:
-    """The same for every row of q (B, nq), B up to BLOCK, of points of one sample or of B: (B, K) [m]."""
-    tree, up = robot.tree, Vector3(0.0, 0.0, 1.0)
-
-    def text(qs: Any) -> Sequence[Any]:
-        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), Axes.of_plane(up, 0.0))
-        return [axes[i].n.dot(shape.at(axes[i].n)) + axes[i].z for i, shape in placed(points)]
-
-    return in_blocks(text, len(points), q)
-
-
-def placed(points: ContactPoints) -> list[tuple[int, ContactShape]]:
-    """(body, shape) of every point; where there are samples, their positions are arrays, (B,) each."""
-    shapes = [
-        Ball(tuple(points.position[..., k, :].T)) if moves and points.position.ndim == 3 else shape
-        for k, (shape, moves) in enumerate(zip(points.shape, points.of_inertia, strict=True))
-    ]
-    return list(zip(points.body.tolist(), shapes, strict=True))

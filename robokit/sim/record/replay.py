@@ -12,11 +12,11 @@ import numpy as np
 
 from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
-from robokit.sim.record.newton_facts import newton_facts
+from robokit.sim.record.contact_facts import contact_facts
 from robokit.sim.record.recorded import BLOCK, even
 from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import stepper
+from robokit.sim.stepping.contact_steps import stepper
 
 STILL = 1e-9
 """Speed and way of a robot that stays where it is [rad/s | m/s; rad | m]."""
@@ -83,7 +83,7 @@ class Replay:
             inputs: of the steps.
             sampled: look at the records and at the step between each two with the largest force of the
                 ground alone; a record stands for the steps around it.
-            kernel: what takes the steps (iterated_steps.stepper), if it is there already.
+            kernel: what takes the steps (contact_steps.stepper), if it is there already.
         """
         self.sampled, self.kernel = sampled, kernel or stepper(program)
         self.look: Callable[[], None] | None = None
@@ -107,8 +107,8 @@ class Replay:
     def steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""
         program = self.program
-        kernel, parameters, tables = self.kernel, program.parameters(self.dt), program.tables()
-        real = "float64" if program.newton else program.dtype
+        kernel, parameters = self.kernel, program.parameters(self.dt)
+        real = "float64" if program.contact else program.dtype
         entries = np.zeros(program.entries, real)
         parameters = parameters.astype(real)
 
@@ -137,7 +137,7 @@ class Replay:
                 row = (q, v, tau, carried, *given)
                 if not self.sampled:
                     yield 1, row
-                more = [*(x.astype(real) for x in given), *tables]
+                more = [x.astype(real) for x in given]
                 try:
                     q, v, got, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
                 except (InvalidValue, ArithmeticError):  # not finite, unlike the records: not their steps
@@ -192,8 +192,8 @@ def facts_of_run(
         UserWarning: the steps do not meet the records.
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
-    if program.newton:
-        counts, facts = newton_facts(program, dt, replay)
+    if program.contact:
+        counts, facts = contact_facts(program, dt, replay)
         parts = [facts.repeated(counts)]
     else:
         parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]

@@ -21,10 +21,9 @@ from robokit.short_reprs import short_repr
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record.recorded import in_blocks
-from robokit.sim.record.step_facts import happening
+from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import iterates
-from robokit.sim.stepping.newton_steps import NewtonSteps
+from robokit.sim.stepping.contact_steps import ContactSteps
 from robokit.spatial import Vector3
 
 
@@ -100,7 +99,7 @@ class Sensors:
         entries = [0.0] * self._program.entries
         parameters = [float(x) for x in self._program.parameters(dt)]
 
-        ends = _ends(self._program, dt, self._steps) if self._program.newton else ()
+        ends = _ends(self._program, dt, self._steps) if self._program.contact else ()
 
         def text(q: Any, v: Any, tau: Any, carried: Any, *inputs: Any) -> Sequence[Any]:
             after: Sequence[Any] = inputs[-2:]
@@ -153,29 +152,27 @@ class Sensors:
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
         i, size = found.body, found.v_slice.stop - found.v_slice.start
-        if program.name == "newton":
+        if program.contact:
             parts = _joint_rows(program, self._dt, self._steps, found.v_slice)
             return JointForce(*(parts[:, k] for k in range(3)))
-        parameters, (q, v, tau, carried, *given) = program.parameters(self._dt).tolist(), self._steps
-        settled, n = iterates(program, self._dt, q, v, tau, carried, given), len(given)
+        parameters = program.parameters(self._dt).tolist()
 
         def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
             rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-            p, carry = program.problem(parameters, inputs[:n]), Carried(program.layout, kept)
-            _, done = happening(program, p, *rows, self._dt, carry, inputs[n:])
-            rub, stop = done.joint_force[i]
-            return [*done.given[i], *rub, *stop]
+            p, carry = program.problem(parameters, inputs), Carried(program.layout, kept)
+            held = held_forces(p, *rows, self._dt, carry)
+            return [*held.given[i], *held.rub[i], *held.stops[i]]
 
-        forces = in_blocks(text, 3 * size, *self._steps, *settled)
+        forces = in_blocks(text, 3 * size, *self._steps)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
 
 
 def _joint_rows(program: Program, dt: float, steps: Sequence[np.ndarray], dofs: slice) -> np.ndarray:
-    """Forces of actuators, of damping and friction, and of stops, as the steps of "newton" acted, (T, 3, n).
+    """Forces of actuators, of damping and friction, and of stops, as the steps of "contact" acted, (T, 3, n).
 
     A joint that no actuator drives has the force that is given to it.
     """
-    taker, parameters, entries = NewtonSteps(program), np.array([dt]), np.zeros(program.entries)
+    taker, parameters, entries = ContactSteps(program), np.array([dt]), np.zeros(program.entries)
     part = {MOTOR: 0, DAMPING: 1, DRY: 1, STOP: 2}
     found = np.zeros((len(steps[0]), 3, dofs.stop - dofs.start))
     for out, (q, v, tau, carried, *given) in zip(found, zip(*steps, strict=True), strict=True):
@@ -191,8 +188,8 @@ def _joint_rows(program: Program, dt: float, steps: Sequence[np.ndarray], dofs: 
 
 
 def _ends(program: Program, dt: float, steps: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """q and v after steps of "newton"."""
-    taker, parameters, entries = NewtonSteps(program), np.array([dt]), np.zeros(program.entries)
+    """q and v after steps of "contact"."""
+    taker, parameters, entries = ContactSteps(program), np.array([dt]), np.zeros(program.entries)
     found = [
         taker.iterate(*state, entries, carried, parameters, *given, steps=1)[1][:2]
         for *state, carried, given in ((*row[:4], row[4:]) for row in zip(*steps, strict=True))

@@ -10,7 +10,7 @@ from robokit.contact.fields import FRICTION
 from robokit.sim.record.contact_record import Contacts
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.newton_steps import NewtonSteps
+from robokit.sim.stepping.contact_steps import ContactSteps
 from robokit.sim.stepping.step_numbers import scene_of
 
 
@@ -25,7 +25,7 @@ def step_contacts(program: Program, steps: Sequence[np.ndarray], dt: float) -> C
         dt: time step [s].
     """
     robot, links = program.robot, scene_of(program).links
-    taker, parameters = NewtonSteps(program), np.array([dt])
+    taker, parameters = ContactSteps(program), np.array([dt])
     found: list[list[tuple[str, np.ndarray, np.ndarray]]] = []
     origins: list[np.ndarray] = []
     for q, v, tau, carried, *given in zip(*steps, strict=True):

@@ -7,24 +7,19 @@ Nothing is compiled, and a run that nobody asks costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.short_reprs import short_repr
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.carried import Carried
-from robokit.sim.motion.moving_axes import Rows
+from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record.recorded import in_blocks
-from robokit.sim.step.problem import Problem
-from robokit.sim.step.settle import Settled, settle
+from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import iterates, kick_again
-from robokit.sim.touching.acting import Acting
-from robokit.spatial import Vector3
-from robokit.spatial.scalars import Scalar, maximum, where
+from robokit.spatial.scalars import maximum
 
 SLIDING = 1e-3
 """Speed over the ground from which a point slides [m/s]."""
@@ -113,7 +108,7 @@ class Subjects:
     @staticmethod
     def of(program: Program) -> Subjects:
         """Those of a program."""
-        robot, points = program.robot, program.points
+        robot = program.robot
         names = {joint.body: joint.name for joint in robot.body_joints}
         joints = [(names[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None]
         driven = [
@@ -121,11 +116,9 @@ class Subjects:
             for k, d in enumerate(program.given.drives)
             if d.effort or d.speed
         ]  # fmt: skip
-        meeting = () if program.shapes is None else program.shapes.bodies
-        if program.newton:
-            meeting = tuple(sorted({i for pair in program.touching_bodies for i in pair} - {0}))
+        meeting = sorted({i for pair in program.touching_bodies for i in pair} - {0})
         return Subjects(
-            () if points is None else tuple(dict.fromkeys(points.link)),
+            program.touching_links,
             tuple(joints),
             tuple(driven),
             tuple((robot.body_name(i), i) for i in meeting),
@@ -141,7 +134,7 @@ def step_facts(
     carried: np.ndarray,
     *given: np.ndarray,
 ) -> StepFacts:
-    """The facts of the steps from S states.
+    """The facts of steps of passive motion from S states: nothing touches.
 
     Args:
         program: the step.
@@ -157,85 +150,28 @@ def step_facts(
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
-        middle, done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
-        out = _of_links(program, subjects, middle, done)
+        p, carry = program.problem(parameters, inputs), Carried(program.layout, kept)
+        held = held_forces(p, *rows, dt, carry)
+        out: list[Any] = [0.0] * sum(widths[:5])
         stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
-        out += [pressing(stops[i], rows[0][i][0], done.joint_force[i][1][0]) for _, i in subjects.joints]
+        out += [pressing(stops[i], rows[0][i][0], held.stops[i][0]) for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
         out += [past_of(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
-        out += [done.given[i][0] for _, i, _ in subjects.driven]
-        out += [done.limited[k] for *_, k in subjects.driven]
-        for _, i in subjects.meeting:
-            f = None if done.met is None else done.met.impulse.get(i)
-            out.append(0.0 if f is None else f.lin.dot(f.lin) ** 0.5)
-        mass = sum((p.tree.I[i].m for i in p.tree.outward()), 0.0)
-        energy = sum((done.V_before[i].dot(p.tree.I[i] @ done.V_before[i]) for i in p.tree.outward()), 0.0)
+        out += [held.given[i][0] for _, i, _ in subjects.driven]
+        out += [held.limited[k] for *_, k in subjects.driven]
+        out += [0.0 for _ in subjects.meeting]
+        tree = p.tree
+        mass = sum((tree.I[i].m for i in tree.outward()), 0.0)
+        V = held.V or body_velocities(tree, tree.transforms(rows[0]), rows[1])
+        energy = sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
         return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
-    settled = iterates(program, dt, q, v, tau, carried, given)
-    columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
+    columns = in_blocks(text, sum(widths), q, v, tau, carried, *given)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
     return StepFacts(*[*parts, v, q, tau])
 
 
-def happening(
-    program: Program,
-    p: Problem,
-    q: Rows,
-    v: Rows,
-    tau: Rows,
-    dt: Scalar,
-    carried: Carried,
-    settled: Sequence[Any] = (),
-) -> tuple[Rows, Settled]:
-    """The configuration in which forces act, and what acts.
-
-    At the middle of the step, or at its start with a method that holds joint forces. ``settled`` is what
-    :func:`iterates` found for a ground with an accuracy.
-    """
-    if program.method.falls:
-        return kick_again(program, p, q, v, tau, dt, carried, settled)
-    return q, settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
-
-
 def past_of(q: Any, stop: Any) -> Any:
     """How far a joint is above its upper limit, negative below its lower one."""
     return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
-
-
-def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> list[Any]:
-    """Of each link force, its normal and its sliding part, speed of sliding and of approach."""
-    points = program.points
-    if points is None:
-        return []
-    place = {name: k for k, name in enumerate(subjects.links)}
-    links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
-    normal, sliding, moved, closing = ([0.0] * len(place) for _ in range(4))
-    force = [Vector3.zero()] * len(place)
-    frames = forward_kinematics(program.robot.tree, middle)
-    for acting in done.contacts:
-        E = frames[acting.body.i].E
-        facts = zip(_of_points(acting, done), acting.point_forces(), strict=True)
-        for (N, slides, speed, approach), f in facts:
-            k = next(links)
-            force[k] = force[k] + E.transpose_apply(f)
-            normal[k] = normal[k] + N
-            sliding[k] = sliding[k] + where(slides, N, 0.0)
-            moved[k] = maximum(moved[k], where(slides, speed, 0.0))
-            closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    return [*(x for f in force for x in f), *normal, *sliding, *moved, *closing]
-
-
-def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:
-    """(normal force, whether it slides, how fast, speed of approach before) of each point."""
-    body = acting.body
-    before, after = body.speeds(done.V_before[body.i]), body.speeds(done.V[body.i])
-    out = []
-    for m, (N, x, y) in enumerate(acting.forces):
-        N = maximum(N, 0.0)
-        limit = CONE * body.mu_at(m) * N
-        slides = (x * x + y * y >= limit * limit) & (after[m][1] > SLIDING) & (N > 0.0)
-        out.append((N, slides, after[m][1], -before[m][0]))
-    return out

@@ -22,7 +22,7 @@ from robokit.sim.record import motion_table, saved_robot, trajectory_file
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
-from robokit.sim.record.recorded import contact_forces, loop_forces
+from robokit.sim.record.recorded import loop_forces
 from robokit.sim.record.replay import StepInputs, facts_of_run
 from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
@@ -135,12 +135,9 @@ class Trajectory:
     @cached_attribute
     def contacts(self) -> Contacts | None:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
-        if self.program is None or self.program.points is None:
+        if self.program is None or self.program.ground is None:
             return None
-        if self.program.newton:
-            return step_contacts(self.program, self.last_steps, self.summary["dt"])
-        points, forces = contact_forces(self.program, self.q, self.last_steps, self.summary["dt"])
-        return Contacts(points, forces, self.program.points.link)
+        return step_contacts(self.program, self.last_steps, self.summary["dt"])
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
@@ -211,12 +208,12 @@ class Trajectory:
 
         At the first use the steps are taken once more. A file has it if it has events, else it is None.
         """
-        if self.program is None or self.program.points is None:
+        if self.program is None or self.program.ground is None:
             return None
         facts = self.step_facts
         if facts is None:
             return None
-        return StepForces.of(facts.force, dict.fromkeys(self.program.points.link), self.summary["dt"])
+        return StepForces.of(facts.force, self.program.touching_links, self.summary["dt"])
 
     @property
     def answers(self) -> list[Answer]:

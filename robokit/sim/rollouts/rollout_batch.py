@@ -14,8 +14,7 @@ from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import stepper
-from robokit.sim.stepping.newton_steps import NewtonRunner
+from robokit.sim.stepping.contact_steps import ContactRunner, stepper
 
 LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -32,7 +31,7 @@ class Batch:
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
         carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
             each row's last record, (1, rows, C).
-        memories: of each record and row what "newton" carries, where the carried numbers are asked for.
+        memories: of each record and row what "contact" carries, where the carried numbers are asked for.
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -82,7 +81,7 @@ class Batch:
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
         self.stepper = stepper(program)
         self.runner = self.stepper.rollout_runner()
-        parameters = program.parameters(dt).astype(np.float64 if program.newton else dtype, copy=False)
+        parameters = program.parameters(dt).astype(np.float64 if program.contact else dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
         with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
@@ -94,7 +93,6 @@ class Batch:
             carry[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *given,
-            *(table[None, None] for table in program.tables()),
         ]
         if measured is not None:
             self.arrays[3][0, :, program.sums :] = measured
@@ -140,7 +138,7 @@ class Batch:
             for x in (q, v, since, entries):
                 x[gone] = np.nan
         self.carried[k if len(self.carried) > 1 else 0, part] = carried
-        if isinstance(self.runner, NewtonRunner) and len(self.carried) > 1:
+        if isinstance(self.runner, ContactRunner) and len(self.carried) > 1:
             self.memories.append([self.runner.memory(row) for row in range(first, last)])
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
@@ -172,7 +170,7 @@ class Batch:
         found = np.full(len(rows), self.marks[k])
         if k == 0:
             return found
-        if isinstance(self.runner, NewtonRunner):
+        if isinstance(self.runner, ContactRunner):
             return np.array([self.runner.failed.get(row, self.marks[k]) for row in rows.tolist()])
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays

@@ -16,8 +16,8 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start, distances
-from robokit.sim.collide import CollisionPairs
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import pushes_of
@@ -34,17 +34,16 @@ from robokit.sim.run.run_arguments import (
     MOST_STEPS,
     check_angles,
     check_quaternions,
-    check_starts,
     set_up,
     states,
 )
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_results import LastStep, Records, limited_times, trajectory_of
+from robokit.sim.run.run_results import LastStep, Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
-from robokit.sim.run.start_warnings import warn_of_start
+from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import tally
+from robokit.sim.stepping.contact_steps import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
 
@@ -70,8 +69,7 @@ class Rollout:
             with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
-            loop_gap of the worst row at the end [m], ...
+            deepest_penetration of the worst row [m], loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray
@@ -257,8 +255,7 @@ def rollout(
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
-        accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
-            settled.
+        accuracy: as in :func:`robokit.simulate`.
         measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
             ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
             own to compile.
@@ -319,10 +316,9 @@ def rollout(
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
-    if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground)
+    overlaps = check_starts(program, q)
     warn_of_limits(robot, q)
-    buried = warn_of_start(program, q, v, setup.dt, setup.left)
+    buried = warn_of_start(program, overlaps, q, v, setup.dt)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
@@ -363,7 +359,7 @@ def rollout(
             "rows_of_excess_energy": lost,
         }
     )
-    found.summary |= tally(program, batch.ledger, setup.dt)
+    found.summary |= tally(program, batch.ledger)
     warn_of_rows(found.summary, found.failed, found.failed_time, buried)
     return found
 
@@ -418,13 +414,10 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         }
     if program.loops is not None:
         found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
-    if program.points is not None:
-        deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
+    if program.ground is not None:
         found.summary |= {
-            "contact_points": len(program.points),
-            "shape_error": program.points.error,
-            "deepest_penetration": _finite(deep, np.max),
-            "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
+            "shape_error": shape_error(program),
+            "deepest_penetration": _finite(batch.ledger[:, ledger.AT["depth"]], np.max),
         }
     return found
 

@@ -1,16 +1,11 @@
 """Derivatives of a time step: how the next state changes with this one and with the joint forces.
 
-A short step's text is differentiated along one direction (engine/passes/derivative.py), and all 3 nv
-directions of a state are the rows of one batch. So the code is a few times that of a step.
-
-That code of a humanoid would take half a minute to compile. A long step is interpreted, once for each state,
-and leaves a tape that all directions go through (engine/run/interpreter.py).
+Those of steps with contact come from the implicit function theorem (contact/step_derivatives.py). The step of
+passive motion is differentiated along one direction (engine/passes/derivative.py), and all 3 nv directions of
+a state are the rows of one batch. So the code is a few times that of a step.
 
 A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step has
 chosen at this state.
-
-Steps of the integrator "newton" have derivatives of their own, by the implicit function theorem
-(contact/step_derivatives.py).
 """
 
 from __future__ import annotations
@@ -25,7 +20,6 @@ from robokit.arguments import batch_size, check_finite, one_of
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
-from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
 from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
@@ -34,25 +28,16 @@ from robokit.sim.run.run_arguments import (
     Setup,
     check_angles,
     check_quaternions,
-    check_starts,
     set_up,
     states,
 )
+from robokit.sim.starts.start_warnings import check_starts
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.linear_steps import LinearSteps
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
-
-LONG = 10_000
-"""Operations of a step from which on it is interpreted: its code would take some seconds to compile."""
-
-FEW = 4
-"""States for which it is, in one call: 16 of them take machine code half to seven tenths of the time."""
-
-LONGEST = 80_000
-"""Instructions from which on it is for any number of states: machine code gains nothing."""
 
 
 class StepDerivatives(NamedTuple):
@@ -95,11 +80,11 @@ def step_derivatives(
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
     :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
 
-    With ``integrator="newton"`` momentum and energy, which the end of a step corrects by terms of third order
-    in dt, are not corrected in A and B, and friction is Coulomb's, however far the solver went.
+    In steps of "contact" momentum and energy, which the end of a step corrects by terms of third order in dt,
+    are not corrected in A and B, and friction is Coulomb's, however far the solver went.
 
-    Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps. Of "newton":
-    contact/step_derivatives.py, about that of a step.
+    Source: contact/step_derivatives.py; else the step (robokit.sim.step), forward mode.  Cost: with contact
+    about that of a step, else 3 nv times that of a few steps.
 
     Args:
         robot: the robot.
@@ -114,14 +99,13 @@ def step_derivatives(
         the next state (q, v), A and B.
 
     Raises:
-        ShapeError: a wrong shape or content, a start deep inside the ground, or a ground with an accuracy,
-            whose steps are iterated.
+        ShapeError: a wrong shape or content, or a start deep inside the ground.
         UnknownName: no such integrator or engine.
         SingularInertia: a joint moves no inertia.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
-        >>> step = rk.step_derivatives(robot, [0.5, 0.2], [0, 0], dt=0.01, integrator="euler")
+        >>> step = rk.step_derivatives(robot, [0.5, 0.2], [0, 0], dt=0.01, integrator="contact")
         >>> step.A.shape, step.B.shape
         ((4, 4), (4, 2))
     """
@@ -143,18 +127,13 @@ def step_derivatives(
         robot, 0.0, dt, ground, integrator, None, joint_damping, many=True, self_collision=self_collision
     )
     program = setup.program
-    if program.newton:
-        if program.ground is not None and program.points is not None:
-            check_starts(robot, given[0], program.points, program.ground, "q")
+    if program.contact:
+        check_starts(program, given[0], "q")
         found = _by_implicit_function(setup, given, engine, joint_damping, self_collision)
         return StepDerivatives(*(x[0] for x in found)) if single else found
     if floats(robot.tree):
         # As simulate takes them where there are any: nothing keeps the momentum against them.
         program = program.with_given(replace(program.given, base=True), program.given_numbers)
-    if program.ground is not None and program.ground.accuracy is not None:
-        raise ShapeError("ground: a step that is iterated to an accuracy has no derivative; leave it out")
-    if program.ground is not None and program.points is not None:
-        check_starts(robot, given[0], program.points, program.ground, "q")
     parameters = program.parameters(setup.dt)
     rows = [x if len(x) != 1 else x[0] for x in given] + [parameters]
     count = batch_size(["q", "v", "tau", "robot"], rows)
@@ -178,7 +157,7 @@ def _by_implicit_function(
         if own:
             alone = robot if robot.samples is None else robot.sample(k)
             program = set_up(
-                alone, 0.0, dt, ground if ground is None else ground.row(k), "newton", None, joint_damping,
+                alone, 0.0, dt, ground if ground is None else ground.row(k), "contact", None, joint_damping,
                 self_collision=self_collision,
             ).program  # fmt: skip
         if own or steps is None:
@@ -203,23 +182,11 @@ def _room(robot: Robot, count: int) -> StepDerivatives:
 def _in_blocks(
     program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
 ) -> StepDerivatives:
-    """All states: one by one where the step is interpreted, else as many at once as have ROWS directions."""
-    robot, tables = program.robot, program.tables()
+    """All states, as many at once as have ROWS directions."""
+    robot = program.robot
     nv = robot.nv
     found = _room(robot, count)
     carried = np.zeros(program.layout.size)
-    tape = None if engine == "python" else step_near(program).interpreter(_directions(nv), LONG)
-    if tape is not None and (count <= FEW or tape.instructions >= LONGEST):
-        still = np.zeros(nv)
-        for k in range(count):
-            state = (x[k if len(x) > 1 else 0] for x in map(np.atleast_2d, (*given, parameters)))
-            at, moving, forces, numbers = state
-            values, slopes = tape([at, moving, forces, still, carried, numbers], tables)
-            found.q[k], found.v[k] = values[: robot.nq], values[robot.nq :]
-            rate = velocity(robot, values[: robot.nq].tolist(), [*slopes[: robot.nq]])
-            changed = np.vstack([*rate, slopes[robot.nq :]])
-            found.A[k], found.B[k] = changed[:, : 2 * nv], changed[:, 2 * nv :]
-        return found
     kernel = step_along(program)
     block = max(1, ROWS // max(3 * nv, 1))
     # Without degrees of freedom there is no direction, and one row says what the next state is.
@@ -237,7 +204,7 @@ def _in_blocks(
         changes = np.tile(directions, (n, 1))
         moves = [np.ascontiguousarray(changes[:, k * nv : (k + 1) * nv]) for k in range(3)]
         q, v, tau = (each(x) for x in given)
-        q1, v1, dq, dv = run(q, v, tau, *moves, carried, each(parameters), *tables)
+        q1, v1, dq, dv = run(q, v, tau, *moves, carried, each(parameters))
         part = slice(start, start + n)
         found.q[part], found.v[part] = q1[::width], v1[::width]
         changed = np.concatenate([dq, dv], axis=1).reshape(n, width, 2 * nv)[:, : 3 * nv]
@@ -246,31 +213,15 @@ def _in_blocks(
     return found
 
 
-def step_near(program: Program) -> Kernel:
-    """The kernel of a step from near a state, whose derivatives along dq, v and tau are those of a step."""
-    robot = program.robot
-    return program.built(
-        "step_near",
-        _text_near,
-        inputs=[("dq", robot.nv)],
-        outputs=[("q_next", (robot.nq,)), ("v_next", (robot.nv,))],
-    )
-
-
-def _directions(nv: int) -> list[tuple[int, int]]:
-    """(input, offset) of that kernel for each direction: dq, v, tau."""
-    return [(k, j) for k in (3, 1, 2) for j in range(nv)]
-
-
 def _text_near(program: Program) -> Any:
     """The text of such a kernel."""
     robot = program.robot
 
     def text(q: Any, v: Any, tau: Any, dq: Any, carried: Any, parameters: Any, *more: Any) -> Any:
         """A step from near q; what it is handed follows from the state, as at the start of a run."""
-        start, tables = near(robot, q, dq), more[len(program.given.inputs) :]
-        kept = _first_carried(program, start, v, carried, parameters, tables)
-        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *tables)[:2]
+        start = near(robot, q, dq)
+        kept = _first_carried(program, start, v, carried, parameters)
+        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *more)[:2]
 
     return text
 
@@ -294,29 +245,28 @@ def step_along(program: Program) -> Kernel:
 def _text_along(program: Program, numbers: int) -> Any:
     """The text of such a kernel, whose parameters are so many numbers."""
     robot, given = program.robot, program.given.inputs
-    nq, nv, n = robot.nq, robot.nv, len(given)
+    nq, nv = robot.nq, robot.nv
     sizes = [("q", nq), ("v", nv), ("tau", nv), ("dq", nv), ("carried", program.layout.size)]
     sizes += [("parameters", numbers), *given]
-    tables = [(name, len(table)) for name, table in program.named_tables()]
-    derived = along(_text_near(program), sizes, [("q", (nq,)), ("v", (nv,))], [3, 1, 2], tables)
+    derived = along(_text_near(program), sizes, [("q", (nq,)), ("v", (nv,))], [3, 1, 2])
 
     def text(
         q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
     ) -> Any:
         still = [0.0] * nv
-        values = [q, v, tau, still, carried, parameters, *more[:n]]
-        (q1, v1), (rate, change) = derived(*values, dq, dv, dtau, *more[n:])
+        values = [q, v, tau, still, carried, parameters, *more]
+        (q1, v1), (rate, change) = derived(*values, dq, dv, dtau)
         return [q1, v1, velocity(robot, q1, rate), change]
 
     return text
 
 
-def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any, tables: Any) -> list[Any]:
+def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any) -> list[Any]:
     """Carried numbers with the momentum and the energy of a state."""
     layout, robot = program.layout, program.robot
     kept = list(carried)
     if layout.momentum or layout.energy:
-        tree = program.problem(parameters, tables).tree
+        tree = program.problem(parameters).tree
         state = robot.split_q(q), robot.split_v(v)
         if layout.momentum:
             kept[:6] = momentum_at_base(tree, *state)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import check_finite, check_values, real_array, real_number, whole_number
-from robokit.collision.scene import touching_pairs
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
@@ -18,19 +17,13 @@ from robokit.engine.reproducible import wanted
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, shown
 from robokit.model.configurations import of_joint
 from robokit.model.robot import Robot
-from robokit.sim.collide import CollisionPairs, acting_pairs
+from robokit.sim.body_pairs import body_contacts
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
-from robokit.sim.record.recorded import BLOCK
-from robokit.sim.run.ground_gaps import point_gaps, row_gaps
-from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.step.integrators import method
-from robokit.sim.step.step_kernel import Between, Program
+from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
-
-SWEEPS = 3
-"""Of a step without a ground."""
 
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
@@ -40,59 +33,6 @@ LARGEST_CONTACT_STEP = 4e-3
 
 MOST_STEPS = 1e10
 """Steps of a run; a year of them."""
-
-BURIED = 0.1
-"""A start with a point deeper than this is a mistake [m]."""
-
-
-def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
-    """Raise ShapeError for a start deep inside the ground, which would throw the robot away."""
-    if not len(points):
-        return
-    depth = -point_gaps(robot, q, points, ground)
-    k = int(depth.argmax())
-    if depth[k] > BURIED:
-        above = "" if ground.horizontal else ", ground=ground"
-        remedy = (
-            f"start from rk.standing_configuration(robot{above})"
-            if robot.base == "floating"
-            else "start elsewhere"
-        )
-        if ground.horizontal:
-            remedy += f", or lower it with Ground(height={ground.height - depth[k]:.3g})"
-        raise ShapeError(
-            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}"
-        )
-
-
-def check_starts(
-    robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground, what: str = "q0"
-) -> None:
-    """The same for each row of q (B, nq), which the caller knows as ``what``; rows not finite are skipped."""
-    for row, why in buried(robot, q, points, ground):
-        raise ShapeError(why.replace("q0", f"{what}[{row}]", 1))
-
-
-def buried(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> Iterator[tuple[int, str]]:
-    """The rows of q (B, nq) that start deep inside the ground, and what :func:`check_start` says of them."""
-    if not len(points):
-        return
-    rows = len(points.position) if points.position.ndim == 3 else ground.rows
-    if rows is not None:  # one set of points, or one ground, a row
-        q = np.broadcast_to(q, (rows, q.shape[1]))
-    for start in range(0, len(q), BLOCK):
-        some = q[start : start + BLOCK]
-        here = points
-        if points.position.ndim == 3:
-            here = replace(points, position=points.position[start : start + BLOCK])
-        with np.errstate(all="ignore"):
-            over = ground.part(slice(start, start + BLOCK))
-            deep = (-row_gaps(robot, some, here, over) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
-        for row in np.flatnonzero(deep.any(axis=1)).tolist():
-            try:
-                check_start(robot, some[row], points.sample(start + row), ground.row(start + row))
-            except ShapeError as error:
-                yield start + row, str(error)
 
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
@@ -151,7 +91,6 @@ class Setup:
         steps: number of steps.
         every: steps between two records.
         summary: entries for the summary.
-        left: pairs of bodies that do not act, because nobody asked for so many.
     """
 
     program: Program
@@ -159,7 +98,6 @@ class Setup:
     steps: int
     every: int
     summary: dict[str, Any]
-    left: int = 0
 
 
 def set_up(
@@ -187,37 +125,20 @@ def set_up(
     surface = _surface(robot, ground, many)
     if accuracy is not None:
         accuracy = real_number("accuracy", accuracy, above=0.0)
-        if surface is None:
-            raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
-        surface = replace(surface, accuracy=accuracy)
-    newton, between = isinstance(integrator, str) and integrator == "newton", Between()
-    bodies: Sequence[tuple[int, int]] = ()
-    if newton:
-        bodies, between = touching_bodies(robot, self_collision, surface)
-        pairs, left = None, 0
-    else:
-        pairs, left = acting_pairs(robot, self_collision, surface)
-    name, row = method(integrator, surface is not None or pairs is not None)
+        warnings.warn(
+            "accuracy does nothing: every step is solved to a tolerance; leave it out",
+            SimulationWarning,
+            stacklevel=3,
+        )
+    between = body_contacts(robot, self_collision, surface is not None)
+    name, row = method(integrator, surface is not None or bool(between.bodies))
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
             f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
             "of which one floats: take 'rkmk4'"
         )
-    if surface is not None and surface.accuracy is not None:
-        if dtype != "float64":
-            raise ShapeError(f"accuracy: expected a rollout in double precision, got dtype={dtype!r}")
-        if newton or not row.falls:
-            solved = "; it solves every step to a tolerance" if newton else ""
-            raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}{solved}")
-    if newton and surface is not None and (surface.slip is not None or surface.sweeps != Ground().sweeps):
-        warnings.warn(
-            "Ground: slip and sweeps do nothing with integrator='newton', which has true stiction and "
-            "solves every step to a tolerance: leave them out",
-            SimulationWarning,
-            stacklevel=3,
-        )
     chosen = dt is None
-    dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
+    dt = default_step(robot, row.contact) if chosen else real_number("dt", dt, above=0.0)
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(
@@ -228,41 +149,16 @@ def set_up(
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
-    sweeps = surface.sweeps if surface is not None else SWEEPS
     program = Program(
-        robot, name, row, law, surface, sweeps, dtype, pairs=pairs, reproducible=wanted(reproducible),
-        touching_bodies=bodies, between=between,
-    )  # fmt: skip
-    summary: dict[str, Any] = {
-        "dt_chosen": chosen,
-        "self_collision_pairs": len(bodies) if newton else 0 if pairs is None else len(pairs),
-    }
-    if left:
-        summary["self_collision_pairs_left_out"] = left
+        robot, name, row, law, surface, dtype, between=between, reproducible=wanted(reproducible)
+    )
+    summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": len(between.bodies)}
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,
             "default_damping_joints": len(defaulted),
         }
-    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary, left)
-
-
-def touching_bodies(
-    robot: Robot, given: Any, ground: Ground | None
-) -> tuple[Sequence[tuple[int, int]], Between]:
-    """Pairs of bodies that may touch each other, and the law between them.
-
-    Args:
-        robot: the robot.
-        given: as of :func:`robokit.simulate`; by default they do where there is a ground.
-        ground: of the run, or None.
-    """
-    if isinstance(given, CollisionPairs):
-        pairs, _ = acting_pairs(robot, given, ground)
-        return () if pairs is None else pairs.bodies, Between(given.friction, given.restitution)
-    if given is not None and not isinstance(given, bool):
-        acting_pairs(robot, given, ground)  # raises
-    return (touching_pairs(robot) if (ground is not None if given is None else given) else ()), Between()
+    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
 def _steps(duration: float, dt: float) -> int:

@@ -21,8 +21,8 @@ from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.contact_steps import stepper
 from robokit.sim.stepping.default_step import default_step
-from robokit.sim.stepping.iterated_steps import stepper
 from robokit.stages import stage
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -91,7 +91,7 @@ class Run:
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = stepper(program)
-        self.parameters, self.tables = program.parameters(dt), program.tables()
+        self.parameters = program.parameters(dt)
         self.inputs, self.change = inputs, 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
         self.controlled = controller is not None or inputs.by_function
@@ -121,7 +121,7 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        if self.alone and not self.program.newton:
+        if self.alone and not self.program.contact:
             with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
                 self.kernel(*self._arguments())
 
@@ -149,7 +149,7 @@ class Run:
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
         q, v, entries, carried = self.state
-        return q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
+        return q, v, self.tau, entries, carried, self.parameters, *self.given
 
     def _frame(self, steps: int) -> None:
         """Steps up to the next record."""
@@ -182,7 +182,7 @@ class Run:
         for k in range(steps):
             try:
                 q, v, entries, carried = self.kernel(
-                    q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
+                    q, v, self.tau, entries, carried, self.parameters, *self.given
                 )
             except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
                 return max(0, k - 1), (q, v, entries, carried)
@@ -255,7 +255,7 @@ class Run:
         return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"
 
     def _remedy(self) -> str:
-        best = default_step(self.program.robot, self.program.method.falls)
+        best = default_step(self.program.robot, self.program.contact)
         shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
         return (
             f"the time step is too long, or the controller too stiff for it; {shorter}"

@@ -17,7 +17,8 @@ from robokit.sim.record.replay import StepInputs
 from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.energy_growth import negligible
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.iterated_steps import tally
+from robokit.sim.stepping.contact_steps import tally
+from robokit.sim.stepping.step_numbers import scene_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def trajectory_of(
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
-        momentum = state_facts(robot, q, v)[:, 2:] if program.newton else momenta(robot, q, v)
+        momentum = state_facts(robot, q, v)[:, 2:] if program.contact else momenta(robot, q, v)
         losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
         dissipated = sum(losses.values())
         impulse = entries[:, ledger.IMPULSE]
@@ -158,6 +159,12 @@ def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray
     }
 
 
+def shape_error(program: Program) -> float:
+    """How far meshes reach out of the hulls that touch, at most [m]."""
+    found = scene_of(program)
+    return float(found.errors[[bool(link) for link in found.links]].max(initial=0.0))
+
+
 def _summary(
     program: Program, dt: float, steps: int, found: Trajectory, entries: np.ndarray
 ) -> dict[str, Any]:
@@ -196,14 +203,10 @@ def _summary(
     if program.loops is not None:
         gap, tilt = distances(robot, found.q), gaps(robot, found.q)
         summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
-    if program.points is not None:
-        summary["contact_points"] = len(program.points)
-        summary["shape_error"] = program.points.error
+    if program.ground is not None:
+        summary["shape_error"] = shape_error(program)
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
         pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):
             summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
-        if not program.newton:
-            summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
-            summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
-    return summary | tally(program, last, dt)
+    return summary | tally(program, last)

@@ -1,12 +1,12 @@
 """Time steps: methods as rows of a table, and the text of those for passive motion.
 
-    name      order  sweeps  for
-    contact     2       3    falls: contact, limits, damping and friction in implicit sweeps
-    euler       2       3    the same without a ground
-    newton      2       1    falls as one convex problem a step, to a tolerance (contact/step.py)
-    midpoint    2       2    long passive motion at little cost
-    rkmk4       4       4    passive motion, the default without a ground
-    energy_momentum 4   4    the same; its energy is kept, too (energy_momentum.py)
+    name             order  for
+    contact            2    falls: all forces as one convex problem (contact/step.py)
+    midpoint           2    long passive motion at little cost
+    rkmk4              4    passive motion, the default without a ground
+    energy_momentum    4    the same; its energy is kept, too (energy_momentum.py)
+
+"euler" is an old name of "contact".
 
 midpoint and rkmk4 compute damping, friction and limits by an implicit solve at the start of the step and hold
 these forces constant during it. However stiff they are, they cannot make the step unstable. rkmk4 integrates
@@ -19,8 +19,9 @@ Source: Runge-Kutta-Munthe-Kaas, H. Munthe-Kaas, "High order Runge-Kutta methods
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from robokit.algorithms.aba import aba
@@ -37,10 +38,9 @@ from robokit.sim.motion.ledger import Ledger
 from robokit.sim.motion.moving_axes import Rows, advance, free_base
 from robokit.sim.step.books import along, enter_joint_work, half_way, keep, power, seen
 from robokit.sim.step.books import total as sum_of
-from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.energy_momentum import conserve
+from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.problem import Problem, Step
-from robokit.sim.step.settle import settle
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum
 
@@ -78,20 +78,18 @@ class Method:
 
     Attributes:
         order: of the error in free motion.
-        calls: articulated-body sweeps a step.
-        step: one time step.
+        step: one time step; None of the step that knows contact (contact/step.py).
         keeps_energy: whether the energy of the start is handed on from step to step.
     """
 
     order: int
-    calls: int
-    step: Step
+    step: Step | None
     keeps_energy: bool = False
 
     @property
-    def falls(self) -> bool:
-        """Whether it is the step of falls, which knows contact."""
-        return self.step is drift_kick_drift
+    def contact(self) -> bool:
+        """Whether it knows contact."""
+        return self.step is None
 
 
 # ---- pieces ------------------------------------------------------------------------------------------
@@ -145,15 +143,15 @@ def midpoint_step(
     The mid velocity lies a little beyond the middle: see :func:`beyond_the_middle`.
     """
     tree, dynamics = p.tree, Dynamics(p)
-    given, rub, stops = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(given, 1.0, rub), 1.0, stops)
+    held = held_forces(p, q, v, tau, dt, carried, ledger)
+    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
     outside, X = forces_outside(p, qm, tau)
     share = beyond_the_middle(tree, qm, vm, dt)
     middle = along(vm, share * dt, acceleration(dynamics, qm, vm, total, outside))
     v1 = along(vm, dt, acceleration(dynamics, qm, middle, total, outside))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
-    enter_joint_work(ledger, half_way(vm, v1, dt), given, rub, stops)
+    enter_joint_work(ledger, half_way(vm, v1, dt), held.given, held.rub, held.stops)
     impulse = None
     if outside is not None:
         V = body_velocities(tree, X, half_way(vm, v1, 1.0))
@@ -201,8 +199,8 @@ def rkmk(
         impulse of these about the centre of mass [N m s; N s], None where there is none.
     """
     tree, dynamics = p.tree, Dynamics(p)
-    given, rub, stops = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(given, 1.0, rub), 1.0, stops)
+    held = held_forces(p, q, v, tau, dt, carried, ledger)
+    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
     impulse, work = None, 0.0
@@ -221,23 +219,9 @@ def rkmk(
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    enter_joint_work(ledger, theta, given, rub, stops)
+    enter_joint_work(ledger, theta, held.given, held.rub, held.stops)
     work = work + sum((power(f, s) for f, s in zip(total, theta, strict=True)), 0.0)
     return *dynamics.close(q1, v1), work, impulse
-
-
-def held_forces(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
-) -> tuple[Rows, Rows, Rows]:
-    """(given and of actuators, damping and friction, stops) that an implicit step would apply, by joint."""
-    if not p.joints.active and not p.given.layout.drives:
-        zero = [[0.0] * len(row) for row in v]
-        return p.given.joint_forces(tau), zero, zero
-    done = settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
-    if ledger is not None:
-        ledger.done = done
-        p.given.enter_drives(ledger, done.given, done.limited, dt)
-    return done.given, [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
 
 
 def forces_outside(p: Problem, q: Rows, tau: Rows) -> tuple[BodyForces | None, Sequence[Any]]:
@@ -273,26 +257,31 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 
 
 METHODS: dict[str, Method] = {
-    "contact": Method(2, 3, drift_kick_drift, keeps_energy=True),
-    "euler": Method(2, 3, drift_kick_drift, keeps_energy=True),
-    "newton": Method(2, 1, drift_kick_drift, keeps_energy=True),
-    "midpoint": Method(2, 2, midpoint_step),
-    "rkmk4": Method(RK4.order, 4, rkmk_step),
-    "energy_momentum": Method(RK4.order, 4, energy_momentum_step, keeps_energy=True),
+    "contact": Method(2, None, keeps_energy=True),
+    "midpoint": Method(2, midpoint_step),
+    "rkmk4": Method(RK4.order, rkmk_step),
+    "energy_momentum": Method(RK4.order, energy_momentum_step, keeps_energy=True),
 }
 
 
-def method(name: str | None, ground: bool) -> tuple[str, Method]:
-    """The method of that name; None takes "contact" with a ground and "rkmk4" without.
+def method(name: Any, contact: bool) -> tuple[str, Method]:
+    """The method of that name; None takes "contact" where it is needed and "rkmk4" elsewhere.
+
+    Args:
+        name: what was asked for.
+        contact: whether something can touch.
 
     Raises:
-        UnknownName: no such method, or one that knows no contact together with a ground.
+        UnknownName: no such method, or one that knows no contact where something can touch.
     """
     if name is None:
-        name = "contact" if ground else "rkmk4"
+        name = "contact" if contact else "rkmk4"
+    if name == "euler":
+        warnings.warn("integrator: 'euler' is now 'contact'", DeprecationWarning, stacklevel=4)
+        name = "contact"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
-    if ground and not METHODS[name].falls:
-        known = [each for each in METHODS if METHODS[each].falls]
+    if contact and not METHODS[name].contact:
+        known = [each for each in METHODS if METHODS[each].contact]
         raise UnknownName("integrator with a ground", name, known, "(this one knows no contact)")
     return name, METHODS[name]

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.motion.moving_axes import Rows
+from robokit.sim.step.held_forces import Held
 from robokit.sim.step.problem import Problem
-from robokit.sim.step.settle import Settled
-from robokit.spatial import Force, Matrix3, Motion, Vector3
+from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, where
 
 NEVER = -1.0
@@ -33,9 +33,9 @@ class Happened:
         step: number of the step, from 0.
         q, v, tau: state and joint forces before the step, by joint.
         flat: q and v after it, and the joint forces, flat lists.
-        done: outcome of its kick; None where nothing but given forces acts on the joints.
-        impulse: of the ground about the centre of mass, world axes [N m s; N s]; None where nothing touches.
+        held: joint forces of the step; None where nothing but given forces acts on the joints.
         parameters: of the kernel; the first is the time step [s].
+        forces: of the ground on each link that can touch it, then on the whole robot, world axes [N], flat.
     """
 
     p: Problem
@@ -44,9 +44,9 @@ class Happened:
     v: Rows
     tau: Rows
     flat: tuple[Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]]
-    done: Settled | None
-    impulse: Force | None
+    held: Held | None
     parameters: Sequence[Scalar]
+    forces: Sequence[Scalar] = (0.0, 0.0, 0.0)
     _V: list[Motion] | None = field(default=None, repr=False)
 
     @property
@@ -56,10 +56,10 @@ class Happened:
 
     @property
     def V(self) -> list[Motion]:
-        """Velocities of the bodies where the step's forces begin to act, body coordinates."""
+        """Velocities of the bodies where the step begins, body coordinates."""
         if self._V is None:
-            if self.done is not None:
-                self._V = self.done.V_before
+            if self.held is not None and self.held.V is not None:
+                self._V = self.held.V
             else:
                 tree = self.p.tree
                 self._V = body_velocities(tree, tree.transforms(self.q), self.v)
@@ -68,27 +68,11 @@ class Happened:
     @property
     def ground_force(self) -> Vector3:
         """Force of the ground on the robot, world axes [N]."""
-        return Vector3.zero() if self.impulse is None else self.impulse.lin * (1.0 / self.dt)
+        return Vector3(*self.forces[-3:])
 
-    def force_on(self, points: Sequence[int]) -> Vector3:
-        """Force of the ground on some contact points, numbered in the step's order, world axes [N]."""
-        total, number, axes = Vector3.zero(), 0, self._axes()
-        for acting in () if self.done is None else self.done.contacts:
-            forces = acting.point_forces()
-            mine = [f for m, f in enumerate(forces, number) if m in points]
-            if mine:
-                total = total + axes[acting.body.i].transpose_apply(sum(mine, Vector3.zero()))
-            number += len(forces)
-        return total
-
-    def _axes(self) -> list[Matrix3]:
-        """From world axes to those of each body, where the forces act."""
-        found, parent = [Matrix3.identity()], self.p.tree.parent
-        if self.done is not None:
-            for i, X in enumerate(self.done.X[1:], 1):
-                assert X is not None
-                found.append(X.E @ found[parent[i]])
-        return found
+    def force_on(self, link: int) -> Vector3:
+        """Force of the ground on a link, by its number among those that can touch it, world axes [N]."""
+        return Vector3(*self.forces[3 * link : 3 * link + 3])
 
 
 class Tracker(Protocol):

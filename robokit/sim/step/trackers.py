@@ -1,7 +1,7 @@
 """Trackers: what is measured of the ground's forces, joint limits and velocities, step by step.
 
 They find what robokit.sim.record.events finds in every step of a single run: the same conditions, the same
-times. Of steps of "newton" contact/monitor.py does.
+times. In steps of "contact" contact/monitor.py does.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from robokit.contact.monitor import IMPACT, REST, SHORTEST
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.step.measured import NEVER, Happened, later
-from robokit.sim.touching.acting import Acting
-from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, floor, maximum, where
 
@@ -28,12 +25,10 @@ class LinkForces:
     presses, where ``touches``.
 
     Attributes:
-        links: number of the link of each contact point, in the step's order of points.
         count: of links.
         peaks, touches: which.
     """
 
-    links: tuple[int, ...]
     count: int
     peaks: bool
     touches: bool
@@ -49,48 +44,8 @@ class LinkForces:
         return ([0.0, NEVER] * self.peaks + [NEVER] * self.touches) * self.count
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker."""
-        out = list(numbers)
-        if happened.done is None:
-            return out
-        links = iter(self.links)
-        for acting in happened.done.contacts:
-            own = [next(links) for _ in acting.forces]
-            names = list(dict.fromkeys(own))
-            places = [self.each * k + j for k in names for j in range(self.each)]
-            before = [numbers[place] for place in places]
-            text = _Links(self, acting, own, names, before, happened.step)
-            for place, x in zip(places, cond(acting.body.near, text, partial(list, before)), strict=True):
-                out[place] = x
-        return out
-
-
-@dataclass
-class _Links:
-    """The text of the links of one body, called where that body is near the ground."""
-
-    tracker: LinkForces
-    acting: Acting
-    own: Sequence[int]
-    names: Sequence[int]
-    before: Sequence[Scalar]
-    step: Scalar
-
-    def __call__(self) -> list[Scalar]:
-        out: list[Scalar] = []
-        rest, forces = iter(self.before), self.acting.point_forces()
-        for name in self.names:
-            mine = [m for m, k in enumerate(self.own) if k == name]
-            if self.tracker.peaks:
-                f = sum((forces[m] for m in mine), Vector3.zero())
-                square, most = f.dot(f), [next(rest), next(rest)]
-                out += later(square > most[0], square, self.step, most)
-            if self.tracker.touches:
-                normal: Scalar = 0.0
-                for m in mine:
-                    normal = maximum(normal, self.acting.forces[m][0])
-                out.append(_first(normal > 0.0, self.step, next(rest)))
-        return out
+        """See Tracker: without a ground nothing touches."""
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -103,10 +58,8 @@ class PeakLoad:
         return [0.0, NEVER]
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker."""
-        f = happened.ground_force
-        square = f.dot(f)
-        return later(square > numbers[0], square, happened.step, numbers)
+        """See Tracker: without a ground nothing touches."""
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -119,12 +72,8 @@ class Deepest:
         return [0.0, NEVER]
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker."""
-        depth: Scalar = 0.0
-        done = happened.done
-        for acting in () if done is None else done.contacts:
-            depth = maximum(depth, acting.depth)
-        return later(depth > numbers[0], depth, happened.step, numbers)
+        """See Tracker: without a ground nothing touches."""
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -151,15 +100,15 @@ class Limits:
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """See Tracker."""
-        done = happened.done
-        if done is None:
+        held = happened.held
+        if held is None:
             return list(numbers)
         few = maximum(1.0, -floor(0.5 - SHORTEST / happened.dt))
         hits, out = numbers[0], []
         for k, i in enumerate(self.bodies):
             rate, old, stop = happened.v[i][0], numbers[3 * k + 1 : 3 * k + 4], happened.p.joints.stop[i]
             assert stop is not None
-            force = pressing(stop, happened.q[i][0], done.joint_force[i][1][0])
+            force = pressing(stop, happened.q[i][0], held.stops[i][0])
             text = _Stop(force, rate, few, happened.step, old)
             more, *new = cond((force > 0.0) | (force < 0.0), text, partial(list, (0.0, *old)))
             hits = hits + more
@@ -264,8 +213,3 @@ class FastestBody:
             faster = square > most
             most, which = where(faster, square, most), where(faster, float(i), which)
         return [most, where(most > numbers[0], happened.step, numbers[1]), which]
-
-
-def _first(now: Any, step: Scalar, before: Scalar) -> Scalar:
-    """The first step in which something holds."""
-    return where(now & (before < 0.0), step, before)

@@ -1,4 +1,4 @@
-"""A step of the integrator "newton" and its derivatives, one state after the other."""
+"""A step of the integrator "contact" and its derivatives, one state after the other."""
 
 from __future__ import annotations
 

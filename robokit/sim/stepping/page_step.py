@@ -1,6 +1,6 @@
-"""The step of a run for a host that takes it without Python, and what that host shows of a state.
+"""The step of passive motion for a host that takes it without Python, and what that host shows of a state.
 
-    step    the next state, ledger and carried numbers, and the force of the ground at each contact point
+    step    the next state, ledger and carried numbers
     look    what a state looks like: poses, energies, momentum, and what the first step is handed
 
 Gravity and a wrench on every body are inputs of both; controllers of the run are left out, and its actuators
@@ -9,7 +9,7 @@ and pushes unless they are asked for. Everything else is as in :func:`robokit.si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,18 +22,12 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
-from robokit.sim.ground.ground_inputs import ground_numbers
 from robokit.sim.joints.given import GivenLayout
 from robokit.sim.motion import ledger
 from robokit.sim.motion.carried import Carried
-from robokit.sim.step.drift_kick_drift import finish_step, kick
 from robokit.sim.step.problem import Problem
-from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.start_momentum import kept_of
-from robokit.sim.touching.ground_contacts import on_ground
-from robokit.sim.touching.ground_law import Axes
-from robokit.spatial import Vector3
 
 
 @dataclass(frozen=True)
@@ -41,36 +35,18 @@ class PageStep:
     """The two kernels of a run.
 
     Attributes:
-        program: the step without accuracy, and without actuators and pushes where they are left out, with a
-            wrench on every body.
+        program: the step, without actuators and pushes where they are left out, with a wrench on every body.
         step: (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next,
-            carried_next, forces): tau is not read; held (6 N) are wrenches in body coordinates [N m; N];
-            forces (K, 3) of the ground at each contact point, world axes [N].
-        look: (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept, points): for each
-            body 1..N the rows of the rotation from world to body axes, then its origin in the world (N, 12);
-            centre of mass, kinetic and potential energy, centroidal momentum (11); momentum and energy that
-            the first step is handed (7); contact points in the world (K, 3).
-        bodies: body of each contact point, (K,).
+            carried_next): tau is not read; held (6 N) are wrenches in body coordinates [N m; N].
+        look: (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept): for each body 1..N
+            the rows of the rotation from world to body axes, then its origin in the world (N, 12); centre of
+            mass, kinetic and potential energy, centroidal momentum (11); momentum and energy that the first
+            step is handed (7).
     """
 
     program: Program
     step: Kernel
     look: Kernel
-    bodies: list[int]
-
-    @property
-    def friction(self) -> tuple[int, int]:
-        """Place of the first coefficient of friction among the parameters, and how many there are."""
-        ground = self.program.ground
-        if ground is None:
-            return 0, 0
-        return 1 + len(ground_numbers(ground)) + 2 + len(ground.fades), len(self.program.touching)
-
-    @property
-    def tables(self) -> list[tuple[str, np.ndarray]]:
-        """Name and entries of the tables that both kernels are given besides."""
-        names = [name for name, _ in self.step.signature.tables]
-        return list(zip(names, self.program.tables(), strict=True))
 
     def parameters(self, dt: float) -> np.ndarray:
         """The parameters at a time step [s], (P,)."""
@@ -85,39 +61,32 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
     long as nobody pulls, pushes or changes gravity, friction or the time step. A host with both modules
     (``kernel.compiled(WASM)``, or viewer.data.live_data.module_data) takes a row of a rollout so:
 
-        1. the tables go into both modules, once;
-        2. both are given ``gravity`` (robot.gravity) and ``parameters``, the row's own of
-           ``program.parameters(dt)``: (P,) for all rows, or (B, P) where rows differ in friction or, for a
-           robot of ``with_inertias``, in inertias. Time step, contact constants, friction, contact points
-           that move with inertias, and inertial parameters are all in it: the row needs nothing else;
-        3. ``tau``, ``held``, ``ledger`` and ``carried`` are 0; q and v are the row's start;
-        4. look(); if the layout of the program keeps momentum, carried[0:6] = kept[0:6], and if it keeps
+        1. both are given ``gravity`` (robot.gravity) and ``parameters``, the row's own of
+           ``program.parameters(dt)``: (P,) for all rows, or (B, P) where rows of a robot of ``with_inertias``
+           differ. Time step and inertial parameters are all in it: the row needs nothing else;
+        2. ``tau``, ``held``, ``ledger`` and ``carried`` are 0; q and v are the row's start;
+        3. look(); if the layout of the program keeps momentum, carried[0:6] = kept[0:6], and if it keeps
            energy, the last of carried = kept[6];
-        5. each step(): q, v, ledger, carried = q_next, v_next, ledger_next, carried_next.
+        4. each step(): q, v, ledger, carried = q_next, v_next, ledger_next, carried_next.
 
-    assets/live/physics.js does this. Another contact model or another number of points is another program;
-    other masses or frictions of one robot are other parameters.
+    assets/live/physics.js does this.
 
     Args:
-        program: of the run; the accuracy of the ground is left out, and actuators and pushes unless asked
-            for.
+        program: of the run, passive motion; actuators and pushes are left out unless asked for.
         reproducible: None for what the program, or else the environment, says.
         pushes: keep the actuators and pushes of the run: both kernels have two inputs more, "drives", with
             what each driven joint wants, and "pushes", with the wrench of each place as
             ``robokit.sim.driving.pushes.OutsideForces`` gives it for the step.
     """
-    ground = program.ground and replace(program.ground, accuracy=None)
     kept = program.given if pushes else GivenLayout()
     bare = replace(
         program,
-        ground=ground,
         dtype="float64",
         given=GivenLayout(kept.drives, kept.places, bodies=program.robot.nbodies),
         given_numbers=tuple(program.given_numbers) if pushes else (),
         reproducible=program.reproducible or wanted(reproducible),
     )
-    bodies = [i for i in bare.touching for _ in bare.by_body[i]]
-    robot, points = bare.robot, max(1, len(bodies))
+    robot = bare.robot
     step = bare.built(
         "page_step",
         _step_text,
@@ -127,7 +96,6 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
             ("v_next", (robot.nv,)),
             ("ledger_next", (bare.entries,)),
             ("carried_next", (bare.layout.size,)),
-            ("forces", (points, 3)),
         ],
         {"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
     )
@@ -135,9 +103,9 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
         "page_look",
         _look_text,
         [("gravity", 3)],
-        [("places", (robot.nbodies, 12)), ("figures", (11,)), ("kept", (7,)), ("points", (points, 3))],
+        [("places", (robot.nbodies, 12)), ("figures", (11,)), ("kept", (7,))],
     )
-    return PageStep(bare, step, look, bodies)
+    return PageStep(bare, step, look)
 
 
 def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Sequence[Any]) -> Problem:
@@ -160,34 +128,11 @@ def _step_text(program: Program) -> Any:
         p, dt = _problem(program, gravity, parameters, more), parameters[0]
         sums, kept = ledger.Ledger(entries), Carried(program.layout, carried)
         rows, speeds, none = robot.split_q(q), robot.split_v(v), robot.split_tau([0.0] * len(tau))
-        forces: list[Any] = []
-        if program.method.falls:
-            qm, done = kick(p, rows, speeds, none, dt, kept)
-            q1, v1 = finish_step(p, rows, qm, done, dt, sums, kept)
-            forces = [x for force in _forces(p, qm, done) for x in force]
-        else:
-            q1, v1 = program.method.step(p, rows, speeds, none, dt, sums, kept)
-        forces = forces or [0.0] * 3
-        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after(), forces]
+        assert program.method.step is not None
+        q1, v1 = program.method.step(p, rows, speeds, none, dt, sums, kept)
+        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after()]
 
     return text
-
-
-def _forces(p: Problem, qm: Any, done: Settled) -> Iterator[Vector3]:
-    """Of the ground at each point in world axes [N]."""
-    law = p.ground
-    if law is None:
-        return
-    if law.surfaces:
-        Xm = forward_kinematics(p.tree, qm)
-        for acting in done.contacts:
-            for force in acting.point_forces():
-                yield Xm[acting.body.i].E.transpose_apply(force)
-        return
-    axes = Axes.of_plane(law.plane[0] if law.plane else Vector3(0.0, 0.0, 1.0), 0.0)
-    for acting in done.contacts:
-        for N, x, y in acting.forces:
-            yield axes.n * N + axes.along_x * x + axes.along_y * y
 
 
 def _look_text(program: Program) -> Any:
@@ -205,10 +150,6 @@ def _look_text(program: Program) -> Any:
         T, V = kinetic_energy(tree, rows, speeds), tree.a0.dot(h)
         momentum = list(centroidal_momentum(tree, rows, speeds))
         kept = kept_of(program, tree, rows, speeds)
-        points: list[Any] = []
-        if p.ground is not None:
-            for body in on_ground(tree, X, program.touching, p.points, p.ground, parameters[0]):
-                points += [x for place in body.p for x in X0[body.i].point(place)]
-        return [places, [*com, T, V, *momentum], kept, points or [0.0] * 3]
+        return [places, [*com, T, V, *momentum], kept]
 
     return text

@@ -38,7 +38,7 @@ def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray
         own = parameters[part] if len(parameters) > 1 else parameters
         rows = [q[part], v[part], np.zeros((1, robot.nv)), np.zeros((1, program.layout.size)), own, *rest]
         given = [np.asarray(x, real) for x in rows]
-        out[part] = kernel.unchecked([*given, *program.tables()], len(q[part]))[0]
+        out[part] = kernel.unchecked(given, len(q[part]))[0]
     return out
 
 

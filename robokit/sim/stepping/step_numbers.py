@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import FIELD
-from robokit.collision.scene import ERROR, Scene, World, scene
+from robokit.collision.scene import ERROR, Scene, scene
 from robokit.contact.materials import (
     LEAST,
     Surface,
@@ -22,8 +22,8 @@ from robokit.contact.materials import (
 )
 from robokit.contact.robot_data import robot_data
 from robokit.derived import Recent
-from robokit.model.geometry import Placement
 from robokit.sim.ground import Ground
+from robokit.sim.ground.ground_world import plane_of, world_of
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
@@ -75,7 +75,7 @@ def row_numbers(program: Program, dt: float, scene: Scene, row: int) -> Arrays:
         found |= _bodies(program, row)
     if program.ground is not None and program.ground.plane:
         places = scene.arrays["shape_placement"].copy()
-        plane, _ = _plane(program.ground.row(row))
+        plane, _ = plane_of(program.ground.row(row))
         places[0] = np.concatenate([plane.rotation.ravel(), plane.position])
         found["shape_placement"] = places
     return found
@@ -86,8 +86,7 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
     robot, found = program.robot, scene
     law = (program.ground or Ground()).row(row)
     shapes, pairs = found.arrays, found.arrays["pair_shapes"]
-    size, steady = robot.derived.get(("sizes that touch", _error(program)), lambda: sizes(robot, shapes))
-    k, d = law.gains(robot, size, steady)
+    k, d = _gains(program, found, law)
     links = {link.body: link.name for link in reversed(robot.links)}
     bodies = range(robot.nbodies + 1)
     own = np.full(len(found.solid), math.nan)
@@ -108,6 +107,19 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
     return pair_numbers(shapes, pairs, (_at(k, row), _at(d, row)), surface, between)
 
 
+def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
+    """Stiffness [N/m] and damping [N s/m] of a contact, one a row where they differ."""
+    robot, error = program.robot, _error(program)
+    size, steady = robot.derived.get(("sizes that touch", error), lambda: sizes(robot, scene.arrays))
+    return law.gains(robot, size, steady)
+
+
+def ground_stiffness(program: Program, row: int) -> float:
+    """Stiffness of a contact with the ground [N/m]."""
+    law = (program.ground or Ground()).row(row)
+    return _at(_gains(program, scene_of(program), law)[0], row)
+
+
 def _at(x: Any, row: int) -> float:
     """A number, or that of a row."""
     each = np.ravel(x)
@@ -116,25 +128,13 @@ def _at(x: Any, row: int) -> float:
 
 def scene_of(program: Program) -> Scene:
     """What can touch in a program; those of a robot on a plane are kept."""
-    ground = None if program.ground is None else program.ground.row(0)
-    error, bodies = _error(program), tuple(program.touching_bodies)
+    ground, error, bodies = program.ground, _error(program), tuple(program.touching_bodies)
+    world = None if ground is None else world_of(ground)
+    if ground is not None and not ground.only_plane:
+        return scene(program.robot, world, bodies, error)
     about: tuple[Any, ...] = (error, bodies)
-    if ground is None:
-        world = None
-    else:
-        plane: Placement | None = None
-        velocity: tuple[float, ...] = (0.0,) * 6
-        if ground.plane:
-            plane, velocity = _plane(ground)
-            about += (*plane.rotation.ravel().tolist(), *plane.position.tolist(), *velocity)
-        solids = [(s.geometry, s.placement) for s in ground.shapes]
-        field = ground.terrain
-        if field is not None:
-            given = field.heights, field.cell, field.origin
-            return scene(program.robot, World(plane, velocity, solids, *given), bodies, error)
-        world = World(plane, velocity, solids)
-        if solids:
-            return scene(program.robot, world, bodies, error)
+    if world is not None and world.plane is not None:
+        about += (*world.plane.rotation.ravel().tolist(), *world.plane.position.tolist(), *world.velocity)
     kept: Recent[Scene] = program.robot.derived.get("scenes of steps", lambda: Recent(4))
     return kept.get(about, lambda: scene(program.robot, world, bodies, error))
 
@@ -148,16 +148,11 @@ TRACKERS = (LinkForces, PeakLoad, Deepest, Limits, PastLimits, Motion, FastestBo
 """Whose numbers the groups of the monitor are, in their order."""
 
 
-def touching_links(program: Program) -> tuple[str, ...]:
-    """Links that can touch the ground, in the order of the measures."""
-    return () if program.points is None else tuple(dict.fromkeys(program.points.link))
-
-
 def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     """What the monitor keeps (contact/monitor.py); ``numbers``: of the robot and its joints."""
     layout = program.measured
     at, of_link = np.full(len(TRACKERS), -1, np.int32), np.zeros(2, np.int32)
-    links = {name: k for k, name in enumerate(touching_links(program))}
+    links = {name: k for k, name in enumerate(program.touching_links)}
     stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
     for tracker in layout.trackers:
         if type(tracker) in TRACKERS:
@@ -175,17 +170,6 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
         "link_force": np.zeros((len(links) + 1, 4)),
         "stop_force": np.zeros(len(stops)),
     }
-
-
-def _plane(ground: Ground) -> tuple[Placement, tuple[float, ...]]:
-    """Placement of the plane, z along its normal; spin and velocity of its surface at the world's origin."""
-    n = np.array(ground.up, dtype=float)
-    t = np.cross((0.0, 1.0, 0.0), n) if abs(n[2]) > abs(n[1]) else np.cross((0.0, 0.0, 1.0), n)
-    t /= np.linalg.norm(t)
-    place, spin = np.array([0.0, 0.0, ground.height]), ground.spin * n
-    along = np.array(ground.velocity, dtype=float)
-    along = along - n * n.dot(along) - np.cross(spin, place)
-    return Placement(np.stack([t, np.cross(n, t), n], axis=1), place), (*spin.tolist(), *along.tolist())
 
 
 def _motors(program: Program, dt: float, row: int) -> Arrays:

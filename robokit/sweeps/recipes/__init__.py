@@ -7,7 +7,7 @@ chunk_rows      the runs of a chunk's rows, and their table
 own_measures    measures of the user's own
 robot_record    a robot as a recipe keeps it
 shown_files     its meshes and pictures, for pages
-stored_points   its contact points in JSON
+stored_shapes   what of it can touch, in JSON
 stored_pairs    its pairs of bodies that are kept apart
 stored_actuators  its actuators
 stored_numbers  arrays in JSON

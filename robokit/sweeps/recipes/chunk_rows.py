@@ -18,15 +18,15 @@ from robokit.sim.ground import Ground
 from robokit.sim.measuring import column_of
 from robokit.sim.record import Trajectory
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.run.run_arguments import buried
-from robokit.sim.shapes.contact_points import contact_points
+from robokit.sim.starts.ground_gaps import ground_gaps
+from robokit.sim.starts.start_warnings import BURIED
 from robokit.sweeps.draws.parameter_table import ROBOT, parameter
-from robokit.sweeps.recipes.robot_record import RobotRecord, keep_points, point_arguments
+from robokit.sweeps.recipes.robot_record import RobotRecord
+from robokit.sweeps.recipes.stored_shapes import keep_shapes
 from robokit.sweeps.rows.row_actuators import row_actuators
 from robokit.sweeps.rows.row_robots import (
     row_ground,
     row_inertias,
-    row_points,
     row_pushes,
     with_damping,
     without_nonsense,
@@ -78,7 +78,7 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
         values: their parameters, (B,) each.
     """
     record: RobotRecord = recipe.robots[name]
-    robot, points, B = with_rotors(record.robot, record.actuators), record.points, len(rows)
+    robot, B = with_rotors(record.robot, record.actuators), len(rows)
     sound, broken = without_nonsense(values)
     if "gravity" in sound:
         g = np.unique(sound["gravity"])
@@ -86,10 +86,11 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
             raise ShapeError(f"gravity: rows of {g[0]:g} and {g[1]:g} m/s^2 are not run together")
         robot = robot.with_gravity([0.0, 0.0, -float(g[0])])
     ground = row_ground(recipe.ground, robot, sound)
-    keep_points(robot, points, ground)
+    error = (ground or Ground()).shape_error
+    keep_shapes(robot, record.shapes, error)
     with np.errstate(all="ignore"):
         grounds, standing = (recipe.ground, ground), recipe.standing[name]
-        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, points, standing, broken)
+        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, standing, broken)
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     for row in np.flatnonzero(~np.isfinite(q).all(axis=1)).tolist():
         broken.setdefault(row, "nothing is under the robot at its start")
@@ -100,11 +101,11 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
     if inertias is not None:
         default = recipe.options.get("joint_damping", None if ground is not None else 0.0)
         many = with_damping(robot.with_inertias(inertias), sound, default)
-        keep_points(many, None if points is None else row_points(points, robot, sound, B), ground)
+        keep_shapes(many, record.shapes, error)
     if ground is not None and not (standing and "height" not in sound):
-        own = contact_points(many, *point_arguments(ground))
-        for row, reason in buried(many, q, own, ground):
-            broken[row] = reason.partition("; ")[0].removeprefix("q0: ")
+        depth = -ground_gaps(robot, q, ground)
+        for row in np.flatnonzero(depth > BURIED).tolist():
+            broken[row] = f"it starts {depth[row]:.3g} m below the ground"
             q[row] = np.nan
     actuators = row_actuators(robot, record.actuators, sound, q, rows, recipe.seed)
     pushes = row_pushes(robot, sound, recipe.parameters, ())

@@ -18,7 +18,7 @@ from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run.driven_joints import DrivenJoints
 from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
-from robokit.sim.run.standing import standing_configuration
+from robokit.sim.starts.standing import standing_configuration
 from robokit.sim.stepping.default_step import default_step
 from robokit.sweeps.draws.distributions import Distribution, Sobol, Uniform
 from robokit.sweeps.draws.parameter_table import checked

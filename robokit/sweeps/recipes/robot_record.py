@@ -1,7 +1,7 @@
 """A robot as a recipe keeps it: its URDF text, and what Python and NumPy computed from it, as numbers.
 
 Sines of angles, hulls of meshes and standing configurations may differ in their last bits from one machine to
-another. So places of joints and links, inertias, contact points and starts are stored as they were found
+another. So places of joints and links, inertias, shapes and starts are stored as they were found
 where the recipe was made, and are put into the robot that is made of the text.
 """
 
@@ -16,23 +16,23 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_number
+from robokit.collision.scene import RobotShapes, robot_shapes
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
 from robokit.model.geometry import Placement
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
-from robokit.sim.collide import CollisionPairs, acting_pairs
+from robokit.sim.body_pairs import CollisionPairs, body_contacts, collision_pairs
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.ground import Ground
 from robokit.sim.record.saved_robot import joint_numbers, record
-from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 from robokit.sweeps.recipes.shown_files import Looks, mesh_hashes, with_copies
 from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
-from robokit.sweeps.recipes.stored_points import points_of_record, record_of_points
+from robokit.sweeps.recipes.stored_shapes import record_of_shapes, shapes_of_record
 from robokit.sweeps.rows.row_robots import link_share
 from robokit.urdf.load import robot_of_text
 
@@ -52,7 +52,7 @@ class RobotRecord:
         about: words, for JSON.
         numbers: arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq),
             starts_v (S, nv).
-        points: its contact points; None without a ground.
+        shapes: what of it can touch; None where nothing can.
         shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
             parameter of their own.
         pairs: bodies that are kept apart, or None.
@@ -62,7 +62,7 @@ class RobotRecord:
 
     about: dict[str, Any]
     numbers: dict[str, np.ndarray]
-    points: ContactPoints | None
+    shapes: RobotShapes | None
     shares: dict[str, np.ndarray]
     meshes: dict[str, str]
     pairs: CollisionPairs | None = None
@@ -111,11 +111,12 @@ class RobotRecord:
             "starts_q": np.array(q, dtype=float),
             "starts_v": np.array(v, dtype=float),
         }
-        points = None if ground is None else contact_points(robot, *point_arguments(ground))
-        pairs, _ = acting_pairs(robot, apart, ground)
+        error = (ground or Ground()).shape_error
+        pairs = _pairs(robot, apart, ground)
+        shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
-        return cls(words, found, points, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
+        return cls(words, found, shapes, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
 
     @property
     def name(self) -> str:
@@ -163,7 +164,7 @@ class RobotRecord:
         found = {
             **self.about,
             "numbers": {name: record_of_array(x) for name, x in self.numbers.items()},
-            "points": None if self.points is None else record_of_points(self.points),
+            "shapes": None if self.shapes is None else record_of_shapes(self.shapes),
             "shares": {link: record_of_array(x) for link, x in self.shares.items()},
             "meshes": self.meshes,
             "pairs": None if self.pairs is None else record_of_pairs(self.pairs),
@@ -189,17 +190,29 @@ class RobotRecord:
             x = numbers[name]
             if x.ndim != 2 or wide not in (0, x.shape[1]) or not np.isfinite(x).all():
                 raise ShapeError(f"numbers[{name!r}]: expected finite numbers in rows, got shape {x.shape}")
-        points = None if given["points"] is None else points_of_record(given["points"], n)
+        if "points" in given:
+            raise ModelError(
+                f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another; take "
+                "robokit 0.2 to make its rows again, or make the sweep anew"
+            )
+        shapes = None if given["shapes"] is None else shapes_of_record(given["shapes"], n)
         return cls(
             about,
             numbers,
-            points,
+            shapes,
             {link: _share(link, array_of_record(x)) for link, x in given["shares"].items()},
             {str(name): str(x) for name, x in given["meshes"].items()},
             None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
             tuple(actuator_of_record(one) for one in given.get("actuators", ())),
             _looks(given.get("looks", {"pictures": {}, "named": {}})),
         )
+
+
+def _pairs(robot: Robot, apart: CollisionPairs | bool | None, ground: Ground | None) -> CollisionPairs | None:
+    """The pairs of bodies that are kept apart; None for none."""
+    if not body_contacts(robot, apart, ground is not None).bodies:
+        return None
+    return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
 
 
 def _check_words(about: Mapping[str, Any]) -> None:
@@ -224,17 +237,6 @@ def _share(link: str, x: np.ndarray) -> np.ndarray:
     if x.shape != (COUNT,) or not np.isfinite(x).all():
         raise ShapeError(f"shares[{link!r}]: expected {COUNT} finite numbers, got shape {x.shape}")
     return x
-
-
-def point_arguments(ground: Ground) -> tuple[Any, ...]:
-    """What :func:`robokit.sim.shapes.contact_points.contact_points` is asked for on a ground."""
-    return ground.max_points, ground.shape_error, ground.only_plane, ground.solids
-
-
-def keep_points(robot: Robot, points: ContactPoints | None, ground: Ground | None) -> None:
-    """Let a robot have these contact points on this ground, instead of computing them."""
-    if points is not None and ground is not None:
-        robot.derived.get(("contact points", *point_arguments(ground)), lambda: points)
 
 
 def _link_numbers(robot: Robot) -> np.ndarray:

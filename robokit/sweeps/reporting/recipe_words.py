@@ -92,8 +92,8 @@ def ground_words(ground: Ground | None, drawn: bool = False) -> str:
         parts.append(f"a plane{tilted}")
     if ground.terrain is not None:
         parts.append("a height field")
-    if ground.solids:
-        parts.append(f"{len(ground.solids)} solids")
+    if ground.shapes:
+        parts.append(f"{len(ground.shapes)} solids")
     mu = ground.friction
     friction = f", friction {float(mu):.3g}" if isinstance(mu, int | float) and not drawn else ""
     return " and ".join(parts) + friction

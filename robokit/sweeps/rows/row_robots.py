@@ -17,7 +17,6 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.spatial.scalars import cos, sin
 from robokit.sweeps.draws.distributions import Distribution
 from robokit.sweeps.draws.parameter_table import out_of_range, parameter
@@ -88,20 +87,6 @@ def _shifted(P: np.ndarray, d: list[np.ndarray]) -> np.ndarray:
     change = [np.zeros(len(m)), m * x, m * y, m * z, b + c, -xy, a + c, -xz, -yz, a + b]
     assert len(change) == COUNT
     return P + np.stack(change, axis=1)
-
-
-def row_points(points: ContactPoints, robot: Robot, values: Values, B: int) -> ContactPoints:
-    """The contact points of rows: corners of inertias' boxes go with the centre of mass."""
-    names = [name for name in values if name.startswith("com_")]
-    if not names or not points.of_inertia.any():
-        return points
-    position = np.tile(points.position, (B, 1, 1))
-    for name in names:
-        head, _, link = name.partition(":")
-        body = robot.link(link).body
-        moved = np.flatnonzero(points.of_inertia & (points.body == body))
-        position[:, moved, "xyz".index(head[-1])] += values[name][:, None]
-    return replace(points, position=position)
 
 
 def row_ground(ground: Ground | None, robot: Robot, values: Values) -> Ground | None:

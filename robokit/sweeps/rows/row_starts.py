@@ -6,7 +6,6 @@ Every number comes from the parameters by + - * / and square roots, and by sines
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +15,7 @@ from robokit.dynamics.build import angle_bounds
 from robokit.model.robot import Robot
 from robokit.sim.closing import closed_rows
 from robokit.sim.ground import Ground
-from robokit.sim.ground.solids import Hull
-from robokit.sim.run.ground_gaps import CLOSE, row_gaps
-from robokit.sim.shapes.contact_points import ContactPoints
+from robokit.sim.starts.ground_gaps import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vector3 import Vector3
@@ -33,12 +30,6 @@ VELOCITIES = ("speed", "spin", *(f"{what}_{x}" for what in ("velocity", "angular
 STANDS = 0.02
 """Gap under a robot that starts standing, where no height is given [m]: as of ``robokit fall``."""
 
-DEEPEST = 1e6
-"""A robot that has been lowered so far has nothing under it [m]."""
-
-MOST_ROUNDS = 1000
-"""Of lowering a robot onto an uneven ground."""
-
 Values = Mapping[str, np.ndarray]
 
 
@@ -49,7 +40,6 @@ def start_states(
     rows: np.ndarray,
     seed: int,
     grounds: tuple[Ground | None, Ground | None],
-    points: ContactPoints | None,
     standing: bool,
     broken: dict[int, str],
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +52,6 @@ def start_states(
         rows: their numbers, (B,).
         seed: of the sweep.
         grounds: of the sweep, and of the rows, which may have tilts of their own; or None twice.
-        points: the robot's contact points.
         standing: whether the starts are standing configurations: their height is not a wish.
         broken: gets the reasons why rows cannot be run, by their place.
 
@@ -81,19 +70,15 @@ def start_states(
     ground = grounds[1]
     moved = turned or "ground_tilt" in values
     moved |= any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
-    if (
-        points is not None
-        and ground is not None
-        and len(points)
-        and (moved or standing or "height" in values)
-    ):
+    if ground is not None and touching_shapes(robot, ground) and (moved or standing or "height" in values):
         if "height" in values:
             gap: Any = values["height"]
         elif standing:
             gap = np.full(B, STANDS)
         else:  # as far from the ground as the configuration that was given
-            gap = _gaps(robot, starts[0], points, grounds[0] or ground)[place]
-        _lower(robot, q, points, ground, gap)
+            gap = ground_gaps(robot, starts[0], grounds[0] or ground)[place]
+        q[:, 6] = lowered(robot, q, ground, gap)
+        q[~np.isfinite(q[:, 6])] = np.nan
     elif "height" in values:
         q[:, 6] = q[:, 6] + values["height"]
     if any(name in values for name in VELOCITIES):
@@ -180,62 +165,3 @@ def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:
     R = quat_wxyz_to_rotation(list(q[:, :4].T))
     in_base = [*R.transpose_apply(Vector3(*turning)), *R.transpose_apply(Vector3(*moving))]
     v[:, :6] = v[:, :6] + np.stack(np.broadcast_arrays(*in_base), axis=1)
-
-
-def _gaps(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> np.ndarray:
-    """Distance of the nearest contact point of each row from the ground, (B,) [m]."""
-    return row_gaps(robot, q, points, ground).min(axis=1)
-
-
-def _lower(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground, gap: np.ndarray) -> None:
-    """Move each row along the vertical until its nearest point is so far from the ground."""
-    if ground.only_plane:
-        up = ground.up[2]
-        q[:, 6] = q[:, 6] + (gap - _gaps(robot, q, points, ground)) / up
-        return
-    q[:, 6] = _over_all(robot, q, points, ground, gap)
-    waiting = np.arange(len(q))
-    for _ in range(MOST_ROUNDS):
-        # No point meets the ground before the robot has gone its distance from it.
-        step = _gaps(robot, q[waiting], points, ground) - gap[waiting]
-        q[waiting, 6] = q[waiting, 6] - step
-        waiting = waiting[~(np.abs(step) < CLOSE) & (q[waiting, 6] > -DEEPEST)]
-        if not len(waiting):
-            break
-    q[q[:, 6] <= -DEEPEST] = np.nan
-
-
-def _over_all(
-    robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground, gap: np.ndarray
-) -> np.ndarray:
-    """Heights of the base from which all of the ground is below every point, (B,) [m]."""
-    tree = robot.tree
-    path = [0.0] * (tree.n + 1)
-    for i in tree.outward():
-        x, y, z = tree.XT[i].r if i > 1 else (0.0, 0.0, 0.0)
-        path[i] = path[tree.parent[i]] + math.sqrt(x * x + y * y + z * z)
-    away = 0.0
-    for i, (center, radius) in zip(points.body, (shape.reach() for shape in points.shape), strict=True):
-        away = max(away, path[i] + math.sqrt(sum(x * x for x in center)) + float(radius))
-    tops = [np.zeros(len(q))]
-    if ground.plane:
-        n = ground.up
-        tops.append(ground.height - (n[0] * q[:, 4] + n[1] * q[:, 5]) / n[2] + (away + gap) / n[2])
-    if ground.terrain is not None:
-        tops.append(float(ground.terrain.heights.max()) + ground.terrain.origin[2] + away + gap)
-    for solid in ground.shapes:
-        tops.append(float(solid.placement.position[2]) + _reach(solid.geometry) + away + gap)
-    top = tops[0] if len(tops) == 1 else tops[1]
-    for other in tops[2:]:
-        top = np.maximum(top, other)
-    return top
-
-
-def _reach(shape: Any) -> float:
-    """Radius of a ball about its centre that holds a solid [m]."""
-    if isinstance(shape, Hull):
-        return max(math.sqrt(x * x + y * y + z * z) for x, y, z in shape.points.tolist()) + shape.error
-    if hasattr(shape, "size"):
-        x, y, z = shape.size
-        return 0.5 * math.sqrt(x * x + y * y + z * z)
-    return float(shape.radius) + 0.5 * float(getattr(shape, "length", 0.0))

@@ -11,7 +11,7 @@ import numpy as np
 from robokit.sim.record import Trajectory
 from robokit.sim.record.recorded import even, momenta
 from robokit.sim.record.replay import Replay
-from robokit.sim.stepping.iterated_steps import stepper
+from robokit.sim.stepping.contact_steps import stepper
 from robokit.viewer.data.force_data import every_step
 
 MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}
@@ -99,7 +99,7 @@ def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def key_steps(trajectory: Trajectory) -> list[int]:
     """Numbers of the hardest steps between the records, ascending."""
-    if trajectory.program is None or trajectory.program.points is None or not every_step(trajectory):
+    if trajectory.program is None or trajectory.program.ground is None or not every_step(trajectory):
         return []
     if trajectory.inputs is None or np.diff(trajectory.marks).max(initial=0) > LONGEST_GAP:
         return []

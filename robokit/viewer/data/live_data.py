@@ -20,10 +20,10 @@ from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Trajectory
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.newton_page import ARRAYS, LOOK, newton_page, page_module
+from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
 from robokit.sim.stepping.page_step import PageStep, page_step
 from robokit.viewer.data.packing import base64_text
-from robokit.viewer.payload_keys import LiveData, ModuleData, NewtonData, SlotData
+from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData, StepperData
 
 STRETCH = 0.5
 """Stretch of the hand's spring at which it holds the robot's weight [m]."""
@@ -74,10 +74,10 @@ def live_data_of(
     masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]
     mass = float(sum(masses))
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
-    if program.newton:
-        step = _newton(program, dt, pushes)
+    if program.contact:
+        step = _contact(program, dt, pushes)
     else:
-        step = _sweeps(page_step(program, reproducible, pushes), dt, parameters)
+        step = _passive(page_step(program, reproducible, pushes), dt, parameters)
     return LiveData(
         worker="'use strict';\n" + worker,
         **step,
@@ -93,13 +93,13 @@ def live_data_of(
     )
 
 
-def _newton(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
-    """The step of the integrator "newton"."""
-    page, module = newton_page(program, dt, pushes), page_module()
+def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
+    """The step of the integrator "contact"."""
+    page, module = contact_page(program, dt, pushes), page_module()
     x = page.numbers
     given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
     content = b"".join(np.ascontiguousarray(_bytes(x[name]).T).tobytes() for name in given)
-    newton = NewtonData(
+    stepper = StepperData(
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
@@ -110,7 +110,7 @@ def _newton(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         given=given,
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
-    return _none() | {"stepper": newton, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+    return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
 
 
 def _bytes(x: np.ndarray) -> np.ndarray:
@@ -124,27 +124,22 @@ def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
 
 
 def _none() -> dict[str, Any]:
-    """What the step of "contact" alone has."""
+    """What only one of both has."""
     return {
-        "stepper": None, "step": None, "look": None, "parameters": "", "tables": [], "friction": (0, 0),
-        "contacts": [], "momentum": False, "energy": False,
+        "stepper": None, "step": None, "look": None, "parameters": "", "momentum": False, "energy": False,
+        "grips": [],
     }  # fmt: skip
 
 
-def _sweeps(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[str, Any]:
-    """The step of the integrator "contact"."""
+def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[str, Any]:
+    """The step of passive motion."""
     given = steps.program.parameters(dt) if parameters is None else parameters
-    first, count = steps.friction
     return _none() | {
         "step": module_data(steps.step),
         "look": module_data(steps.look),
         "parameters": base64_text(given.astype("<f8")),
-        "tables": [(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
-        "friction": steps.friction,
-        "contacts": steps.bodies,
         "momentum": steps.program.layout.momentum,
         "energy": steps.program.layout.energy,
-        "grips": _ends(given[first : first + count]),
         "ledger": list(ledger.SLOTS),
     }
 
@@ -156,7 +151,7 @@ def check_live(trajectory: Trajectory) -> None:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
     program = _program(trajectory)
-    if not program.newton:
+    if not program.contact:
         steps = page_step(program)
         module_data(steps.step), module_data(steps.look)
 

@@ -31,7 +31,7 @@ from robokit.viewer.payload_keys.of_events import (
     TouchedData,
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, NewtonData, SlotData
+from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData, StepperData
 from robokit.viewer.payload_keys.of_motion import (
     CurveData,
     FigureData,
@@ -91,7 +91,6 @@ __all__ = [
     "ListingData",
     "LiveData",
     "ModuleData",
-    "NewtonData",
     "NodeData",
     "Packed",
     "PackedBits",
@@ -107,6 +106,7 @@ __all__ = [
     "SeriesData",
     "ShapeData",
     "SlotData",
+    "StepperData",
     "StoppedData",
     "StructureData",
     "SweepData",

@@ -36,8 +36,8 @@ class ModuleData:
 
 
 @dataclass(frozen=True)
-class NewtonData:
-    """The step of all robots, and a robot (robokit.sim.stepping.newton_page).
+class StepperData:
+    """The step of all robots, and a robot (robokit.sim.stepping.contact_page).
 
     Attributes:
         module: it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64.
@@ -70,14 +70,11 @@ class LiveData:
 
     Attributes:
         worker: text of the Worker that runs it.
-        stepper: the step of the integrator "newton"; None for that of "contact" (sim.stepping.page_step), of
-            which the next eight are.
+        stepper: the step of the integrator "contact"; None for that of passive motion
+            (sim.stepping.page_step), of which the next five are.
         step: the step.
         look: what a state looks like.
         parameters: what the step is given besides the state, (P,) as base64 of float64: the step [s] first.
-        tables: name and content of the tables of the ground, as base64 of float64.
-        friction: place in ``parameters`` of the first coefficient of friction, and how many there are.
-        contacts: body of each contact point.
         momentum, energy: whether a step is handed the momentum and the energy of the one before.
         q, v: the start of the recording, (nq,) and (nv,) as base64 of float64.
         grips: least and largest coefficient of friction on the ground; empty where nothing can touch it.
@@ -91,13 +88,10 @@ class LiveData:
     """
 
     worker: str
-    stepper: NewtonData | None
+    stepper: StepperData | None
     step: ModuleData | None
     look: ModuleData | None
     parameters: str
-    tables: list[tuple[str, str]]
-    friction: tuple[int, int]
-    contacts: list[int]
     momentum: bool
     energy: bool
     q: str

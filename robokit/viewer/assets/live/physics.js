@@ -1,4 +1,4 @@
-// The state of the physics in the page, what acts on it, and its books; steps are taken by newton_step.js or sweeps_step.js.
+// The state of the physics in the page, what acts on it, and its books; steps are taken by contact_step.js or passive_step.js.
 // Part of the Worker (worker.js).
 
 // What a hand may do to a body of the mass m in one step without making it swing: k < SOFT m/dt^2, d < SLOW m/dt.
@@ -21,7 +21,7 @@ class Physics {
   static async load(live) {
     const physics = new Physics();
     physics.live = live;
-    physics.model = await (live.stepper ? NewtonStep : SweepsStep).load(live);
+    physics.model = await (live.stepper ? ContactStep : PassiveStep).load(live);
     physics.at = Object.fromEntries(live.ledger.map((name, k) => [name, k]));
     physics.gravity = [...live.gravity];
     physics.setStep(live.dt);

@@ -1,0 +1,173 @@
+"""The step of contact/step.py for a host that takes it without Python: one WebAssembly module for all robots.
+
+    contact_step    the step
+    contact_look    what a state looks like: poses, energies, momentum; what touched in the last step
+
+The robot, its shapes and the ground are arrays in the module's memory, by the names of :data:`ARRAYS`. Both
+functions take all sizes, then the places of all arrays; those of :data:`LOOK` come last, and the step does
+not take them. The states are those of ``rk.simulate(..., integrator="contact", reproducible=True)``, bit for
+bit, as long as nobody pulls, pushes or changes gravity, friction or the time step.
+
+Controllers of the run are left out, and its actuators and pushes unless they are asked for. The last two
+pushes are the host's: at any point of any body.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robokit import disk_cache
+from robokit.contact.fields import FRICTION
+from robokit.contact.kinematics import (
+    kinetic_energy,
+    place_bodies,
+    potential_energy,
+    spatial_momentum,
+    velocities,
+    whole_inertia,
+)
+from robokit.contact.step import ARRAYS as STEP_ARRAYS
+from robokit.contact.step import step_kernel
+from robokit.engine.loops.fields import kernel_of, real, whole
+from robokit.engine.loops.kernel import LoopKernel, wasm_module
+from robokit.sim.joints.given import GivenLayout
+from robokit.sim.simulation import Simulation
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.step_numbers import step_numbers
+from robokit.spatial.control_flow import cond, for_range
+
+LOOK = (
+    real("places", "n_bodies", 12, role="out"),  # rows of the rotation from world to body axes, origin
+    real("figures", 11, role="out"),  # centre of mass [m], T and V [J], momentum about it, angular first
+    whole("touch_count", 1, role="out"),  # contacts that pressed on the ground in the last step
+    whole("touch_body", "n_contacts", role="out"),
+    real("touch", "n_contacts", 6, role="out"),  # their points [m] and forces on the robot [N], in the world
+    real("ground_force", "n_bodies", 3, role="out"),  # of the ground on each body [N]
+)
+"""What a state looks like."""
+
+ARRAYS = (*STEP_ARRAYS, *LOOK)
+"""All arrays of the module, in the order in which their places are given."""
+
+HANDS = 2
+"""Pushes that are the host's."""
+
+
+@functools.cache
+def look_kernel() -> LoopKernel:
+    """The look of all robots."""
+    return kernel_of("contact_look", look, ARRAYS, reproducible=True)
+
+
+def look(x: Any) -> None:
+    """First what touched, as the poses of the step are still there; then the state."""
+    _touched(x)
+    place_bodies(x, x.q)
+    velocities(x, x.v, x.V)
+    for_range(x.n_bodies, lambda b: _place(x, b))
+    h, I = spatial_momentum(x, x.V), whole_inertia(x)
+    com = I.h * (1.0 / I.m)
+    world = [c + x.origin[k] for k, c in enumerate(com)]
+    energies = kinetic_energy(x, x.v, x.V), potential_energy(x)
+    for k, number in enumerate([*world, *energies, *(h.ang - com.cross(h.lin)), *h.lin]):
+        x.figures[k] = number
+
+
+def _place(x: Any, b: Any) -> None:
+    for r in range(3):
+        for c in range(3):
+            x.places[b, 3 * r + c] = x.R[b, 3 * c + r]
+        x.places[b, 9 + r] = x.p[b, r] + x.origin[r]
+
+
+def _touched(x: Any) -> None:
+    for_range(x.n_bodies, lambda b: _add_force(x, b, [0.0] * 3, 0.0))
+
+    def constraint(i: Any, n: Any) -> Any:
+        on_ground = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
+
+        def pressed() -> Any:
+            c, b = x.c_of[i], x.c_bodies[i, 1]
+            force = [
+                sum(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) / x.dt[0] for k in range(3)
+            ]
+            for k in range(3):
+                x.touch[n, k] = x.contact_place[c, k] + x.middle[k]
+                x.touch[n, 3 + k] = force[k]
+            x.touch_body[n] = b
+            _add_force(x, b, force, 1.0)
+            return n + 1
+
+        return cond(on_ground, pressed, lambda: n)
+
+    x.touch_count[0] = for_range(x.n_of[0], constraint, 0)
+
+
+def _add_force(x: Any, b: Any, force: Any, before: float) -> None:
+    """To what the ground does to a body, or in place of it."""
+    for k in range(3):
+        x.ground_force[b, k] = x.ground_force[b, k] * before + force[k]
+
+
+@functools.cache
+def page_module() -> bytes:
+    """The module, compressed by gzip; made once a machine, where there is a cache."""
+    source = disk_cache.source_digest()
+    name = disk_cache.digest("page module", source)
+    found = disk_cache.load(name) if source else None
+    if found is not None:
+        return found[1]
+    content = gzip.compress(wasm_module([step_kernel(reproducible=True), look_kernel()]), 9, mtime=0)
+    if source:
+        disk_cache.store(name, {"kernel": "contact_step", "part": "page"}, content)
+    return content
+
+
+@dataclass(frozen=True)
+class ContactPage:
+    """A robot and its ground in the arrays of the module.
+
+    Attributes:
+        sizes: by name, in the order in which they are given.
+        numbers: arrays that do not change in a run, by name; without those that are all zeros.
+    """
+
+    sizes: Mapping[str, int]
+    numbers: Mapping[str, np.ndarray]
+
+    @property
+    def grips(self) -> list[float]:
+        """Coefficients of friction on the ground, by pair of shapes."""
+        x = self.numbers
+        if "pair_friction" not in x:
+            return []
+        ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
+        return [float(mu) for mu in x["pair_friction"][ground]]
+
+
+def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
+    """What the module is given of a program.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        pushes: keep the actuators and pushes of the run: the first pushes are its own, and what a driven
+            joint wants is the first column of ``motor_command``.
+    """
+    kept = program if pushes else replace(program, given=GivenLayout(), given_numbers=())
+    given = step_numbers(kept, dt)
+    given["push_body"] = np.append(given["push_body"], np.ones(HANDS, np.int32))
+    given["push_in_world"] = np.append(given["push_in_world"], np.zeros(HANDS, np.int32))
+    given["push_point"] = np.concatenate([given["push_point"], np.zeros((HANDS, 3))])
+    given["push_wrench"] = np.zeros((len(given["push_body"]), 6))
+    made = Simulation(program.robot, dt, given, reproducible=True)
+    sizes = {name: made.sizes[name] for name in made.kernel.sizes}
+    numbers = {a.name: made.arrays[a.name] for a in STEP_ARRAYS if a.role == "in"}
+    numbers = {name: x for name, x in numbers.items() if np.any(x)}
+    return ContactPage(sizes, numbers)

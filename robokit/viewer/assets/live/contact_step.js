@@ -1,0 +1,164 @@
+// Steps of the integrator "contact": one WebAssembly module for all robots (robokit/sim/stepping/contact_page.py). The robot and
+// its ground are arrays in its memory. Part of the Worker (worker.js).
+
+// What a step may find no place for, in the order in which it says how much it needs.
+const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows"];
+
+// Memory to work in, at first and at most [bytes].
+const SPARE = 65536, MOST_SPARE = 2 ** 26;
+
+class ContactStep {
+  static async load(live) {
+    const made = new ContactStep(), { stepper } = live;
+    made.live = live;
+    const { instance } = await WebAssembly.instantiate(await unpacked(stepper.module, stepper.bytes, "gzip"), { start: { zero: 0 } });
+    made.exports = instance.exports;
+    made.sizes = new Map(stepper.sizes);
+    made.spare = SPARE;
+    made.layout();
+    const numbers = await unpacked(stepper.numbers, null, "deflate");
+    let from = 0;
+    // The lowest bytes of all numbers stand first, then all second ones and so on.
+    for (const name of stepper.given) {
+      const values = made.x[name], size = values.BYTES_PER_ELEMENT, to = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+      for (let byte = 0; byte < size; byte++) {
+        for (let at = byte; at < to.length; at += size, from++) to[at] = numbers[from];
+      }
+    }
+    made.faceNormals();
+    made.grips = made.x.pair_friction.slice();
+    return made;
+  }
+
+  // Places of all arrays, and a view of each by its name; what is in those of before is kept.
+  layout() {
+    const { sizes, live: { stepper } } = this, { memory } = this.exports;
+    const before = Object.entries(this.x || {}).map(([name, values]) => [name, values.slice()]);
+    let end = 8;
+    const tables = stepper.arrays.map(([name, ...extents]) => {
+      const count = extents.reduce((product, size) => product * (sizes.get(size) ?? size), 1), at = end;
+      end += 8 * (count + 1);
+      return { name, at, count };
+    });
+    const room = end + this.spare;
+    const missing = Math.ceil((room - memory.buffer.byteLength) / 65536);
+    if (missing > 0) memory.grow(missing);
+    new Uint8Array(memory.buffer).fill(0);
+    const whole = new Set(stepper.whole);
+    this.x = {};
+    for (const { name, at, count } of tables) this.x[name] = new (whole.has(name) ? Int32Array : Float64Array)(memory.buffer, at, count);
+    for (const [name, values] of before) {
+      this.x[name].set(values);
+      if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
+    }
+    const places = tables.map(({ at }) => at), counts = stepper.sizes.map(([name]) => sizes.get(name));
+    this.given = [...counts, ...places.slice(0, stepper.steps), end, room];
+    this.shown = [...counts, ...places];
+  }
+
+  // Normals of the faces of hulls, from their corners, as collision/hulls.py has them.
+  faceNormals() {
+    const { x } = this;
+    for (let k = 0; k < x.shape_body.length; k++) {
+      const [first, count] = x.shape_faces.subarray(2 * k, 2 * k + 2), from = x.shape_corners[2 * k];
+      for (let face = first; face < first + count; face++) {
+        const [start, corners] = x.face_corners.subarray(2 * face, 2 * face + 2), n = [0, 0, 0];
+        const at = (m) => 3 * (from + x.polygon[start + m]), off = (m) => [0, 1, 2].map((c) => x.corners[at(m) + c] - x.corners[at(0) + c]);
+        for (let m = 1; m < corners - 1; m++) cross(off(m), off(m + 1)).forEach((each, c) => { n[c] += each; });
+        const length = Math.sqrt(dot(n, n));
+        x.face_normal.set(n.map((each) => each / length), 3 * face);
+      }
+    }
+  }
+
+  get q() { return this.x.q; }
+  get v() { return this.x.v; }
+  get ledger() { return this.x.ledger; }
+  get outside() { return this.x.outside_impulse; }
+  get figures() { return this.x.figures; }
+  get places() { return this.x.places.subarray(12); }
+
+  start(q, v) {
+    const { x, live: { stepper } } = this;
+    for (const name of stepper.kept) x[name].fill(name.endsWith("_pair") ? -1 : 0);
+    x.n_of[0] = 0;
+    this.acting = 0;
+    x.push_wrench.fill(0);
+    x.q.set(q);
+    x.v.set(v);
+  }
+
+  // What the next step is handed besides the state follows from that.
+  hold() { this.x.kept.fill(0); }
+
+  // Takes the step again where there was no place for what it found, or no room to work in.
+  take() {
+    for (;;) {
+      const status = this.exports.contact_step(...this.given), { x } = this, { needed } = x;
+      if (!status && !needed[0]) return;
+      if (status) {
+        if (this.spare > MOST_SPARE) throw new Error("the step finds no room to work in");
+        for (const name of ["q", "v", "near_pair", "near_direction"]) x[name].set(x[`${name}_before`]);
+        this.spare *= 4;
+      }
+      ROOM.forEach((name, k) => { if (needed[1 + k] > this.sizes.get(name)) this.sizes.set(name, needed[1 + k] + (needed[1 + k] >> 1)); });
+      needed.fill(0);
+      this.layout();
+    }
+  }
+
+  see() { this.exports.contact_look(...this.shown); }
+
+  save() {
+    const { stepper } = this.live;
+    return stepper.kept.map((name) => [name, this.x[name].slice()]);
+  }
+
+  restore(saved) {
+    for (const [name, values] of saved) {
+      this.x[name].set(values);
+      if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
+    }
+    this.x.n_of[0] = 0;
+  }
+
+  // ---- what acts -----------------------------------------------------------------------------------
+
+  // A force in world axes at a point of a body, in the next step.
+  act(body, point, force) {
+    const { x } = this, k = this.pushes.length / 6 + this.acting++;
+    x.push_body[k] = body;
+    x.push_point.set(point, 3 * k);
+    x.push_wrench.set(force, 6 * k + 3);
+  }
+
+  free() {
+    this.acting = 0;
+    this.x.push_wrench.fill(0, this.pushes.length);
+  }
+
+  // Those of the run itself, six numbers each; the last two are the hand's.
+  get pushes() { return this.x.push_wrench.subarray(0, -12); }
+
+  // What driven joints want, as a row of a sweep has it.
+  give({ drives }) { drives?.forEach((wanted, k) => { this.x.motor_command[2 * k] = wanted; }); }
+
+  setGravity(gravity) { this.x.gravity.set(gravity); }
+
+  setStep(dt) { this.x.dt[0] = dt; }
+
+  setFriction(value) {
+    const { pair_friction: grips, pair_shapes: pairs, shape_body: body } = this.x;
+    grips.forEach((_, k) => { grips[k] = body[pairs[2 * k]] ? this.grips[k] : value ?? this.grips[k]; });
+  }
+
+  // ---- what the ground did in the last step ---------------------------------------------------------
+
+  touching() {
+    const { x } = this, n = x.touch_count[0];
+    return { contacts: Float32Array.from(x.touch.subarray(0, 6 * n)), bodies: Uint16Array.from(x.touch_body.subarray(0, n)) };
+  }
+
+  // On each body, (N, 3).
+  forces() { return Float64Array.from(this.x.ground_force.subarray(3)); }
+}
