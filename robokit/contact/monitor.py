@@ -30,7 +30,7 @@ MONITOR = (
     whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
     whole("joint_of_stop", "n_stops"),  # number of each limit's joint among those with limits
     real("measured", "n_measured", role="inout"),  # empty where nothing is wanted
-    real("link_force", "n_link_sums", 4, role="work"),  # of each link, then of all [N]; largest normal force
+    real("link_force", "n_link_sums", 4, role="out"),  # of each link, then of all [N]; largest normal force
     real("stop_force", "n_limited", role="work"),  # of each joint's limits [N m | N]
 )
 

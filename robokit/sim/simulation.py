@@ -131,8 +131,7 @@ class Simulation:
     def _enlarge(self) -> None:
         """Half as much again as was needed, where it was too little."""
         needed = self.arrays["needed"]
-        needs = zip(ADDED, needed[1:].tolist(), strict=True)
-        self.make_room({name: need + need // 2 for name, need in needs if need > self.sizes[name]})
+        self.make_room(enlarged(self.sizes, needed))
         needed[:] = 0
 
     def make_room(self, sizes: Mapping[str, int]) -> None:
@@ -197,10 +196,7 @@ class Simulation:
 
     def packed(self) -> np.ndarray:
         """What the next step is handed besides q and v, in one row."""
-        x = self.arrays
-        counts = [_count(x["near_pair"]), _count(x["bristle_pair"])]
-        lists = [x[name][: counts[size == "n_contacts"]] for name, size in MEMORY.items()]
-        return np.concatenate([counts, *(np.ravel(each) for each in (*(x[n] for n in KEPT), *lists))])
+        return packed(self.arrays)
 
     def unpack(self, row: np.ndarray) -> None:
         """Go on from what :meth:`packed` gave; from nothing, if that is shorter than it can be."""
@@ -219,6 +215,24 @@ class Simulation:
 
 
 STEPS = accounts.AT["steps"]
+
+
+def packed(x: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What the next step is handed besides q and v, of the arrays of one state."""
+    counts = [_count(x["near_pair"]), _count(x["bristle_pair"])]
+    lists = [x[name][: counts[size == "n_contacts"]] for name, size in MEMORY.items()]
+    return np.concatenate([counts, *(np.ravel(each) for each in (*(x[n] for n in KEPT), *lists))])
+
+
+def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
+    """Half as much again as was needed, where it was too little.
+
+    Args:
+        sizes: as they are.
+        needed: what a step says, an array of its name.
+    """
+    needs = zip(ADDED, (int(n) for n in needed[1:]), strict=True)
+    return {name: need + need // 2 for name, need in needs if need > sizes[name]}
 
 
 def _count(pairs: np.ndarray) -> int:

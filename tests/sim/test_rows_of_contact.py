@@ -8,6 +8,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim.rollouts.rollout_batch import Batch
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -30,6 +31,47 @@ def test_a_row_that_fails_leaves_the_others_alone(thrown):
     assert bad.failed.tolist() == [4]
     assert np.isfinite(bad.q[7, 4]).all() and not np.isfinite(bad.q[8, 4]).all(), "after step 151"
     np.testing.assert_array_equal(bad.q[:, :4], good.q[:, :4])
+
+
+@rk.function(inputs={"q": "q"}, outputs={"lowest": ()})
+def lowest(tree, q):
+    return {"lowest": q[1][6]}
+
+
+def test_rows_do_not_depend_on_threads_records_and_neighbours(thrown):
+    """Nor on arrays that grow in one of them: the last box falls on a floor of tiles, with more contacts."""
+    tiles = [(0.05 * (k % 4), 0.05 * (k // 4), -0.01) for k in range(16)]
+    solids = [rk.Solid(Box((0.04, 0.04, 0.02)), place) for place in tiles]
+    ground = rk.Ground(height=-1.0, shapes=solids)
+    q0, v0 = (x.copy() for x in thrown)
+    q0[:4, 4], q0[4, 4:], v0[4] = 9.0, (0.075, 0.075, 0.11), 0.0
+    own = rk.Measure(lowest, "min")
+    tau = 0.01 * np.random.default_rng(0).normal(size=(300, 5, 6))
+    many = [
+        rk.rollout(m.box(), q0, v0, tau=tau, ground=ground, threads=n, **BOTH | more)
+        for n, more in ((1, {}), (2, {"measures": own}), (5, {"record_every": 1}))
+    ]
+    for other, step in ((many[1], 1), (many[2], 20)):
+        np.testing.assert_array_equal(many[0].q, other.q[::step])
+    alone = rk.rollout(m.box(), q0[3], v0[3], tau=tau[:, 3:4], ground=ground, **BOTH)
+    np.testing.assert_array_equal(alone.q[:, 0], many[0].q[:, 3])
+    np.testing.assert_allclose(many[1].measures["lowest"], many[2].q[..., 6].min(axis=0))
+    assert np.abs(many[0].v[-1, 4]).max() < 0.1 < np.abs(many[0].v[-1, 0]).max()
+
+
+def test_ctrl_c_keeps_what_all_rows_have_reached(thrown, monkeypatch):
+    whole, record, calls = rk.rollout(m.box(), *thrown, ground=GROUND, **BOTH), Batch.record, []
+
+    def interrupted(self, k, first, last):
+        record(self, k, first, last)
+        calls.append(k)
+        if k == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Batch, "record", interrupted)
+    part = rk.rollout(m.box(), *thrown, ground=GROUND, threads=1, **BOTH)
+    assert part.summary["interrupted"] and len(part.t) == 7 and calls[-1] == 7
+    np.testing.assert_array_equal(part.q, whole.q[:7])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -224,7 +224,8 @@ class LoopKernel:
         if lanes > 1 and part != "linked":
             drivers = [driver.batch(body)]
         else:
-            drivers = [driver.linked(body, masked), *([driver.single()] if lanes == 1 else [])]
+            drivers = [driver.linked(body, masked)]
+            drivers += [driver.once(), driver.single(), driver.rows()] if lanes == 1 else []
         return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
 
     def text(self, lanes: int, real: Real, part: str = "") -> str:
@@ -262,8 +263,8 @@ class LoopKernel:
         return register(REALS[dtype])
 
     def driver(self, name: str, dtype: str) -> int:
-        """Address of the function "single" or "batch" (rows.py)."""
-        lanes, part = (1, "linked") if name == "single" else (self.lanes(dtype), name)
+        """Address of the function "single", "rows" or "batch" (rows.py)."""
+        lanes, part = (self.lanes(dtype), name) if name == "batch" else (1, "linked")
         return self._address(self.code(lanes, REALS[dtype], part), name)
 
     def _address(self, loaded: llvm.Loaded, name: str) -> int:

@@ -15,6 +15,9 @@ or that of work arrays; the table of other kernels; the functions of :data:`MOVE
 it failed: a status of 64 bits, 0 where all is well, the address of ``ptr more(ptr block, i64 bytes)``, and
 that of the first block of the workspace (kernel.Context)."""
 
+BATCH = "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps"
+"""Parameters of the functions of many rows."""
+
 
 class Driver:
     """Writes the functions of a kernel that others call.
@@ -62,40 +65,81 @@ class Driver:
         heading = f"define i64 @{self.name}_linked(ptr %args, ptr %env, i64 %mask) #2"
         return f"{heading} {{\nentry:\n{out.text()}\n}}\n"
 
+    def once(self) -> str:
+        """``i64 NAME_once(ptr args, ptr env)``: one state, in place; 1 where it may run again.
+
+        It may not where a call fails, or an array that is read and written is no longer finite.
+        """
+        out = self._begin()
+        status = out(f"call i64 @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
+        total, kind = number(0.0, self.real), self.real.kind
+        for place, k in enumerate(self.taken):
+            if self.arrays[k].role == "inout" and self.arrays[k].kind == REAL:
+                pointer = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
+                total = out(f"call {kind} @no_times({kind} {total}, ptr {pointer}, i64 {self.lengths[k]})")
+        well = out(f"fcmp ord {kind} {total}, {total}")
+        if self.fails:
+            well = out(f"and i1 {well}, {out(f'icmp eq i64 {status}, 0')}")
+        out.do(f"%well = zext i1 {well} to i64")
+        heading = f"define internal i64 @{self.name}_once(ptr %args, ptr %env) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n  ret i64 %well\n}}\n"
+
     def single(self) -> str:
         """``i64 NAME_single(ptr args, ptr env, i64 passes)``: one state, in place, again and again.
 
-        Its value is how often it ran: less than was asked for where an array that is read and written is no
-        longer finite.
+        Its value is how often it ran: less than was asked for where it may not run again.
         """
-        out = self._begin()
-        given = [
-            out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}") for place in range(len(self.taken))
-        ]
-        kept = [
-            (given[place], self.lengths[k])
-            for place, k in enumerate(self.taken)
-            if self.arrays[k].role == "inout" and self.arrays[k].kind == REAL
-        ]
+        out = Lines(self.real)
         out.do("br label %pass")
         out.do("pass:")
-        out.do(f"%k = phi i64 [0, %entry], [%next, %{'look' if kept else 'pass'}]")
-        status = out(f"call i64 @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
+        out.do("%k = phi i64 [0, %entry], [%next, %pass]")
+        out.do(f"%ok = call i64 @{self.name}_once(ptr %args, ptr %env)")
         out.do("%next = add i64 %k, 1")
-        more = out("icmp slt i64 %next, %passes")
-        if self.fails:
-            more = out(f"and i1 {more}, {out(f'icmp eq i64 {status}, 0')}")
-        if kept:
-            out.do(f"br i1 {more}, label %look, label %end")
-            out.do("look:")
-            total, kind = number(0.0, self.real), self.real.kind
-            for pointer, length in kept:
-                total = out(f"call {kind} @no_times({kind} {total}, ptr {pointer}, i64 {length})")
-            more = out(f"fcmp ord {kind} {total}, {total}")
+        more = out(f"and i1 {out('icmp slt i64 %next, %passes')}, {out('icmp ne i64 %ok, 0')}")
         out.do(f"br i1 {more}, label %pass, label %end")
         out.do("end:")
         heading = f"define i64 @{self.name}_single(ptr %args, ptr %env, i64 %passes) #2"
         return f"{heading} {{\nentry:\n{out.text()}\n  ret i64 %next\n}}\n"
+
+    def rows(self) -> str:
+        """``void NAME_rows``, with the arguments of ``batch`` and ``ptr done``.
+
+        As ``single``, for rows start..stop, one after the other, each in place; done gets how often each ran.
+        """
+        out, n = self._begin(), len(self.taken)
+        out.do(f"%own = alloca [{n} x ptr]")
+        out.do("br label %row_head")
+        out.do("row_head:")
+        out.do("%row = phi i64 [%start, %entry], [%next_row, %row_done]")
+        out.do(f"br i1 {out('icmp slt i64 %row, %stop')}, label %pass, label %end")
+        out.do("pass:")
+        out.do("%p = phi i64 [0, %row_head], [%next, %ran]")
+        out.do("br label %place")
+        out.do("place:")
+        out.do("%k = phi i64 [0, %pass], [%next_k, %place]")
+        given = out(f"load ptr, ptr {out.pointer('%args', '%k', 'ptr')}")
+        words = [out(f"load i64, ptr {out.pointer(name, '%k', 'i64')}") for name in ("%strides", "%jumps")]
+        away = [out(f"mul i64 {a}, {b}") for a, b in zip(words, ("%row", "%p"), strict=True)]
+        there = out.pointer(given, out(f"add i64 {away[0]}, {away[1]}"), "i8")
+        out.do(f"store ptr {there}, ptr {out.pointer('%own', '%k', 'ptr')}")
+        out.do("%next_k = add i64 %k, 1")
+        out.do(f"br i1 {out(f'icmp slt i64 %next_k, {n}')}, label %place, label %placed")
+        out.do("placed:")
+        out.do(f"%ok = call i64 @{self.name}_once(ptr %own, ptr %env)")
+        out.do("br label %ran")
+        out.do("ran:")
+        out.do("%next = add i64 %p, 1")
+        more = out(f"and i1 {out('icmp slt i64 %next, %passes')}, {out('icmp ne i64 %ok, 0')}")
+        out.do(f"br i1 {more}, label %pass, label %row_done")
+        out.do("row_done:")
+        out.do(f"store i64 %next, ptr {out.pointer('%done', '%row', 'i64')}")
+        out.do("%next_row = add i64 %row, 1")
+        out.do("br label %row_head")
+        out.do("end:")
+        parameters = (
+            "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps, ptr %done"
+        )
+        return f"define void @{self.name}_rows({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
 
     def batch(self, body: str) -> str:
         """``i64 NAME_batch(ptr args, ptr strides, ptr env, i64 start, i64 stop, i64 passes, ptr jumps)``.
@@ -163,8 +207,7 @@ class Driver:
         more = out("icmp slt i64 %nextrow, %stop")
         out.do(f"br i1 {out(f'and i1 {more}, {well}')}, label %tile, label %end")
         out.do("end:")
-        parameters = "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps"
-        return f"define i64 @{self.name}_batch({parameters}) #2 {{\nentry:\n{out.text()}\n  ret i64 0\n}}\n"
+        return f"define i64 @{self.name}_batch({BATCH}) #2 {{\nentry:\n{out.text()}\n  ret i64 0\n}}\n"
 
     def _begin(self) -> Lines:
         """Load what all functions need of the environment."""

@@ -14,7 +14,8 @@ from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import ContactRunner, stepper
+from robokit.sim.stepping.contact_rows import ContactRunner
+from robokit.sim.stepping.contact_steps import stepper
 
 LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -86,6 +87,8 @@ class Batch:
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
         with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
             carry = first_carried(program, *(x[0].astype(np.float64) for x in starts)).astype(dtype)
+        if program.contact:  # takes its steps in double precision
+            starts, dtype = [x.astype(np.float64) for x in starts], "float64"
         self.arrays = [
             *starts,
             np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,

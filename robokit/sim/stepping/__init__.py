@@ -1,13 +1,12 @@
-"""How steps are taken: the default step, the first one, steps iterated to an accuracy, those of a page.
+"""How steps are taken: the default step, the first one, those with contact, those of a page.
 
 default_step    the time step where none is given
-start_momentum  momentum and energy that the first step is handed, to the bit
-iterated_steps  steps that are iterated until their contacts have settled
-acceleration    Anderson's acceleration of that iteration, in a kernel with loops
-contact_steps    steps of contact/step.py, as runs and rollouts take them
+start_momentum  momentum and energy that the first step of passive motion is handed, to the bit
+contact_steps   steps of contact/step.py, as runs and rollouts take them
+contact_rows    many rows through many of these steps, on several threads
 linear_steps    these and their derivatives
 step_numbers    the numbers of a program as that step takes them
-own_measures measures of the user's own in those steps
-contact_page     that step and the look of a state for a page, which has no Python
-page_step       the same of the other integrators
+own_measures    measures of the user's own in those steps
+contact_page    that step and the look of a state for a page, which has no Python
+page_step       the same of passive motion
 """

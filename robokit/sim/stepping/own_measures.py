@@ -34,7 +34,7 @@ class OwnMeasures:
         parameters: np.ndarray,
         more: Sequence[np.ndarray],
     ) -> None:
-        """The numbers after a step, in place of those before.
+        """The numbers after a step, in place of those before; of one state, or of rows of states.
 
         Args:
             numbers: all that are measured, the monitor's as they are after the step.
@@ -44,8 +44,9 @@ class OwnMeasures:
             more: inputs of the step.
         """
         if self._kernel is None:
-            self._kernel = self._built(forces.size)
-        given = *state, numbers, forces.ravel(), self.carried, parameters, *more
+            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
+        flat = forces.reshape(*forces.shape[:-2], -1)
+        given = *state, numbers, flat, self.carried, parameters, *more
         new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
         numbers[...] = new[0] if isinstance(new, list | tuple) else new
 

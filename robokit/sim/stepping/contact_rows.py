@@ -1,0 +1,310 @@
+"""Many rows through many steps of the kernel of contact/step.py, on several threads.
+
+The machine code takes many steps of many rows in one call, without the GIL. Each thread has rows of its own,
+in arrays of its own: where a row needs larger ones, those of the other threads stay as they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.backend.cpu import processors
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.memory import address
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.sim.motion import ledger
+from robokit.sim.simulation import Simulation, enlarged, packed
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.own_measures import OwnMeasures
+from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
+
+SECONDS = 3e-5
+"""Of a step, roughly, before any is taken."""
+
+CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
+"""Of the driver "rows" (engine/loops/rows.py)."""
+
+
+class ContactRunner:
+    """Rows of a program, divided among threads (as engine/run/rollout_calls.py).
+
+    Steps are taken in double precision, and go on from what they left: a record is rounded, a row is not.
+
+    Attributes:
+        failed: of each row whose state did not stay finite, the step after which.
+    """
+
+    def __init__(self, program: Program, simulation: Callable[[float], Simulation]) -> None:
+        """Prepare it; ``simulation`` gives the arrays of steps of a length."""
+        self.program, self.simulation = program, simulation
+        self.failed: dict[int, int] = {}
+        self._shares: list[_Share] = []
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Callable[[int, int, int], Any],
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """See RolloutRunner.roll."""
+        simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.take(0)  # compiles it
+        wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
+        size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
+        self._shares = [
+            _Share(self, simulation, arrays, range(k, min(k + size, rows))) for k in range(0, rows, size)
+        ]
+        done, stop = [1] * len(self._shares), threading.Event()
+
+        def go(number: int) -> None:
+            share = self._shares[number]
+            for k in range(1, len(marks)):
+                if not share.go(marks[k - 1], marks[k], stop):
+                    return
+                record(k, share.rows.start, share.rows.stop)
+                done[number] = k + 1
+                if progress is not None and number == 0:
+                    progress(marks[k] - marks[k - 1])
+
+        interrupted = False
+        try:
+            in_threads(go, range(len(self._shares)), stop)
+        except KeyboardInterrupt:
+            interrupted = True
+        return min(done, default=len(marks)), interrupted
+
+    def memory(self, row: int) -> np.ndarray:
+        """What the next step of a row is handed besides q and v."""
+        for share in self._shares:
+            if row in share.rows:
+                k = row - share.rows.start
+                return packed({name: x[k] for name, x in share.states.items()})
+        return np.zeros(0)
+
+
+class _Share:
+    """The rows of one thread.
+
+    Attributes:
+        rows: which.
+        states: what steps read and write, and what else each row has of its own, (rows, ...) each.
+    """
+
+    def __init__(
+        self, runner: ContactRunner, simulation: Simulation, arrays: Sequence[np.ndarray], rows: range
+    ) -> None:
+        self.runner, self.rows, self.given = runner, rows, arrays
+        self.program, self.kernel = runner.program, simulation.kernel
+        self.own, self.seconds = OwnMeasures(self.program), SECONDS
+        self.sizes, n = dict(simulation.sizes), len(rows)
+        self.shared = {
+            a.name: np.zeros_like(x) if a.role == "out" else x
+            for a, x in ((a, simulation.arrays[a.name]) for a in self.kernel.taken)
+        }
+        each = [a.name for a in self.kernel.taken if a.role == "inout"] + ["link_force"] * bool(self.own)
+        self.states = {name: np.repeat(self._empty(name)[None], n, axis=0) for name in each}
+        part = slice(rows.start, rows.stop)
+        self.states["q"][:], self.states["v"][:] = (x[0, part] for x in arrays[:2])
+        self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
+        if differ(self.program):
+            scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
+            found = [row_numbers(self.program, dt, scene, row) for row in rows]
+            self.states |= {name: np.array([x[name] for x in found]) for name in found[0]}
+        self.done = np.zeros(n, np.int64)
+        self.good = self._finite(slice(0, n))
+        runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
+        self._call: Any = None
+        self._prepare()
+
+    def _empty(self, name: str) -> np.ndarray:
+        """An array of one state before its first step."""
+        x = np.zeros_like(self.shared[name])
+        return x - 1 if name.endswith("_pair") else x
+
+    def _finite(self, part: slice) -> np.ndarray:
+        return np.isfinite(self.states["q"][part]).all(axis=1) & np.isfinite(self.states["v"][part]).all(
+            axis=1
+        )
+
+    def _prepare(self) -> None:
+        """Addresses of all arrays, and memory to work with, once they are as large as they are now."""
+        held = [self.states.get(a.name, self.shared[a.name]) for a in self.kernel.taken]
+        self._places = np.array([address(x) for x in held], np.int64)
+        own = [a.name in self.states for a in self.kernel.taken]
+        self._strides = np.array([x.strides[0] if o else 0 for x, o in zip(held, own, strict=True)], np.int64)
+        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
+        try:
+            if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
+                raise NoMachineCode("")
+            self._environment = self.kernel.environment(self.sizes, "float64")
+            self._call = CALL(self.kernel.driver("rows", "float64"))
+        except NoMachineCode:
+            self._work = {a.name: a.zeros(self.sizes) for a in self.kernel.arrays if a.role == "work"}
+
+    # ---- steps -------------------------------------------------------------------------------------------
+
+    def go(self, first: int, last: int, stop: threading.Event) -> bool:
+        """Steps first..last of all rows, and what they leave in the arrays; whether all were taken."""
+        for a, b, step, steps in self._blocks(first, last):
+            if stop.is_set():
+                return False
+            started = time.perf_counter()
+            for start, end in _runs(self.good[a:b]):
+                self._take(a + start, a + end, step, steps)
+            self.seconds = (time.perf_counter() - started) / ((b - a) * steps)
+        part, x = slice(self.rows.start, self.rows.stop), self.states
+        with np.errstate(over="ignore"):  # such rows fail
+            self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
+        self.given[0][0, part][~self.good] = np.nan
+        self.given[3][0, part] = entries_of(self.program, x)
+        return True
+
+    def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
+        """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
+        n, at, steps = len(self.rows), first, last - first
+        few = 1 if self.own else max(1, min(steps, int(BLOCK_SECONDS / self.seconds)))
+        while at < last:
+            now, a = min(few, last - at), 0
+            while a < n:
+                b = min(n, a + max(1, int(BLOCK_SECONDS / (self.seconds * now))))
+                yield a, b, at, now
+                a = b
+            at += now
+
+    def _take(self, a: int, b: int, first: int, steps: int) -> None:
+        """Steps of rows a..b, counted from the first of the share."""
+        given, part = self._inputs(a, b, first, steps), slice(a, b)
+        needed, done = self.states["needed"], self.done[part]
+        before = self._taken(part)
+        (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
+        short = np.flatnonzero(needed[part, 0])
+        bad = (done < steps) | ~self._finite(part)
+        bad[short] = False
+        for k in np.flatnonzero(bad).tolist():
+            self.good[a + k] = False
+            self.runner.failed[self.rows.start + a + k] = first + int(done[k])
+        if len(short):
+            taken = self._taken(part) - before
+            self._enlarge(needed[part][short].max(axis=0))
+            for k in short.tolist():
+                self.states["needed"][a + k] = 0
+                self._take(a + k, a + k + 1, first + int(taken[k]), steps - int(taken[k]))
+        for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
+            self._measure(a + start, a + end, first)
+
+    def _taken(self, part: slice) -> np.ndarray:
+        """Steps that rows have taken so far."""
+        return np.array(self.states["ledger"][part, STEPS])
+
+    def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
+        """By machine code; ``done``: how often each row ran."""
+        places, strides = self._places + a * self._strides, self._strides.copy()
+        jumps = np.zeros_like(strides)
+        for name, x in given.items():
+            k = self._number[name]
+            places[k], strides[k], jumps[k] = (
+                address(x),
+                *(x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0)),
+            )
+        words = places, strides, self._environment
+        self._call(*map(address, words), 0, b - a, steps, address(jumps), address(done))
+        self.kernel.looked_at(self._environment)
+
+    def _plain(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
+        """By Python."""
+        state = [a.name for a in self.kernel.taken if a.role == "inout" and a.kind == "real"]
+        sizes = [self.sizes[n] for n in self.kernel.sizes]
+        for row in range(a, b):
+            for step in range(steps):
+                now = {
+                    name: x[min(step, len(x) - 1), min(row - a, x.shape[1] - 1)] for name, x in given.items()
+                }
+                now |= {name: x[row] for name, x in self.states.items() if name not in now}
+                held = [now.get(name, self.shared[name]) for name in (a.name for a in self.kernel.taken)]
+                self.kernel.on_memory(*sizes, *held, work=self._work)
+                done[row - a] = step + 1
+                if not all(np.isfinite(now[name]).all() for name in state):
+                    break
+
+    def _inputs(self, a: int, b: int, first: int, steps: int) -> dict[str, np.ndarray]:
+        """What rows a..b are given in these steps, (steps or 1, rows or 1, ...) each."""
+        at = slice(self.rows.start + a, self.rows.start + b)
+
+        def cut(x: np.ndarray) -> np.ndarray:
+            x = x[first : first + steps] if len(x) > 1 else x
+            return np.array(x[:, at] if x.shape[1] > 1 else x, float)
+
+        layout, rest = self.program.given, iter(self.given[6:])
+        found = {"joint_forces": cut(self.given[2])}
+        if layout.drives:
+            u, tau = cut(next(rest)), found["joint_forces"]
+            found |= commands(self.shared, u, tau)
+        if layout.places:
+            wrench = cut(next(rest))
+            found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
+        return found
+
+    def _enlarge(self, needed: np.ndarray) -> None:
+        """Larger arrays, with what is in them."""
+        self.sizes |= enlarged(self.sizes, needed)
+        for a in self.kernel.taken:
+            old = self.states.get(a.name)
+            if old is not None and old.shape[1:] != a.at(self.sizes):
+                new = np.zeros((len(old), *a.at(self.sizes)), old.dtype)
+                new[...] = -1 if a.name.endswith("_pair") else 0
+                new[:, : old.shape[1]] = old
+                self.states[a.name] = new
+        self._prepare()
+
+    def _measure(self, a: int, b: int, step: int) -> None:
+        """The user's own measures after a step."""
+        part, at, x = slice(a, b), slice(self.rows.start + a, self.rows.start + b), self.states
+        now = [y[min(step, len(y) - 1)] for y in (self.given[2], *self.given[5:])]
+        tau, parameters, *more = (y[at] if len(y) > 1 else y[0] for y in now)
+        state = x["q"][part], x["v"][part], tau
+        self.own.after(x["measured"][part], state, x["link_force"][part, :, :3], parameters, more)
+
+
+STEPS = ledger.SIZE + ledger.OWN.index("steps")
+
+
+def _runs(on: np.ndarray) -> list[tuple[int, int]]:
+    """First and end of each run of rows that are on."""
+    if on.all():
+        return [(0, len(on))]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], on.astype(np.int8), [0]])))
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
+    """Joint forces and commands of motors as the step takes them.
+
+    Args:
+        x: arrays of the step.
+        u: what drives are given, (..., drives) [N m | N].
+        tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
+    """
+    rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
+    command = np.empty((*u.shape, 2))
+    command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
+    own = np.array(np.broadcast_to(tau, tau.shape))
+    own[..., rows] = 0.0
+    return {"joint_forces": own, "motor_command": command}
+
+
+def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
+    """The ledger of a program from the accounts of its steps, (..., size)."""
+    sums = x["ledger"]
+    outside = [x["outside_impulse"]] if program.given.outside else []
+    motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
+    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], x["measured"]
+    return np.concatenate(own, axis=-1)
