@@ -7,6 +7,7 @@ some nanoseconds.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,6 +146,9 @@ def robot_shapes(robot: Robot, error: float = ERROR) -> RobotShapes:
     Args:
         robot: the robot.
         error: how far a mesh may reach out of its hull [m].
+
+    Warns:
+        UserWarning: meshes that cannot be read, once for the robot.
     """
     found: RobotShapes = robot.derived.get(("shapes that touch", error), lambda: _robot_shapes(robot, error))
     return found
@@ -163,6 +167,15 @@ def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
         if not shapes and (nothing or failed):
             shapes = _inertia_box(link)
         found += [PlacedCore(c, link.body, link.placement @ place, link.name) for c, place in shapes]
+    if unread:
+        first, error_ = unread[0]
+        others = len({link.name for link, _ in unread}) - 1
+        more = f" (and meshes of {others} more link{'s' * (others != 1)})" if others else ""
+        warnings.warn(
+            f"link {first.name!r}: {error_}{more}; such a link touches with its other shapes or its "
+            "inertia's box",
+            stacklevel=5,
+        )
     return RobotShapes(tuple(sorted(found, key=lambda c: c.body)), tuple(unread))
 
 
