@@ -1,4 +1,4 @@
-"""Bodies of a robot that touch: momentum, energy, restitution, rest; tests/laws looks at fallen robots with coal."""
+"""Bodies of a robot that touch: momentum, energy, restitution, rest."""
 
 import numpy as np
 import pytest

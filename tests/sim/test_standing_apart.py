@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robokit.sim.collide.gaps import overlaps
-from robokit.sim.collide.moved_apart import moved_apart
 
 import robokit as rk
+from robokit.collision.detect_kernel import Detector
+from robokit.collision.scene import scene
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
+from robokit.sim.starts.ground_gaps import body_poses
+from robokit.sim.starts.moved_apart import moved_apart
 
 SEEDS = range(12)
 
 EXAMPLES = ("g1", "talos_reduced", "icub_reduced", "human")
+
+
+def overlaps(robot, pairs, q) -> bool:
+    detector = Detector(scene(robot, None, pairs.bodies).arrays, robot.nbodies + 1)
+    R, p = body_poses(robot, q[None])
+    return bool((detector.at(R[0], p[0])["contact_gap"] < 0.0).any())
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +107,7 @@ def test_a_joint_at_its_limit_leaves_the_way_to_the_others():
     q = robot.neutral()
     q[7:] = (-0.06, 0.02)
     assert overlaps(robot, pairs, q)
-    both, one = moved_apart(robot, pairs, q), moved_apart(held, pairs, q)
+    both, one = moved_apart(robot, pairs.bodies, q), moved_apart(held, pairs.bodies, q)
     assert not overlaps(robot, pairs, both) and not overlaps(held, pairs, one)
     assert both[8] < 0.02 and both[7] > -0.06
     assert one[8] == 0.02 and one[7] > both[7]
@@ -119,7 +127,7 @@ def test_what_cannot_be_parted_keeps_its_overlap():
     pairs = rk.collision_pairs(robot)
     q = robot.neutral()
     q[7:] = (-0.1, 0.1)
-    np.testing.assert_array_equal(moved_apart(stuck, pairs, q), q)
+    np.testing.assert_array_equal(moved_apart(stuck, pairs.bodies, q), q)
 
 
 @pytest.mark.parity
