@@ -16,6 +16,7 @@ from robokit.sim.driving.pushes import OutsideForces
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 from robokit.sweeps.reporting.held_rows import within
 from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
@@ -69,11 +70,14 @@ class Started:
         A push is nine numbers: its place, its first step, the one after its last, and the wrench.
         """
         program, q, v = self.program, self.rollout.q[0], self.rollout.v[0]
-        n, parameters = len(q), program.parameters(dt)
-        with np.errstate(all="ignore"):
-            carried = first_carried(program, q, v)
-        wide = np.broadcast_to(parameters, (n, parameters.shape[-1]))
-        found = {"q": q, "v": v, "carried": carried, "parameters": wide}
+        n, found = len(q), {"q": q, "v": v}
+        if program.contact:
+            found |= _own_arrays(program, dt, n)
+        else:
+            parameters = program.parameters(dt)
+            with np.errstate(all="ignore"):
+                found["carried"] = first_carried(program, q, v)
+            found["parameters"] = np.broadcast_to(parameters, (n, parameters.shape[-1]))
         if program.given.drives:
             wanted = self.rollout.given[0][0]
             found["drives"] = np.broadcast_to(wanted, (n, wanted.shape[-1]))
@@ -84,6 +88,16 @@ class Started:
             one = [np.broadcast_to(x, n).astype(float) for column in columns for x in column]
             found["push_spans"] = np.stack(one, axis=1)
         return found
+
+
+def _own_arrays(program: Program, dt: float, rows: int) -> dict[str, np.ndarray]:
+    """Arrays of the step in which rows differ, (n, width) each, but for what driven joints want."""
+    if not differ(program):
+        return {}
+    scene = scene_of(program)
+    found = [row_numbers(program, dt, scene, row) for row in range(rows)]
+    names = [name for name, x in found[0].items() if x.size and x.dtype == float and name != "motor_command"]
+    return {name: np.array([x[name].ravel() for x in found]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -128,12 +142,15 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
     first = rows.started(np.arange(1))
     program, start = first.program, first.inputs(rows.dt)
     try:
-        q, v, own = start["q"][0], start["v"][0], start["parameters"][0]
+        q, v, own = start["q"][0], start["v"][0], start.get("parameters", np.zeros((1, 0)))[0]
         live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own, True)
     except RobokitError as error:
         return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}"), 0
     pose = q if np.isfinite(q).all() else rows.robot.neutral()
-    payload = replace(motionless_payload(rows.robot, program.ground, pose, max_triangles), live=live)
+    payload = replace(
+        motionless_payload(rows.robot, program.ground and program.ground.row(0), pose, max_triangles),
+        live=live,
+    )
     factors = factors_of(rows.parameters)
     chosen = within(len(rows.places), rows.special, fitting(rows, factors))
     n, own = len(chosen), [factor[chosen] for factor in factors]

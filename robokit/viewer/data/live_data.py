@@ -109,6 +109,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         kept=[a.name for a in ARRAYS if a.role == "inout"],
         given=given,
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
+        ground_pairs=len(page.grips),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
 
@@ -126,8 +127,8 @@ def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
 def _none() -> dict[str, Any]:
     """What only one of both has."""
     return {
-        "stepper": None, "step": None, "look": None, "parameters": "", "momentum": False, "energy": False,
-        "grips": [],
+        "stepper": None, "step": None, "look": None, "parameters": "", "own": [], "momentum": False,
+        "energy": False, "grips": [],
     }  # fmt: skip
 
 

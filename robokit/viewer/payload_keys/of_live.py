@@ -51,6 +51,7 @@ class StepperData:
             faces, which are made of the corners.
         numbers: of these, one after another, deflated, as base64: of each array the lowest bytes of all
             numbers, then all second ones and so on.
+        ground_pairs: how many of the pairs of shapes, the first ones, touch the world.
     """
 
     module: str
@@ -62,6 +63,7 @@ class StepperData:
     kept: list[str]
     given: list[str]
     numbers: str
+    ground_pairs: int
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class LiveData:
         step: the step.
         look: what a state looks like.
         parameters: what the step is given besides the state, (P,) as base64 of float64: the step [s] first.
+        own: arrays of a row of a sweep that differ from those of the program: name and content, as base64 of
+            float64.
         momentum, energy: whether a step is handed the momentum and the energy of the one before.
         q, v: the start of the recording, (nq,) and (nv,) as base64 of float64.
         grips: least and largest coefficient of friction on the ground; empty where nothing can touch it.
@@ -92,6 +96,7 @@ class LiveData:
     step: ModuleData | None
     look: ModuleData | None
     parameters: str
+    own: list[tuple[str, str]]
     momentum: bool
     energy: bool
     q: str

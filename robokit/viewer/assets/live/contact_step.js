@@ -27,6 +27,7 @@ class ContactStep {
     }
     made.faceNormals();
     made.grips = made.x.pair_friction.slice();
+    made.give(ownOf(live));
     return made;
   }
 
@@ -140,8 +141,13 @@ class ContactStep {
   // Those of the run itself, six numbers each; the last two are the hand's.
   get pushes() { return this.x.push_wrench.subarray(0, -12); }
 
-  // What driven joints want, as a row of a sweep has it.
-  give({ drives }) { drives?.forEach((wanted, k) => { this.x.motor_command[2 * k] = wanted; }); }
+  // Arrays of a row of a sweep that differ from those of the program, and what its driven joints want.
+  give(own) {
+    const { x } = this;
+    for (const [name, values] of Object.entries(own)) if (name in x && name !== "q" && name !== "v") x[name].set(values);
+    own.drives?.forEach((wanted, k) => { x.motor_command[2 * k] = wanted; });
+    this.grips = x.pair_friction.slice();
+  }
 
   setGravity(gravity) { this.x.gravity.set(gravity); }
 

@@ -20,6 +20,7 @@ class PassiveStep {
     made.live = live;
     [made.step, made.look] = await Promise.all([Kernel.load(live.step), Kernel.load(live.look)]);
     made.parameters = doubles(live.parameters);
+    made.give(ownOf(live));
     return made;
   }
 
@@ -77,7 +78,7 @@ class PassiveStep {
 
   // What the first step is handed besides the state, and what driven joints want, as a row of a sweep has them.
   give({ carried, drives }) {
-    this.step.carried.set(carried);
+    if (carried) this.step.carried.set(carried);
     if (drives) this.step.drives.set(drives);
   }
 

@@ -17,6 +17,9 @@ async function unpacked(text, count, format) {
   return content;
 }
 
+// What a row of a sweep has of its own, by name.
+const ownOf = (live) => Object.fromEntries(live.own.map(([name, values]) => [name, doubles(values)]));
+
 class Physics {
   static async load(live) {
     const physics = new Physics();

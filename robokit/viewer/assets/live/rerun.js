@@ -33,10 +33,11 @@ function setPushes(pushes, spans, k) {
   }
 }
 
-// inputs: q, v, carried, parameters, drives, push_spans as the row has them. Frames are states of 60 a second, samples those of the curves.
+// inputs: q, v, drives, push_spans and the other arrays of the row, as it has them. Frames are states of 60 a second, samples those of the curves.
 function rerun(physics, { inputs, steps }) {
   const { at, model } = physics, bodies = physics.live.masses.length;
-  model.parameters = inputs.parameters;
+  if (inputs.parameters) model.parameters = inputs.parameters;
+  model.give(inputs);
   physics.start(0, inputs.q, inputs.v);
   model.give(inputs);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),

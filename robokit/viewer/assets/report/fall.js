@@ -50,7 +50,7 @@ class Fall {
       const runner = await this.runnerOf(place);
       const inputs = runner.inputs.of(runner.inputs.find(place));
       const failed = rows.column("failure"), reason = failed ? failed.labels[failed.values[place]] : undefined;
-      if (![...inputs.q, ...inputs.parameters].every(Number.isFinite)) {
+      if (![...inputs.q, ...(inputs.parameters ?? [])].every(Number.isFinite)) {
         this.frame.hidden = this.tools.hidden = true;
         throw new Error(`This row could not start: ${reason ?? "its numbers are not finite"}`);
       }
@@ -115,9 +115,10 @@ class Fall {
     const { rows, result } = this, { report } = rows;
     this.page ??= new TextDecoder().decode(await inflate(report.page)).split(MARK);
     const told = rows.columns.filter((column) => !column.byPart).map((column) => ({ role: column.role, title: column.title, text: column.text(column.values[place], true), about: "" }));
-    const bodies = runner.base.bodies.name.length - 1, { parameters } = result.inputs;
-    // Where inertias are inputs of the step, they are the last of its parameters.
-    const inertial = runner.inertial ? Array.from({ length: bodies }, (_, k) => [...parameters.subarray(parameters.length - 10 * (bodies - k), parameters.length - 10 * (bodies - k) + 10)]) : null;
+    const bodies = runner.base.bodies.name.length - 1, { parameters, inertia } = result.inputs;
+    // Where inertias are inputs of the step, they are an array of their own, or the last of its parameters.
+    const numbers = inertia ?? parameters;
+    const inertial = runner.inertial ? Array.from({ length: bodies }, (_, k) => [...numbers.subarray(numbers.length - 10 * (bodies - k), numbers.length - 10 * (bodies - k) + 10)]) : null;
     const made = rowData(runner.base, result.run, result.inputs, inertial, `${runner.base.robot.name} ${number}`, told);
     const text = JSON.stringify(made, (_, value) => (typeof value === "number" && !Number.isFinite(value) ? null : value)).replace(/[&<>]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
     this.text = this.page.join(text);

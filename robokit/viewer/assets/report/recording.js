@@ -112,11 +112,12 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.mass = header.mass;
     live.masses = inertial.map(([m]) => m);
   }
-  const [first, size] = made.live.friction, grips = Array.from(inputs.parameters.slice(first, first + size));
-  if (size) made.live.grips = [Math.min(...grips), Math.max(...grips)];
-  Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v), parameters: base64(inputs.parameters) });
-  // What the actuators are to reach stays: the page takes it as it takes tables.
-  if (inputs.drives) made.live.tables = [...made.live.tables, ["drives", base64(inputs.drives)]];
+  const grips = made.live.stepper ? Array.from((inputs.pair_friction ?? []).slice(0, made.live.stepper.ground_pairs)) : [];
+  if (grips.length) made.live.grips = [Math.min(...grips), Math.max(...grips)];
+  Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v) });
+  if (inputs.parameters) made.live.parameters = base64(inputs.parameters);
+  const shared = ["q", "v", "parameters", "carried", "push_spans"];
+  made.live.own = Object.entries(inputs).filter(([name]) => !shared.includes(name)).map(([name, values]) => [name, base64(values)]);
   made.robot.name = title;
   made.frames = {
     count, sane: count, t: singles(pictures.t), poses: singles(alignedPoses(pictures.poses, bodies)), q: singles(pictures.q), v: singles(pictures.v), tau: null,
