@@ -288,6 +288,7 @@ STEP = (
     real("v_before", "nv", role="work"),
     whole("near_pair_before", "n_near", role="work"),
     real("near_direction_before", "n_near", 3, role="work"),
+    whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
     # outside about the centre of mass
