@@ -118,7 +118,14 @@ STEP_PULLBACK = (
     real("of_q", "nv", role="work"),
     real("of_v", "nv", role="work"),
     real("of_middle", "nv", role="work"),
-    real("mu", "nv", role="work"),
+    real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
+    whole("again", 1),  # 1: the last call's factors, of the same step
+    # Of parameters (parameter_gradients.py)
+    real("V_mu", "n_bodies", 6, role="work"),
+    real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
+    real("of_gravity", 3, role="out"),
+    real("of_motor", "n_motors", role="out"),  # force
+    real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
 )
 """Reverse mode of a step (step_pullback.py)."""
 

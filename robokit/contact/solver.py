@@ -36,6 +36,10 @@ OUTSIDE = 1e-10
 SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
 """Residuals that take the shift anew: hard impacts of robots leave 1e-3 of the error then, bounces more."""
 
+TIGHT, MOST = 1e-6, 60
+"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals: so
+many may take it anew, and there are as many iterations."""
+
 ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
 """Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
 
@@ -48,8 +52,10 @@ A row whose compliance over the mobility is beyond its inverse has an impulse th
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
-    updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
     tolerance = x.tolerance[0]
+    tight = tolerance < TIGHT
+    updates = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
+    cap = where(tight, MOST, CAP)
 
     def iteration(it: Any, _: Any, __: Any) -> tuple[Any, Any, Any]:
         once(x, assemble, x.n_of[0], x.n_of[1])
@@ -70,12 +76,12 @@ def solve(x: Any) -> None:
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
     it, e, outside = while_loop(
-        lambda it, e, outside: (it == 0) | (e > tolerance) | (outside > OUTSIDE),
+        lambda it, e, outside: (it < cap) & ((it == 0) | (e > tolerance) | (outside > OUTSIDE)),
         iteration,
         0,
         once(x, residual, 1),
         math.inf,
-        most=CAP,
+        most=MOST,
     )
 
     def end() -> None:
