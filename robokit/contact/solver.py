@@ -36,6 +36,10 @@ OUTSIDE = 1e-10
 SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
 """Residuals that take the shift anew: hard impacts of robots leave 1e-3 of the error then, bounces more."""
 
+TIGHT, MOST = 1e-6, 60
+"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals: so
+many may take it anew, and there are as many iterations."""
+
 ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
 """Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
 
@@ -49,7 +53,9 @@ A row whose compliance over the mobility is beyond its inverse has an impulse th
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     tolerance = x.tolerance[0]
-    updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
+    tight = tolerance < TIGHT
+    updates = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
+    cap = where(tight, MOST, CAP)
 
     def turn(it: Any, e: Any, _: Any, settled: Any) -> tuple[Any, ...]:
         """An iteration; of what is settled, how much of its linear impulses is outside."""
@@ -74,13 +80,13 @@ def solve(x: Any) -> None:
     if not in_lanes(x):
         once(x, symbolic)
     it, e, outside, _ = while_loop(
-        lambda it, e, outside, settled: (settled > 0) | ((it < CAP) & (outside > OUTSIDE)),
+        lambda it, e, outside, settled: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
         turn,
         0,
         once(x, residual, 1),
         math.inf,
         0,
-        most=2 * CAP,
+        most=2 * MOST,
     )
 
     def end() -> None:
