@@ -1,4 +1,4 @@
-"""Contacts of all pairs of shapes that are near: a loop over the pairs, balls first, then the narrow phase.
+"""Contacts of all pairs of shapes that are near: of candidates, balls first, then the narrow phase.
 
 A pair is looked at where the balls around its shapes, each larger by how far its shape may move in the step,
 overlap. Contacts count whose gap is less than
@@ -10,16 +10,18 @@ body, w the difference of their angular velocities, r its radius. What flies tog
 
 Contacts that a neighbour of the fixed shape hides are none (flush.py).
 
-Cost: O(pairs), 2-3 ns each, and 0.5-3 us for those that are near.
+Cost: 3 ns a candidate (broad.py), 30-60 ns for those that are near, 0.5-3 us for those with contacts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from robokit.collision.broad import find_candidates
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.flush import hidden, on_face
-from robokit.collision.narrow import narrow
+from robokit.collision.narrow import narrow, place
+from robokit.collision.support import tangents
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
@@ -28,27 +30,32 @@ from robokit.spatial.vector3 import chosen
 FALL = 10.0
 """Of g dt^2: what is so near may touch before the step is over, though nothing moves yet."""
 
-STEEP = 0.7
-"""Of a normal's z: the tangents of steeper ones are made with the world's x axis."""
+AFTER = 2**31 - 1
+"""Above the numbers of all pairs."""
+
+CORNERS = 6
+"""Numbers of corners that are remembered of a pair."""
 
 
 def detect(x: Any) -> None:
-    """Fill CONTACTS and MEMORY.
+    """Fill CONTACTS, and bring MEMORY and CANDIDATES up to date.
 
     ``counts`` are the numbers of contacts and near pairs, also beyond the place that there is, and of those
     that there was no place for. Contacts are in the order of their pairs; near pairs ascend.
 
     Args:
-        x: with SHAPES, PAIRS, POSES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
+        x: with SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
     """
     for k in range(4):
         x.counts[k] = 0
-    balls, before = zeros(x.n_shapes, 4), zeros(x.n_near, kind="integer")
-    directions, direction = zeros(x.n_near, 3), zeros(3)
+    known = remembered(x.near_pair, x.n_near)
+    balls, before = zeros(x.n_shapes, 5), zeros(known, kind="integer")
+    directions, direction = zeros(known, 3), zeros(3)
+    simplices, corners = zeros(known, CORNERS, kind="integer"), zeros(CORNERS, kind="integer")
     g, dt = _row(x.gravity, 0), x.dt[0]
     still = FALL * sqrt(g.dot(g)) * dt * dt
 
-    def centre(s: Any) -> None:
+    def ball(s: Any) -> None:
         body = x.shape_body[s]
         c = place(x, body, _row(x.shape_centre, s))
         w, r = _row(x.V, body), x.shape_bound[s]
@@ -56,16 +63,20 @@ def detect(x: Any) -> None:
         # Planes have r infinite, and may turn with no body: not infinity times zero.
         turn = sqrt(w.dot(w))
         moved = sqrt(u.dot(u)) + where(turn > 0.0, turn * r, 0.0)
-        _write(balls, s, (*c, r + dt * moved + 0.5 * still))
+        more = dt * moved + 0.5 * still
+        _write(balls, s, (*c, r + more, more))
 
     def keep(k: Any) -> None:
         before[k] = x.near_pair[k]
         _write(directions, k, _row(x.near_direction, k))
+        _write(simplices, k, [x.near_corners[k, i] for i in range(CORNERS)])
 
-    for_range(x.n_shapes, centre)
-    for_range(x.n_near, keep)
+    for_range(x.n_shapes, ball)
+    for_range(known, keep)
+    find_candidates(x, balls)
 
-    def pair(k: Any, at: Any) -> Any:
+    def pair(m: Any, at: Any) -> Any:
+        k = x.candidate[m]
         a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
         d, reach = _row(balls, b) - _row(balls, a), balls[a, 3] + balls[b, 3] - x.pair_slack[k]
         return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, at), lambda: at)
@@ -75,34 +86,40 @@ def detect(x: Any) -> None:
         return cond(near, lambda: look(k, far, at), lambda: at)
 
     def look(k: Any, far: Any, at: Any) -> Any:
-        at = while_loop(lambda m: _is_before(before, x.n_near, m, k), lambda m: m + 1, at)
-        known = _is(before, x.n_near, at, k)
-        m = minimum(at, x.n_near - 1)
-        for i in range(3):
-            direction[i] = 0.0
+        at = while_loop(lambda m: _entry(before, known, m) < k, lambda m: m + 1, at)
 
         def take() -> None:
-            for i in range(3):
-                direction[i] = directions[m, i]
+            _put_all(direction, [directions[at, i] for i in range(3)])
+            _put_all(corners, [simplices[at, i] for i in range(CORNERS)])
 
-        cond(known, take, lambda: None)
+        def begin() -> None:
+            _put_all(direction, [0.0] * 3)
+            _put_all(corners, [-1] * CORNERS)
+
+        cond(_entry(before, known, at) == k, take, begin)
 
         def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
             add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
 
-        narrow(x, k, far, direction, add)
-        _remember(x, k, direction)
+        narrow(x, k, far, direction, corners, add)
+        _remember(x, k, direction, corners)
         return at
 
-    for_range(x.n_pairs, pair, 0)
+    for_range(x.candidates[0], pair, 0)
     n = minimum(x.counts[1], x.n_near)
-    for_range(x.n_near - n, lambda k: _put(x.near_pair, n + k, -1))
+    for_range(known - n, lambda k: _put(x.near_pair, n + k, -1))
 
 
-def place(x: Any, body: Any, r: Vector3) -> Vector3:
-    """A point of a body in world axes, from the step's origin."""
-    E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
-    return E @ r + _row(x.p, body)
+def remembered(near_pair: Any, size: Any) -> Any:
+    """How many pairs a list has before its first -1.
+
+    Args:
+        near_pair: of MEMORY.
+        size: of the array.
+    """
+    return while_loop(
+        lambda k: cond(k < size, lambda: where(near_pair[k] >= 0, 1, 0), lambda: 0) > 0, lambda k: k + 1, 0
+    )
 
 
 def _near(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
@@ -158,6 +175,8 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
     def given() -> None:
         call(write, feature, tuple(point), gap, tuple(n))
 
+    if getattr(x, "world_alone", False):
+        return given()
     cond(hidden(x, x.pair_shapes[k, 0], point - n * (0.5 * gap), n), instead, given)
 
 
@@ -180,33 +199,21 @@ def _write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Ve
     cond(i < x.n_contacts, put, lambda: _put(x.counts, 2, x.counts[2] + 1))
 
 
-def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
-    """Two unit vectors that are perpendicular to a unit vector and to each other."""
-    upright = n.z * n.z > STEEP * STEEP
-    e = Vector3(where(upright, 1.0, 0.0), 0.0, where(upright, 0.0, 1.0))
-    t = e - n * n.dot(e)
-    t = t * (1.0 / sqrt(t.dot(t)))
-    return t, n.cross(t)
-
-
-def _remember(x: Any, k: Any, direction: Any) -> None:
+def _remember(x: Any, k: Any, direction: Any, corners: Any) -> None:
     m = x.counts[1]
     x.counts[1] = m + 1
 
     def keep() -> None:
         x.near_pair[m] = k
         _write(x.near_direction, m, [direction[i] for i in range(3)])
+        _write(x.near_corners, m, [corners[i] for i in range(CORNERS)])
 
     cond(m < x.n_near, keep, lambda: _put(x.counts, 2, x.counts[2] + 1))
 
 
-def _is_before(pairs: Any, size: Any, m: Any, k: Any) -> Any:
-    pair = pairs[minimum(m, size - 1)]
-    return (m < size) & (pair >= 0) & (pair < k)
-
-
-def _is(pairs: Any, size: Any, m: Any, k: Any) -> Any:
-    return (m < size) & (pairs[minimum(m, size - 1)] == k)
+def _entry(pairs: Any, size: Any, m: Any) -> Any:
+    """Pair m of a list, a number above all after its end."""
+    return cond(m < size, lambda: 1 * pairs[m], lambda: AFTER)
 
 
 def _row(array: Any, k: Any, first: int = 0) -> Vector3:
@@ -217,6 +224,11 @@ def _row(array: Any, k: Any, first: int = 0) -> Vector3:
 
 def _put(array: Any, k: Any, value: Any) -> None:
     array[k] = value
+
+
+def _put_all(array: Any, values: Any) -> None:
+    for k, value in enumerate(values):
+        array[k] = value
 
 
 def _write(array: Any, k: Any, values: Any) -> None:

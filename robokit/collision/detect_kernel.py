@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.detect import FALL, detect
-from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, POSES, SHAPES
+from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, POSES, SHAPES
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -25,7 +25,7 @@ PLACES = 256
 @functools.cache
 def detect_kernel(reproducible: bool = False) -> LoopKernel:
     """The kernel of detection."""
-    arrays = (*SHAPES, *PAIRS, *POSES, *MEMORY, *CONTACTS, real("gravity", 3), real("dt", 1))
+    arrays = (*SHAPES, *PAIRS, *POSES, *CANDIDATES, *MEMORY, *CONTACTS, real("gravity", 3), real("dt", 1))
     return kernel_of("detect", detect, arrays, by_source=True, reproducible=reproducible)
 
 
@@ -57,15 +57,16 @@ def contacts_at(
     given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
     given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
     given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
-    before = memory["near_pair"] if memory else np.zeros(0, np.int32)
-    places = max(PLACES, len(before))
+    sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"])}
+    given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
+    before = 0 if memory is None else len(memory["near_pair"])
+    places = max(PLACES, before)
     while True:
-        pairs, directions = np.full(places, -1, np.int32), np.zeros((places, 3))
-        if memory:
-            pairs[: len(before)], directions[: len(before)] = before, memory["near_direction"]
-        found = detect_kernel()(
-            **given, near_pair=pairs, near_direction=directions, n_contacts=places, **options
-        )
+        own = {a.name: a.zeros({"n_near": places}) for a in MEMORY}
+        own["near_pair"][:] = -1
+        for name, array in own.items() if memory is not None else ():
+            array[:before] = memory[name]
+        found = detect_kernel()(**given, **own, n_contacts=places, **options)
         contacts, near, missing, _ = found["counts"].tolist()
         if not missing:
             kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
@@ -102,7 +103,7 @@ class Detector:
         while True:
             x = self.arrays
             x["R"][:], x["p"][:] = np.reshape(R, (-1, 9)), p
-            x["near_pair"][:] = -1
+            x["near_pair"][:], x["candidates"][:] = -1, 0
             self._call()
             contacts, near, missing, _ = x["counts"].tolist()
             if not missing:

@@ -26,7 +26,8 @@ POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, ELLIPSOID, PLANE, FIELD = range(8)
 SHAPES = (
     whole("shape_body", "n_shapes"),  # body of each shape, 0 for the world
     whole("shape_kind", "n_shapes"),  # of its core
-    real("shape_placement", "n_shapes", 12),  # rotation by rows and origin: x_body = R x_shape + r
+    real("shape_placement", "n_shapes", 12),  # rotation by rows and origin: x_body = R x_shape + r; of those
+    # with corners the identity: these are in body coordinates
     real("shape_radius", "n_shapes"),  # around the core [m]
     real("shape_size", "n_shapes", 3),  # cylinder, cone: radius, half its height, 0; ellipsoid: half axes;
     # height field: cell along x and y, largest height [m]
@@ -34,14 +35,14 @@ SHAPES = (
     real("shape_bound", "n_shapes"),  # its radius [m]; infinite for a plane
     whole("shape_corners", "n_shapes", 2),  # first of its corners, and how many
     whole("shape_faces", "n_shapes", 2),  # first of its faces, and how many
-    real("corners", "n_corners", 3),  # of segments and polytopes, in shape coordinates [m]
+    real("corners", "n_corners", 3),  # of points, segments and polytopes, in body coordinates [m]
     whole("corner_links", "n_corners", 2),  # first of a corner's neighbours along edges, and how many
     whole("neighbours", "n_neighbours"),  # numbers of corners, counted from the first of the shape
     whole("shape_starts", "n_shapes"),  # first of its entries of `starts`; -1 of those with few corners
     whole("starts", "n_starts"),  # a corner for each part of a cube of directions, where climbing begins
     whole("corner_climbs", "n_corners", 2),  # first of a corner's entries of `climbs`, and how many
     whole("climbs", "n_climbs"),  # numbers of corners: one is higher unless this one is highest
-    real("face_normal", "n_faces", 3),  # outward, in shape coordinates
+    real("face_normal", "n_faces", 3),  # outward, in body coordinates
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
     whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside
     real("surface_velocity", "n_shapes", 6),  # of a belt: spin and velocity at the world's origin
@@ -51,12 +52,22 @@ SHAPES = (
     whole("field", 2),  # how many rows and columns it has
     real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)
 )
-"""What all steps share. A point core has one corner, the origin."""
+"""What all steps share. A point core has one corner."""
 
 PAIRS = (
     whole("pair_shapes", "n_pairs", 2),  # the shapes that may touch, sorted by their bodies
     real("pair_slack", "n_pairs"),  # overlap that is not felt [m]
+    whole("shape_partners", "n_shapes", 2),  # first of a shape's entries of `partners`, and how many
+    whole("partners", "n_pairs", 2),  # later shapes that it may touch, ascending, and the pair that this is
 )
+
+CANDIDATES = (
+    whole("candidate", "n_pairs", role="inout"),  # pairs that may touch within some steps, ascending
+    whole("candidates", 2, role="inout"),  # how many; 1 once they are found
+    real("ball_then", "n_shapes", 4, role="inout"),  # centre of each ball then, and its margin [m]
+    whole("sweep", "n_shapes", role="inout"),  # shapes by the lower ends of their balls along an axis
+)
+"""What broad.py keeps. No contact depends on it: all 0 finds the same."""
 
 POSES = (
     real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
@@ -69,6 +80,7 @@ POSES = (
 MEMORY = (
     whole("near_pair", "n_near", role="inout"),  # pairs that were near in the last step, ascending; -1
     real("near_direction", "n_near", 3, role="inout"),  # their last separating direction: where GJK begins
+    whole("near_corners", "n_near", 6, role="inout"),  # of a and b in turn: of the last simplex, -1 for none
 )
 """What detection hands to the next step. The first n entries count, the others are -1."""
 

@@ -1,7 +1,8 @@
 """Distance of two convex sets by GJK, depth of their overlap by EPA, on their Minkowski difference.
 
 The difference A - B is known by its supports alone: ``vertex(d, row)`` writes the point w of A - B that is
-farthest along d, and the points a, b with w = a - b, to a row (9 numbers), and returns h = d.w.
+farthest along d, the points a, b with w = a - b, and numbers of these points to a row (11 numbers), and
+returns h = d.w.
 The origin is outside where h < 0 for some unit vector d, which then points from A to B, and
 
     distance = max over d of -h(d)          depth = min over d of h(d)
@@ -11,8 +12,9 @@ so that every direction bounds the result: what is returned is the best of all t
 Source: E. Gilbert, D. Johnson, S. Keerthi 1988; G. van den Bergen, Proximity queries and penetration depth
 computation on 3D game objects, 2001.
 Differs: a simplex's nearest point is the nearest of its parts', found by distance instead of by regions; the
-direction of a triangle is its normal, exact at any distance; a flat simplex answers by its normal.
-Cost: 1 support for sets that are known to be far apart, 3-10 else.
+direction of a triangle is its normal, exact at any distance; a flat simplex answers by its normal; it begins
+with the simplex of the last time, if there is one.
+Cost: 1 support for sets that are known to be far apart, 2-10 else.
 """
 
 from __future__ import annotations
@@ -23,12 +25,18 @@ from typing import Any
 
 from robokit.collision.support import TINY, unit
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
+from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 Vertex = Callable[[Any, Any], Any]
-"""Of a direction (3 numbers) and an array's row (9 numbers)."""
+"""Of a direction (3 numbers) and an array's row (ROW numbers)."""
+
+ROW = 11
+"""Numbers of a corner of A - B: w, a, b, and the numbers of a and b, -1 for none."""
+
+NUMBERS = 9
+"""Where those are."""
 
 GOES, FAR, APART, INSIDE = range(4)
 """What GJK knows: nothing yet, farther than asked for, the distance, that the sets overlap."""
@@ -51,7 +59,7 @@ def at(row: Any, k: int = 0) -> Vector3:
     return Vector3(row[k], row[k + 1], row[k + 2])
 
 
-def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any) -> Any:
+def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any) -> Any:
     """Distance or depth of two sets, their normal and nearest points.
 
     Args:
@@ -59,32 +67,65 @@ def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any) -> Any:
         far: larger distances are not looked for.
         direction: unit vector from A to B to begin with; afterwards the last one that was found.
         out: 10 numbers: distance (negative: depth), normal from A to B, nearest points of A and of B.
+        memory: ``remembered(k, row)`` writes corner k of 3 of the last simplex to a row, and returns 1, or 0
+            if there is none; and an array of 6 numbers of points for those of this one.
 
     Returns:
         FAR, APART or INSIDE.
     """
-    S, weights = zeros(4, 9), zeros(4)
+    S, weights = zeros(4, ROW), zeros(4)
+    remembered, numbers = memory
     start = at(direction)
     h = vertex(tuple(start), S[0])
     weights[0] = 1.0
 
+    def note(rows: Any, k: Any, i: Any) -> None:
+        numbers[2 * k], numbers[2 * k + 1] = (whole(rows[i, NUMBERS + m]) for m in range(2))
+
     def measured() -> Any:
-        size, count, status = _gjk(vertex, S, weights, far, direction)
+        size, count, status = _gjk(vertex, remembered, S, weights, far, direction)
+        for_range(minimum(count, 3), lambda k: note(S, k, k))
 
         def others() -> Any:
-            cond(status == INSIDE, lambda: _inside(vertex, S, count, size, start, direction, out), apart)
-            return status
+            def overlap() -> None:
+                _inside(vertex, S, count, size, start, direction, out, note)
 
-        def apart() -> None:
-            _apart(S, weights, count, direction, out)
+            cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
+            return status
 
         return cond(status == FAR, lambda: status, others)
 
-    return cond(-h > far, lambda: FAR, measured)
+    def is_far() -> Any:
+        note(S, 0, 0)
+        return FAR
+
+    return cond(-h > far, is_far, measured)
 
 
-def _gjk(vertex: Vertex, S: Any, weights: Any, far: Any, direction: Any) -> tuple[Any, Any, Any]:
+def _gjk(
+    vertex: Vertex, remembered: Any, S: Any, weights: Any, far: Any, direction: Any
+) -> tuple[Any, Any, Any]:
     """Size of A - B, corners of the last simplex, and what is known."""
+
+    def nearest(count: Any) -> Any:
+        return _nearest(S, weights, count)
+
+    def enter(k: Any, size: Any, count: Any, v: Any, length: Any) -> Any:
+        """Corner k of the last simplex."""
+        place = minimum(count, 3)
+        given = remembered(k, S[place])
+
+        def is_there(m: Any, found: Any) -> Any:
+            same = (S[m, NUMBERS] == S[place, NUMBERS]) & (S[m, NUMBERS + 1] == S[place, NUMBERS + 1])
+            return where(same, 1, found)
+
+        def add() -> Any:
+            w = at(S[place])
+            more, v = call(nearest, count + 1)
+            return maximum(size, sqrt(w.dot(w))), more, v, sqrt(sum(k * k for k in v))
+
+        fresh = cond(given > 0, lambda: for_range(count, is_there, 0), lambda: 1)
+        return cond((fresh == 0) & (count < 4), add, lambda: (size, count, v, length))
 
     def turn(size: Any, count: Any, status: Any, v: Any, length: Any) -> Any:
         d = Vector3(*v) * (-1.0 / length)
@@ -94,7 +135,7 @@ def _gjk(vertex: Vertex, S: Any, weights: Any, far: Any, direction: Any) -> tupl
         _put(direction, d)
 
         def nearer() -> Any:
-            more, v = _nearest(S, weights, count + 1)
+            more, v = call(nearest, count + 1)
             now = sqrt(sum(k * k for k in v))
             inside = (more == 4) | (now <= ROUNDING * size)
             stalls = where(length + h <= SETTLED * size, APART, INSIDE)
@@ -109,11 +150,12 @@ def _gjk(vertex: Vertex, S: Any, weights: Any, far: Any, direction: Any) -> tupl
 
     v = at(S[0])
     length = sqrt(v.dot(v))
-    begin = where(length > 0.0, GOES, INSIDE)
+    size, count, v, length = for_range(3, enter, length, 1, tuple(v), length)
+    begin = where((count < 4) & (length > ROUNDING * size), GOES, INSIDE)
     size, count, status, *_ = while_loop(
         lambda size, count, status, v, length: status == GOES,
         turn,
-        *(length, 1, begin, tuple(v), length),
+        *(size, count, begin, v, length),
         most=TURNS,
     )
     return size, count, where(status == GOES, APART, status)
@@ -217,7 +259,7 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
     def corner(k: Any, n: Any) -> Any:
         def keep() -> Any:
             weights[n] = best[k]
-            for m in range(9):
+            for m in range(ROW):
                 S[n, m] = S[k, m]
             return n + 1
 
@@ -229,9 +271,11 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
 # ---- depth ---------------------------------------------------------------------------------------------
 
 
-def _inside(vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any) -> None:
+def _inside(
+    vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any, note: Any
+) -> None:
     """Depth: the least support of all directions that are known."""
-    last, row = at(direction), zeros(9)
+    last, row = at(direction), zeros(ROW)
     out[0] = -float("inf")
 
     def take(d: Any) -> None:
@@ -239,9 +283,9 @@ def _inside(vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direc
         better = -h > out[0] + ROUNDING * size
         cond(better, lambda: _result(out, -h, Vector3(*d), at(row, 3), at(row, 6)), lambda: None)
 
-    P = zeros(POINTS, 9)
+    P = zeros(POINTS, ROW)
     flat, d = _completed(vertex, S, count, size, last, P)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(vertex, P, size, out))
+    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(vertex, P, size, out, note))
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
@@ -253,8 +297,8 @@ def _completed(vertex: Vertex, S: Any, count: Any, size: Any, last: Vector3, P: 
     Returns:
         1 if A - B is flat, and the direction in which it is, else 0.
     """
-    for_range(count * 9, lambda k: _copy(S, P, k))
-    row = zeros(9)
+    for_range(count * ROW, lambda k: _copy(S, P, k))
+    row = zeros(ROW)
 
     def turn(n: Any, flat: Any, *_: Any) -> Any:
         a, e = at(P[0]), at(P[minimum(n - 1, 1)]) - at(P[0])
@@ -276,11 +320,11 @@ def _completed(vertex: Vertex, S: Any, count: Any, size: Any, last: Vector3, P: 
 
 
 def _copy(S: Any, P: Any, k: Any) -> None:
-    P[k // 9, k % 9] = S[k // 9, k % 9]
+    P[k // ROW, k % ROW] = S[k // ROW, k % ROW]
 
 
 def _copy_row(row: Any, to: Any) -> None:
-    for k in range(9):
+    for k in range(ROW):
         to[k] = row[k]
 
 
@@ -293,7 +337,7 @@ def _least_axis(e: Vector3) -> Vector3:
     )
 
 
-def _epa(vertex: Vertex, P: Any, size: Any, out: Any) -> None:
+def _epa(vertex: Vertex, P: Any, size: Any, out: Any, note: Any) -> None:
     """Grow a polytope within A - B until its face that is nearest to the origin is one of A - B."""
     F, corners = zeros(FACES, 4), zeros(FACES, 3, kind="integer")  # normal, distance; corners
     gone = zeros(FACES, 3, kind="integer")  # of a turn
@@ -333,6 +377,7 @@ def _epa(vertex: Vertex, P: Any, size: Any, out: Any) -> None:
         call(add, f, *triple)
     _, _, f, _ = while_loop(lambda points, faces, f, goes: goes == 1, turn, 4, 4, 0, 1)
     _at_face(vertex, P, F, corners, f, out)
+    for_range(3, lambda k: note(P, k, corners[f, k]))
 
 
 def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: Any, size: Any) -> Any:
@@ -381,7 +426,7 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
 
 def _at_face(vertex: Vertex, P: Any, F: Any, corners: Any, f: Any, out: Any) -> None:
     """Depth along a face's normal, and the points of A and B below the origin."""
-    n, row = at(F[f]), zeros(9)
+    n, row = at(F[f]), zeros(ROW)
     i, j, k = (corners[f, m] for m in range(3))
     a, b, c = at(P[i]), at(P[j]), at(P[k])
     p, area = n * F[f, 3], (b - a).cross(c - a)

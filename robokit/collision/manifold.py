@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.collision.support import COS, SIN, Facing, corner, facing, unit, vector
+from robokit.collision.support import COS, SIN, Facing, corner, facing, tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, zeros
 from robokit.spatial.scalars import clamp, minimum, sqrt, where
@@ -269,16 +269,3 @@ def _chosen(V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: V
         cond(wanted, lambda: give(k), lambda: None)
 
     for_range(count, each)
-
-
-def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
-    """Two unit vectors, right-handed with the unit vector n; they jump where n crosses a cone about -z.
-
-    Source: T. Duff et al., Building an orthonormal basis, revisited, JCGT 6 (2017).
-    Differs: the seam is where n.z = -0.9, since walls and floors are more frequent than slanted ceilings.
-    """
-    sign = where(n.z < -0.9, -1.0, 1.0)
-    a = -1.0 / (sign + n.z)
-    b = n.x * n.y * a
-    t1 = Vector3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x)
-    return t1, Vector3(b, sign + n.y * n.y * a, -n.y)

@@ -11,19 +11,18 @@ from typing import Any
 from robokit.collision.fields import CONE, ELLIPSOID, FIELD, PLANE, POLYTOPE
 from robokit.collision.gjk import FAR, nearest_sets
 from robokit.collision.manifold import manifold, pose
-from robokit.collision.support import outermost, support, vector
+from robokit.collision.support import farthest, outermost, support, vector
 from robokit.collision.terrain import ALIGNED, NORMAL, STATE, cells_below, counted, enter, located, numbered
 from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
-from robokit.spatial.scalars import where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.scalars import sqrt, where
 
 Add = Callable[[Any, Any, Any, Any], None]
 """Of a contact's feature (a whole number, below 2^31), place (3), gap, and normal (3), in world axes."""
 
 
-def narrow(x: Any, k: Any, far: Any, direction: Any, add: Add) -> None:
+def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> None:
     """Find the contacts of pair k.
 
     Args:
@@ -32,6 +31,8 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, add: Add) -> None:
         far: contacts whose gap is not below it are left out [m].
         direction: 3 numbers that are read and written: where GJK begins, a unit vector from a to b in the
             axes of shape a, or zeros for none; afterwards the last one that was found.
+        corners: 6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex
+            that was nearest, -1 for none. They save time.
         add: called with each contact: ``add(feature, place, gap, n)``. The place is half-way between the
             surfaces, from the step's origin; the gap is negative where they overlap, slack taken off; n is
             a unit vector from a to b. Place and n are in world axes.
@@ -40,81 +41,118 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, add: Add) -> None:
     slack = x.pair_slack[k]
     radii = x.shape_radius[a], x.shape_radius[b]
     reach = far + radii[0] + radii[1] - slack
-    R, p = shape_pose(x, a)
-    R_b, p_b = shape_pose(x, b)
-    Q, r = R.T @ R_b, R.transpose_apply(p_b - p)
 
     def give(feature: Any, q: Any, gap: Any, n: Any) -> None:
-        q, n = Vector3(*q), Vector3(*n)
-        middle = R @ (q + n * (0.5 * (radii[0] - radii[1]))) + p
-        add(feature, tuple(middle), gap - radii[0] - radii[1] + slack, tuple(R @ n))
+        n = Vector3(*n)
+        middle = Vector3(*q) + n * (0.5 * (radii[0] - radii[1]))
+        add(feature, tuple(middle), gap - radii[0] - radii[1] + slack, tuple(n))
 
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
 
-    def convex() -> None:
-        _cores(x, (a, b), (R, p), (Q, r), reach, direction, put)
+    kinds = x.shape_kind[a], x.shape_kind[b]
 
-    plane_a, plane_b = x.shape_kind[a] == PLANE, x.shape_kind[b] == PLANE
+    def convex() -> None:
+        _begin(x, (a, b), direction)
+        with_corners = (kinds[0] <= POLYTOPE) & (kinds[1] <= POLYTOPE)
+        apart = cond(with_corners, lambda: _apart(x, (a, b), reach, direction, corners), lambda: 0)
+        cond(apart > 0, lambda: None, lambda: _cores(x, (a, b), reach, direction, corners, put))
 
     def plane() -> None:
-        other = where(plane_a, b, a)
-        side = where(plane_a, 1.0, -1.0)
-        identity = Matrix3.identity()
-        # Of the plane and of the other shape, in the axes of a
-        N = chosen(plane_a, Vector3(0.0, 0.0, 1.0), Q @ Vector3(0.0, 0.0, 1.0))
-        origin = chosen(plane_a, Vector3.zero(), r)
-        at = chosen(plane_a, r, Vector3.zero())
-        rows = zip(Q.rows, identity.rows, strict=True)
-        E = Matrix3([[where(plane_a, s, t) for s, t in zip(*both, strict=True)] for both in rows])
-        _on_plane(x, other, (E, at), (N, origin), side, reach, put)
+        of_b = kinds[1] == PLANE
+        other, plane, side = where(of_b, a, b), where(of_b, b, a), where(of_b, -1.0, 1.0)
+        _on_plane(x, other, plane, side, reach, corners, put)
 
-    cond(plane_a | plane_b, plane, convex)
+    cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
+
+
+def place(x: Any, body: Any, r: Vector3) -> Vector3:
+    """A point of a body in world axes, from the step's origin."""
+    return rotation(x, body) @ r + vector(x.p, body)
+
+
+def rotation(x: Any, body: Any) -> Matrix3:
+    """From a body's axes to those of the world."""
+    return Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
 
 
 def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
-    """Rotation and origin of a shape, in world axes from the step's origin."""
+    """Rotation and origin of a shape, in world axes from the step's origin: of its body if it has corners."""
     body = x.shape_body[s]
-    E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
-    R, r = pose(x.shape_placement[s])
-    return E @ R, E @ r + vector(x.p, body)
+    E, p = rotation(x, body), vector(x.p, body)
+
+    def own() -> Any:
+        R, r = pose(x.shape_placement[s])
+        return (E @ R).rows, tuple(E @ r + p)
+
+    def of_body() -> Any:
+        return E.rows, tuple(p)
+
+    rows, origin = cond(x.shape_kind[s] <= POLYTOPE, of_body, own)
+    return Matrix3(rows), Vector3(*origin)
 
 
-def _cores(
-    x: Any, shapes: tuple[Any, Any], pose_of_a: Any, place: Any, reach: Any, direction: Any, put: Any
-) -> None:
+def _apart(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any) -> Any:
+    """1 where two shapes with corners are farther apart than ``reach`` along the direction, else 0."""
+    a, b = shapes
+    body_a, body_b = x.shape_body[a], x.shape_body[b]
+    R, S = (
+        Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)]) for body in (body_a, body_b)
+    )
+    d = Vector3(direction[0], direction[1], direction[2])
+    w = R @ d
+    e = S.transpose_apply(w)
+    i, j = farthest(x, a, d, corners[0]), farthest(x, b, -e, corners[1])
+    corners[0], corners[1] = i, j
+    between = w.dot(vector(x.p, body_b) - vector(x.p, body_a))
+    distance = between + e.dot(vector(x.corners, j)) - d.dot(vector(x.corners, i))
+
+    def forget() -> Any:
+        for k in range(2, 6):
+            corners[k] = -1
+        return 1
+
+    return cond(distance > reach, forget, lambda: 0)
+
+
+def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any, put: Any) -> None:
     """Of two convex cores; a height field is one after the other."""
     a, b = shapes
-    (R, p), (Q, r) = pose_of_a, place
+    R, p = shape_pose(x, a)
+    R_b, p_b = shape_pose(x, b)
+    Q, r = R.T @ R_b, R.transpose_apply(p_b - p)
     field, size, radius = x.shape_kind[a] == FIELD, x.shape_bound[b], x.shape_radius[b]
 
     def ball() -> Vector3:
-        body = x.shape_body[b]
-        E = Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
-        return R.transpose_apply(E @ vector(x.shape_centre, b) + vector(x.p, body) - p)
+        return R.transpose_apply(place(x, x.shape_body[b], vector(x.shape_centre, b)) - p)
 
     cells = cond(field, lambda: cells_below(x, a, ball(), size + reach), lambda: (0, 0, 1, 1))
+
+    def in_world(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+        put(feature, R @ q + p, gap, R @ n)
 
     def core(t: Any) -> None:
         at = located(cells, t)
 
         def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-            cond(field, lambda: of_field(feature, q, gap, n), lambda: put(feature, q, gap, n))
+            cond(field, lambda: of_field(feature, q, gap, n), lambda: in_world(feature, q, gap, n))
 
         def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
             kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), radius)
-            cond(kept > 0, lambda: put(numbered(at, feature), q, gap, n), lambda: None)
+            cond(kept > 0, lambda: in_world(numbered(at, feature), q, gap, n), lambda: None)
 
         def below() -> Any:
             near = enter(x, a, cells, t, ball(), size, reach)
             for i, number in enumerate(vector(x.cell, NORMAL)):
                 direction[i] = number
+            for i in range(6):
+                corners[i] = -1
             return where(near, 1, 0)
 
         near = cond(field, below, lambda: 1)
         cond(
             near > 0,
-            lambda: _two_cores(x, shapes, Q, r, reach, direction, put_if_it_counts),
+            lambda: _two_cores(x, shapes, Q, r, reach, direction, corners, put_if_it_counts),
             lambda: None,
         )
 
@@ -122,37 +160,68 @@ def _cores(
 
 
 def _two_cores(
-    x: Any, shapes: tuple[Any, Any], Q: Matrix3, r: Vector3, reach: Any, direction: Any, put: Any
+    x: Any,
+    shapes: tuple[Any, Any],
+    Q: Matrix3,
+    r: Vector3,
+    reach: Any,
+    direction: Any,
+    corners: Any,
+    put: Any,
 ) -> None:
     a, b = shapes
     place, out = zeros(12), zeros(10)
     for i, number in enumerate([number for row in Q.rows for number in row] + list(r)):
         place[i] = number
+    # Corners that were found last, where climbing begins
+    last, known = zeros(2, kind="integer"), zeros(6, kind="integer")
+    last[0], last[1] = corners[0], corners[1]
+    for i in range(6):
+        known[i] = corners[i]
+        corners[i] = -1
 
-    def extreme(s: Any, d: Any) -> Any:
-        return support(x, s, Vector3(*d))
+    def extreme(s: Any, side: Any, d: Any) -> Any:
+        def corner() -> Any:
+            i = farthest(x, s, Vector3(*d), last[side])
+            last[side] = i
+            return i, *vector(x.corners, i)
+
+        return cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: (-1, *support(x, s, Vector3(*d))))
+
+    def write(row: Any, i: Any, A: Vector3, j: Any, B: Vector3) -> Vector3:
+        Q, r = pose(place)
+        B = Q @ B + r
+        w = A - B
+        for m, number in enumerate((*w, *A, *B, 1.0 * i, 1.0 * j)):
+            row[m] = number
+        return w
 
     def of_pair(d: Any, row: Any) -> Any:
-        Q, r = pose(place)
+        Q, _ = pose(place)
         along = Vector3(*d)
-        A = Vector3(*call(extreme, a, d))
-        B = Q @ Vector3(*call(extreme, b, tuple(-Q.transpose_apply(along)))) + r
-        w = A - B
-        for i, number in enumerate((*w, *A, *B)):
-            row[i] = number
-        return w.dot(along)
+        i, *A = call(extreme, a, 0, d)
+        j, *B = call(extreme, b, 1, tuple(-Q.transpose_apply(along)))
+        return write(row, i, Vector3(*A), j, Vector3(*B)).dot(along)
 
     def vertex(d: Any, row: Any) -> Any:
         return call(of_pair, d, row)
 
-    _begin(direction, r)
-    status = nearest_sets(vertex, reach, direction, out)
+    def remembered(k: Any, row: Any) -> Any:
+        i, j = known[2 * k], known[2 * k + 1]
+
+        def enter() -> Any:
+            write(row, i, vector(x.corners, i), j, vector(x.corners, j))
+            return 1
+
+        return cond((i >= 0) & (j >= 0), enter, lambda: 0)
+
+    status = nearest_sets(vertex, reach, direction, out, (remembered, corners))
 
     field = x.shape_kind[a] == FIELD
 
     def along_normal() -> None:
         n = vector(x.cell, NORMAL)
-        y = Q @ Vector3(*call(extreme, b, tuple(-Q.transpose_apply(n)))) + r
+        y = Q @ Vector3(*call(extreme, b, 1, tuple(-Q.transpose_apply(n)))[1:]) + r
         gap = n.dot(y - vector(x.cell, 0))
         for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
             out[i] = number
@@ -176,38 +245,56 @@ def _two_cores(
     cond((status != FAR) & (out[0] < reach), touching, lambda: None)
 
 
-def _begin(direction: Any, r: Vector3) -> None:
-    """A direction where none is given: towards the other shape's origin."""
-    d = vector(direction.reshape(1, 3), 0)
+def _begin(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
+    """A direction where none is given: from the middle of a's ball to that of b's."""
 
     def towards() -> None:
-        c = r * (1.0 / (r.dot(r) ** 0.5))
-        for i, number in enumerate(c):
+        R, _ = shape_pose(x, shapes[0])
+        c, d = (place(x, x.shape_body[s], vector(x.shape_centre, s)) for s in shapes)
+        r = R.transpose_apply(d - c)
+        is_null = r.dot(r) == 0.0
+        r = Vector3(where(is_null, 1.0, r.x), r.y, r.z)
+        for i, number in enumerate(r * (1.0 / sqrt(r.dot(r)))):
             direction[i] = number
 
-    def anywhere() -> None:
-        direction[0], direction[1], direction[2] = 1.0, 0.0, 0.0
-
-    def begin() -> None:
-        cond(r.dot(r) > 0.0, towards, anywhere)
-
-    cond(d.dot(d) == 0.0, begin, lambda: None)
+    d = Vector3(direction[0], direction[1], direction[2])
+    cond(d.dot(d) == 0.0, towards, lambda: None)
 
 
-def _on_plane(x: Any, s: Any, of_shape: Any, of_plane: Any, side: Any, reach: Any, put: Any) -> None:
-    """Every point of a shape that may touch a plane: corners, points of rims, the tip of a cone."""
-    (E, at), (N, origin) = of_shape, of_plane
+def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, put: Any) -> None:
+    """Every point of a shape that may touch a plane: corners, points of rims, the tip of a cone.
+
+    Args:
+        x: with SHAPES and POSES.
+        s: the shape.
+        plane: that of the plane.
+        side: 1 where the normal of the contacts is that of the plane, else -1.
+        reach: contacts with larger gaps are left out.
+        corners: of which the first is where the shape was lowest.
+        put: called with a contact's feature, half-way point, gap and normal.
+    """
+    E, at = shape_pose(x, s)
+    P, origin = shape_pose(x, plane)
+    N = Vector3(*(P.rows[i][2] for i in range(3)))
     kind = x.shape_kind[s]
-    down = -(E.T @ N)
-    n = N * side
+    down, height = -E.transpose_apply(N), (at - origin).dot(N)
 
     def touch(feature: Any, point: Vector3) -> None:
-        q = E @ point + at
-        gap = (q - origin).dot(N)
-        cond(gap < reach, lambda: put(4 * feature, q - N * (0.5 * gap), gap, n), lambda: None)
+        gap = height - down.dot(point)
+
+        def near() -> None:
+            put(4 * feature, E @ point + at - N * (0.5 * gap), gap, N * side)
+
+        cond(gap < reach, near, lambda: None)
 
     def of_corner(k: Any) -> None:
         touch(k, vector(x.corners, x.shape_corners[s, 0] + k))
+
+    def of_polytope() -> None:
+        lowest = farthest(x, s, down, corners[0])
+        corners[0] = lowest
+        some = height - down.dot(vector(x.corners, lowest)) < reach
+        for_range(where(some, x.shape_corners[s, 1], 0), of_corner)
 
     def of_round() -> None:
         radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(down)
@@ -230,4 +317,4 @@ def _on_plane(x: Any, s: Any, of_shape: Any, of_plane: Any, side: Any, reach: An
     def smooth() -> None:
         cond(kind == ELLIPSOID, lambda: touch(0, Vector3(*support(x, s, down))), of_round)
 
-    cond(kind <= POLYTOPE, lambda: for_range(x.shape_corners[s, 1], of_corner), smooth)
+    cond(kind <= POLYTOPE, of_polytope, smooth)

@@ -16,7 +16,16 @@ import numpy as np
 
 from robokit.collision.detect_kernel import contacts_at
 from robokit.collision.fields import POLYTOPE
-from robokit.collision.shapes import Arrays, Core, PlacedCore, core_of, field_core, plane_core, shape_arrays
+from robokit.collision.shapes import (
+    Arrays,
+    Core,
+    PlacedCore,
+    core_of,
+    field_core,
+    pair_arrays,
+    plane_core,
+    shape_arrays,
+)
 from robokit.model.geometry import Box, Placement, Shape
 from robokit.model.inertia_box import box_edges
 from robokit.model.parts import Link
@@ -110,7 +119,7 @@ def scene(
     own_pairs = touching_pairs(robot, error) if bodies is None else bodies
     count = len(still)
     pairs = _pairs(arrays["shape_body"], count, touching, {(min(p), max(p)) for p in own_pairs})
-    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    arrays |= pair_arrays(pairs, len(placed))
     solid = np.full(len(placed), -1, dtype=np.int32)
     solid[level:count] = np.arange(count - level)
     errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
@@ -229,7 +238,8 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
     arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
     pairs = _pairs(arrays["shape_body"], 0, set(), {p for p in found if root[p[0]] == root[p[1]]})
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
-    arrays |= {"pair_shapes": pairs, "pair_slack": -larger[pairs].sum(axis=1)}
+    arrays |= pair_arrays(pairs, len(placed))
+    arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
     touching = contacts_at(arrays, *_neutral_poses(robot))["contact_bodies"]
     return tuple(sorted(found - {(int(i), int(j)) for i, j in touching}))
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.hulls import Polytope, box, polytope
+from robokit.collision.hulls import Polytope, box, face_normals, polytope
 from robokit.collision.rounds import Round, kept_hull
 from robokit.collision.support import CUBE
 from robokit.meshes.hull import hull_corners
-from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere, turned
 
 Arrays = dict[str, np.ndarray]
 
@@ -162,15 +162,34 @@ def cube_directions() -> np.ndarray:
     return np.concatenate(sides)
 
 
+def pair_arrays(pairs: np.ndarray, shapes: int, slack: Any = 0.0) -> Arrays:
+    """The arrays PAIRS.
+
+    Args:
+        pairs: of shapes, (n, 2), the first one's number below the second one's.
+        shapes: how many there are.
+        slack: of each pair, (n,), or of all [m].
+    """
+    pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    counts = np.bincount(pairs[:, 0], minlength=shapes)
+    return {
+        "pair_shapes": pairs,
+        "pair_slack": np.array(np.broadcast_to(slack, len(pairs)), dtype=float),
+        "shape_partners": _spans(counts.tolist()),
+        "partners": np.stack([pairs[order, 1], order], axis=1).astype(np.int32),
+    }
+
+
 def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     """The arrays SHAPES, but for ``beside``; shapes stay in their order."""
     each = list(placed)
     heights = next((c.core.heights for c in each if c.core.heights is not None), np.zeros((1, 1)))
     hulls = [c.core.hull or _NONE for c in each]
-    places = [c.placement if c.core.own is None else c.placement @ c.core.own for c in each]
-    rotations = np.array([place.rotation for place in places], dtype=float).reshape(-1, 3, 3)
+    own_numbers = [_in_body(c) for c in each]
+    corners, normals, centres, places = ([numbers[k] for numbers in own_numbers] for k in range(4))
+    rotations = np.array([place.rotation for place in places], dtype=float).reshape(-1, 9)
     origins = np.array([place.position for place in places], dtype=float).reshape(-1, 3)
-    centres = np.array([c.core.centre for c in each], dtype=float).reshape(-1, 3)
     links = [list(map(list, hull.neighbours)) for hull in hulls]
     polygons = [polygon if len(hull.normals) else () for hull in hulls for polygon in hull.polygons]
     polygons = [p for p in polygons if p]
@@ -185,27 +204,42 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     return {
         "shape_body": _whole([c.body for c in each]),
         "shape_kind": _whole([c.core.kind for c in each]),
-        "shape_placement": np.concatenate([rotations.reshape(-1, 9), origins], axis=1),
+        "shape_placement": np.concatenate([rotations, origins], axis=1),
         "shape_radius": np.array([c.core.radius for c in each], dtype=float),
         "shape_size": np.array([c.core.size for c in each], dtype=float).reshape(-1, 3),
-        "shape_centre": np.einsum("nij,nj->ni", rotations, centres) + origins,
+        "shape_centre": np.array(centres, dtype=float).reshape(-1, 3),
         "shape_bound": np.array([c.core.bound for c in each], dtype=float),
         "shape_corners": _spans([len(hull.corners) for hull in hulls]),
         "shape_faces": _spans([len(hull.normals) for hull in hulls]),
-        "corners": _stacked([hull.corners for hull in hulls]),
+        "corners": _stacked(corners),
         "corner_links": _spans([len(link) for link in own]),
         "neighbours": _whole(list(chain.from_iterable(own))),
         "shape_starts": np.where(many, 6 * CUBE**2 * (np.cumsum(many) - 1), -1).astype(np.int32),
         "starts": np.concatenate([*starts, [0]]).astype(np.int32),
         "corner_climbs": _spans([len(each) for each in climbs]),
         "climbs": _whole([*chain.from_iterable(climbs), 0]),
-        "face_normal": _stacked([hull.normals for hull in hulls]),
+        "face_normal": _stacked(normals),
         "face_corners": _spans([len(polygon) for polygon in polygons]),
         "polygon": _whole(list(chain.from_iterable(polygons))),
         "surface_velocity": np.array([c.velocity for c in each], dtype=float).reshape(-1, 6),
         "heights": heights.ravel(),
         "field": _whole(list(heights.shape)),
     }
+
+
+def _in_body(given: PlacedCore) -> tuple[np.ndarray, np.ndarray, np.ndarray, Placement]:
+    """Corners, normals of faces and middle of a core's ball in body axes, and the placement of its own axes.
+
+    That is the identity for those with corners.
+    """
+    core, place = given.core, given.placement if given.core.own is None else given.placement @ given.core.own
+    R, r = np.asarray(place.rotation, dtype=float), np.asarray(place.position, dtype=float)
+    centre = turned(R, np.array(core.centre)) + r
+    if core.hull is None:
+        return _NONE.corners, _NONE.normals, centre, Placement(R, r)
+    corners = turned(R, core.hull.corners) + r
+    faces = core.hull.polygons if len(core.hull.normals) else ()
+    return corners, face_normals(corners, faces) if faces else _NONE.normals, centre, Placement()
 
 
 _NONE = Polytope(np.zeros((0, 3)), np.zeros((0, 3)), ())

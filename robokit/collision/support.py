@@ -57,6 +57,19 @@ def unit(v: Vector3) -> Vector3:
     return v * (1.0 / (sqrt(v.dot(v)) + TINY))
 
 
+def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
+    """Two unit vectors, right-handed with the unit vector n; they jump where n crosses a cone about -z.
+
+    Source: T. Duff et al., Building an orthonormal basis, revisited, JCGT 6 (2017).
+    Differs: the seam is where n.z = -0.9, since walls and floors are more frequent than slanted ceilings.
+    """
+    sign = where(n.z < -0.9, -1.0, 1.0)
+    a = -1.0 / (sign + n.z)
+    b = n.x * n.y * a
+    t1 = Vector3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x)
+    return t1, Vector3(b, sign + n.y * n.y * a, -n.y)
+
+
 def support(x: Any, s: Any, d: Vector3) -> Triple:
     """The point of the core of shape s that is farthest along d, in the axes of the shape.
 
@@ -77,24 +90,32 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     def other() -> Triple:
         return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), round_one)
 
-    return cond(
-        kind == POINT,
-        lambda: (0.0, 0.0, 0.0),
-        lambda: cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other),
-    )
+    return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
 
 
 CUBE = 4
 """Parts of the edge of a cube of directions: 96 in all."""
 
 
-def farthest(x: Any, s: Any, d: Vector3) -> Any:
-    """The corner of shape s that is farthest along d: its row of ``corners``."""
-    return cond(x.shape_starts[s] < 0, lambda: _of_all(x, s, d), lambda: _climbed(x, s, d))
+def farthest(x: Any, s: Any, d: Vector3, near: Any = -1) -> Any:
+    """The corner of shape s that is farthest along d: its row of ``corners``.
+
+    Args:
+        x: with SHAPES.
+        s: number of the shape, one with corners.
+        d: direction, of any length.
+        near: a corner of it that may be near, where climbing begins; -1 for none.
+    """
+    return cond(x.shape_starts[s] < 0, lambda: _of_all(x, s, d), lambda: _climbed(x, s, d, near))
 
 
-def _climbed(x: Any, s: Any, d: Vector3) -> Any:
-    base, start = x.shape_corners[s, 0], x.starts[x.shape_starts[s] + part_of_cube(d)]
+def _climbed(x: Any, s: Any, d: Vector3, near: Any) -> Any:
+    base = x.shape_corners[s, 0]
+
+    def of_direction() -> Any:
+        return base + x.starts[x.shape_starts[s] + part_of_cube(d)]
+
+    begin = cond(near >= 0, lambda: near, of_direction)
 
     def turn(at: Any, h: Scalar, goes: Any) -> Any:
         links = x.corner_climbs[at, 0]
@@ -107,7 +128,6 @@ def _climbed(x: Any, s: Any, d: Vector3) -> Any:
         most, top = for_range(x.corner_climbs[at, 1], higher, h, at)
         return top, most, where(top == at, 0, 1)
 
-    begin = base + start
     return while_loop(lambda at, h, goes: goes > 0, turn, begin, vector(x.corners, begin).dot(d), 1)[0]
 
 

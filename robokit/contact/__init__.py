@@ -24,4 +24,5 @@ constraint_derivatives  of what contacts and loops do
 unsymmetric         factors of a matrix with the same pattern
 step_derivatives    of the velocity after the kick, and of a whole step
 step_pullback       the same backwards
+parameter_gradients what friction, restitution, gravity, inertias and motors are worth there
 """

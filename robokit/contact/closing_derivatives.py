@@ -32,9 +32,12 @@ from robokit.spatial.scalars import where
 
 def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
     """J^T of rates of a loop's rows over R; of another constraint none."""
-    loop = x.c_kind[i] == LINE
-    k = where(loop, x.c_of[i], 0)
-    share = where(loop, 1.0 / (CLOSED * x.loop_mobility[k // 2, k % 2]), 0.0)
+
+    def compliance() -> Any:
+        k = x.c_of[i]
+        return 1.0 / (CLOSED * x.loop_mobility[k // 2, k % 2])
+
+    share = cond(x.c_kind[i] == LINE, compliance, lambda: 0.0)
     f = Force.zero()
     for m in range(3):
         f = f + force(x.c_E, i, 6 * m) * (rates[m] * share)

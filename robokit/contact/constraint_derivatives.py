@@ -34,6 +34,9 @@ from robokit.spatial.scalars import where
 PLAIN, ALL = 2, 4
 """Matrices that constraints add to: where no aim follows velocities; where bounces and loops do."""
 
+TOUCHES = 1e-12
+"""Of a shape's size: a gap below it is rounding, and what rests on such a gap is held by its spring."""
+
 
 def of_constraints(x: Any) -> None:
     """Add what they make of a motion along each coordinate of v."""
@@ -74,7 +77,7 @@ def _with_world(x: Any) -> None:
 
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-        cond((a == 0) & _acts(x, i), lambda: _changes(x, i, a, b, PLAIN), nothing)
+        cond((a == 0) & acts(x, i), lambda: _changes(x, i, a, b, PLAIN), nothing)
 
     def motion_along(k: Any) -> None:
         def begin(b: Any) -> None:
@@ -93,7 +96,7 @@ def _with_world(x: Any) -> None:
 
     def mark(i: Any) -> None:
         b = x.c_bodies[i, 1]
-        x.touches[b] = where((x.c_bodies[i, 0] == 0) & _acts(x, i), 1, x.touches[b])
+        x.touches[b] = where((x.c_bodies[i, 0] == 0) & acts(x, i), 1, x.touches[b])
 
     for_range(x.n_bodies, lambda b: put(x.touches, b, 0))
     for_range(x.n_of[0], mark)
@@ -140,18 +143,18 @@ def _prepare(x: Any, i: Any) -> None:
             x.c_aims[i, k] = number
 
     def spin() -> None:
-        write_row(x.c_by_N, i, _by_load(x, i))
+        write_row(x.c_by_N, i, by_load(x, i))
 
-    look_at = cond(_acts(x, i), lambda: kind, lambda: LINE)
+    look_at = cond(acts(x, i), lambda: kind, lambda: LINE)
     cond(look_at == FRICTION, contact, lambda: cond(look_at == SPIN, spin, nothing))
 
 
-def _acts(x: Any, i: Any) -> Any:
+def acts(x: Any, i: Any) -> Any:
     """Whether a constraint answers to a velocity."""
     return x.c_slopes[i, 0] + x.c_slopes[i, 4] + x.c_slopes[i, 8] > 0.0
 
 
-def _by_load(x: Any, i: Any) -> list[Any]:
+def by_load(x: Any, i: Any) -> list[Any]:
     """Change of the moments of turning friction by the normal impulse that bounds them."""
     u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
     N = x.c_g[x.c_of[i], 2]
@@ -182,19 +185,39 @@ def _aims(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     """How the aim along the normal of a contact changes with its gap, and with its speed before."""
     k, dt = x.contact_pair[c], x.dt[0]
     stiffness, phi, share = x.pair_stiffness[k], x.contact_gap[c], x.pair_restitution[k]
-    spring = where(phi < 0.0, -stiffness / (stiffness * dt + x.pair_damping[k]), -1.0 / dt)
-    n = vector(x.contact_frame, c, 6)
-    weight = -n.dot(vector(x.gravity))
-    weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
-    u = Vector3(*relative(x, i, x.V)).z
-    arrives = 0.5 * dt * weight - u
-    square = share * share * (arrives * arrives + 2.0 * weight * phi) - 2.0 * weight * phi
+    size = x.shape_bound[x.pair_shapes[k, 1]]
+    overlaps = phi < TOUCHES * size
+    spring = where(overlaps, -stiffness / (stiffness * dt + x.pair_damping[k]), -1.0 / dt)
+    weight, arrives, square = _fall(x, i, c)
     returns = square > 0.0
     root = where(returns, square, 1.0) ** 0.5
     by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
     by_speed = where(returns, -share * share * arrives / root, 2.0)
     bounces = x.contact_bounces[c] > 0
     return where(bounces, by_gap, spring), where(bounces, by_speed, 0.0)
+
+
+def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any]:
+    """Of a contact that bounces: gravity along its normal, speed at which it arrives, and the square of that
+    with which it leaves (constraints/contacts.py).
+    """
+    phi, share = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]]
+    weight = -vector(x.contact_frame, c, 6).dot(vector(x.gravity))
+    weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
+    arrives = 0.5 * x.dt[0] * weight - Vector3(*relative(x, i, x.V)).z
+    square = share * share * (arrives * arrives + 2.0 * weight * phi) - 2.0 * weight * phi
+    return weight, arrives, square
+
+
+def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
+    """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
+    phi, share, dt = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]], x.dt[0]
+    weight, arrives, square = _fall(x, i, c)
+    returns = square > 0.0
+    root = where(returns, square, 1.0) ** 0.5
+    by_share = where(returns, share * (arrives * arrives + 2.0 * weight * phi) / root, 0.0)
+    by_weight = 0.5 * (share * share * (arrives * dt + 2.0 * phi) - 2.0 * phi) / root - 0.5 * dt
+    return by_share, where(returns & (weight > 0.0), by_weight, 0.0)
 
 
 def _loaded(x: Any) -> Any:
@@ -248,7 +271,7 @@ def _along(x: Any, r: Any, count: Any, what: int) -> None:
 
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-        moves = _acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
+        moves = acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
         if what == PLAIN:
             moves = moves & (a > 0)
         cond(moves, lambda: _changes(x, i, a, b, what), nothing)

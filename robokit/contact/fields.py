@@ -118,7 +118,14 @@ STEP_PULLBACK = (
     real("of_q", "nv", role="work"),
     real("of_v", "nv", role="work"),
     real("of_middle", "nv", role="work"),
-    real("mu", "nv", role="work"),
+    real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
+    whole("again", 1),  # 1: the last call's factors, of the same step
+    # Of parameters (parameter_gradients.py)
+    real("V_mu", "n_bodies", 6, role="work"),
+    real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
+    real("of_gravity", 3, role="out"),
+    real("of_motor", "n_motors", role="out"),  # force
+    real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
 )
 """Reverse mode of a step (step_pullback.py)."""
 
@@ -288,6 +295,7 @@ STEP = (
     real("v_before", "nv", role="work"),
     whole("near_pair_before", "n_near", role="work"),
     real("near_direction_before", "n_near", 3, role="work"),
+    whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
     # outside about the centre of mass

@@ -21,7 +21,7 @@ from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, law, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
-from robokit.contact.vectors import force, motion, nothing, put, write_row
+from robokit.contact.vectors import force, in_lanes, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -36,6 +36,10 @@ OUTSIDE = 1e-10
 SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
 """Residuals that take the shift anew: hard impacts of robots leave 1e-3 of the error then, bounces more."""
 
+TIGHT, MOST = 1e-6, 60
+"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals: so
+many may take it anew, and there are as many iterations."""
+
 ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
 """Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
 
@@ -48,17 +52,22 @@ A row whose compliance over the mobility is beyond its inverse has an impulse th
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
-    updates = where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS)
     tolerance = x.tolerance[0]
+    tight = tolerance < TIGHT
+    updates = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
+    cap = where(tight, MOST, CAP)
 
-    def iteration(it: Any, _: Any, __: Any) -> tuple[Any, Any, Any]:
-        once(x, assemble, x.n_of[0], x.n_of[1])
-        once(x, factor)
-        keep_slopes(x)
+    def turn(it: Any, e: Any, _: Any, settled: Any) -> tuple[Any, ...]:
+        """An iteration; of what is settled, how much of its linear impulses is outside."""
+        cond(settled > 0, nothing, lambda: once(x, system))
         once(x, direction)
-        go(x, search(x))
-        e = once(x, residual, where(it + 1 < updates, 1, 0))
-        return it + 1, e, cond(e <= tolerance, lambda: once(x, expect), lambda: math.inf)
+
+        def iteration() -> tuple[Any, ...]:
+            go(x, search(x))
+            e = once(x, residual, where(it + 1 < updates, 1, 0))
+            return it + 1, e, math.inf, where(e <= tolerance, 1, 0)
+
+        return cond(settled > 0, lambda: (it, e, once(x, expect), 0), iteration)
 
     def begin(j: Any) -> None:
         x.y[j], x.d[j] = x.guess[j], 0.0
@@ -68,14 +77,16 @@ def solve(x: Any) -> None:
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
-    once(x, symbolic)
-    it, e, outside = while_loop(
-        lambda it, e, outside: (it == 0) | (e > tolerance) | (outside > OUTSIDE),
-        iteration,
+    if not in_lanes(x):
+        once(x, symbolic)
+    it, e, outside, _ = while_loop(
+        lambda it, e, outside, settled: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
+        turn,
         0,
         once(x, residual, 1),
         math.inf,
-        most=CAP,
+        0,
+        most=2 * MOST,
     )
 
     def end() -> None:
@@ -83,11 +94,19 @@ def solve(x: Any) -> None:
         accept(x, 1.0, False)
 
     def at_the_cap() -> None:
+        once(x, direction)
         once(x, expect)
         ray(x)
 
     cond(outside <= OUTSIDE, end, at_the_cap)
     report(x, it, e, e <= tolerance)
+
+
+def system(x: Any) -> None:
+    """A and its factors."""
+    once(x, assemble, x.n_of[0], x.n_of[1])
+    once(x, factor)
+    keep_slopes(x)
 
 
 def direction(x: Any) -> None:
@@ -311,11 +330,10 @@ def linear_impulse(x: Any, c: Any) -> tuple[Any, ...]:
 
 
 def expect(x: Any) -> Any:
-    """The direction from y, and the admissible impulses next to g - G J d: the share that was outside.
+    """The admissible impulses next to g - G J d, d the direction from y: the share that was outside.
 
     With y + d those keep the momentum exactly, whatever G is, if A is made of it.
     """
-    once(x, direction)
 
     def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
         g = linear_impulse(x, c)

@@ -18,8 +18,8 @@ import functools
 from dataclasses import replace
 from typing import Any
 
-from robokit.collision.detect import detect
-from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, SHAPES
+from robokit.collision.detect import detect, remembered
+from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import IMPULSE, account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
@@ -53,6 +53,7 @@ ARRAYS: tuple[ArrayOf, ...] = (
     *STATE,
     *SOLVER,
     *STEP,
+    *CANDIDATES,
     *MEMORY,
     *FORCE_MEMORY,
     *MOTION,
@@ -192,8 +193,7 @@ def _set_velocity(x: Any) -> None:
 def _note_state(x: Any) -> None:
     for_range(x.nq, lambda k: _set(x.q_before, k, x.q[k]))
     for_range(x.nv, lambda k: _set(x.v_before, k, x.v[k]))
-    for_range(x.n_near, lambda k: _set(x.near_pair_before, k, x.near_pair[k]))
-    for_range(x.n_near, lambda k: _copy_row(x.near_direction, x.near_direction_before, k))
+    _copy_near(x, "", "_before")
 
 
 def _fits(x: Any) -> Any:
@@ -210,8 +210,7 @@ def _go_back(x: Any) -> None:
     x.needed[0] = 1
     for_range(x.nq, lambda k: _set(x.q, k, x.q_before[k]))
     for_range(x.nv, lambda k: _set(x.v, k, x.v_before[k]))
-    for_range(x.n_near, lambda k: _set(x.near_pair, k, x.near_pair_before[k]))
-    for_range(x.n_near, lambda k: _copy_row(x.near_direction_before, x.near_direction, k))
+    _copy_near(x, "_before", "")
 
 
 def _nothing() -> None:
@@ -227,6 +226,17 @@ def _write(A: Any, row: Any, values: Any) -> None:
         A[row, k] = value
 
 
-def _copy_row(source: Any, to: Any, k: Any) -> None:
-    for c in range(3):
-        to[k, c] = source[k, c]
+def _copy_near(x: Any, source: str, to: str) -> None:
+    """The memory of detection: arrays whose names end so to those whose names end otherwise."""
+
+    def array(name: str, ending: str) -> Any:
+        return getattr(x, name + ending)
+
+    def one(k: Any) -> None:
+        for a in MEMORY[1:]:
+            old, new = array(a.name, source), array(a.name, to)
+            _write(new, k, [old[k, c] for c in range(int(a.shape[1]))])
+
+    old, new = array(MEMORY[0].name, source), array(MEMORY[0].name, to)
+    for_range(x.n_near, lambda k: _set(new, k, old[k]))
+    for_range(remembered(old, x.n_near), one)

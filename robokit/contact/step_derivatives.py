@@ -34,7 +34,7 @@ from typing import Any
 
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact import closing_derivatives
-from robokit.contact.constraint_derivatives import of_constraints
+from robokit.contact.constraint_derivatives import TOUCHES, of_constraints
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.derivatives import inverse_dynamics_derivatives
 from robokit.contact.drift_derivatives import block, drift_tangents, no_sums
@@ -71,7 +71,7 @@ FROM_STEP = """
 
 GIVEN_TO_STEP = """
     dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_restitution
-    motor_gains motor_inertia stop_gains
+    motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_turns loop_mobility
 """
 """What it was given, or noted, besides the robot and the shapes."""
@@ -153,8 +153,9 @@ def _row(x: Any, i: Any) -> None:
 
     def stop() -> None:
         k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
-        # aim >= 0 where phi < 0
-        by_gap = where(x.r_aim[i] > 0.0, k / (k * dt + d), 1.0 / dt)
+        # aim >= 0 where phi < 0, up to the rounding of a coordinate beside its bound.
+        overlaps = x.r_aim[i] * dt > -TOUCHES * abs(x.stop_bound[x.r_of[i]])
+        by_gap = where(overlaps, k / (k * dt + d), 1.0 / dt)
         add(x.r_q, (j, j), slope * by_gap)
 
     def motor() -> None:

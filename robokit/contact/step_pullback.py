@@ -17,6 +17,7 @@ from typing import Any
 from robokit.contact import closing_derivatives
 from robokit.contact.drift_derivatives import drift_tangents, pulled
 from robokit.contact.fields import STEP_PULLBACK
+from robokit.contact.parameter_gradients import of_parameters
 from robokit.contact.step_derivatives import arrays, kick
 from robokit.contact.unsymmetric import back_substitute_transposed
 from robokit.contact.vectors import nothing
@@ -33,10 +34,14 @@ def pullback_kernel() -> LoopKernel:
 
 
 def step_pullback(x: Any) -> None:
-    """``of_start`` from ``of_end``; after a step that has stopped after its kick."""
-    kick(x)
-    once(x, drift_tangents, 0, x.v_before)
-    once(x, drift_tangents, 1, x.y)
+    """``of_start`` and what parameters are worth, from ``of_end``; of a step that stopped after its kick."""
+
+    def prepare() -> None:
+        kick(x)
+        once(x, drift_tangents, 0, x.v_before)
+        once(x, drift_tangents, 1, x.y)
+
+    cond(x.again[0] > 0, nothing, prepare)
 
     def begin(j: Any) -> None:
         x.of_q[j], x.of_v[j] = x.of_end[0, j], x.of_end[1, j]
@@ -54,4 +59,5 @@ def step_pullback(x: Any) -> None:
         x.of_start[2, j] = x.dt[0] * x.mu[j]
 
     for_range(x.nv, middle)
+    of_parameters(x)
     once(x, pulled, 0, x.of_middle, x.of_v, x.of_start[0], x.of_start[1])

@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Vector3
+from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar
 
 
 def nothing() -> None:
     """The other branch of what is only done sometimes."""
+
+
+def in_lanes(x: Any) -> bool:
+    """Whether rows go in lanes: they touch the world alone, and have the pattern of H (step_in_lanes.py)."""
+    return hasattr(x, "somewhere")
+
+
+def anywhere(x: Any, truth: Any) -> Any:
+    """Whether something holds; where rows go in lanes, whether it holds in one of them."""
+    if not in_lanes(x):
+        return truth
+    found = x.somewhere
+    found[0] = 0
+    cond(truth, lambda: put(found, 0, 1), nothing)
+    return found[0] > 0
 
 
 def put(A: Any, place: Any, value: Any) -> None:

@@ -37,12 +37,13 @@ class ArrayOf:
         role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
             particular at the start. What a call returns in an "out" is 0 where nothing was written.
         kind: "real" or "integer".
-        shared: whether all states have the same one; it is then an input.
+        shared: whether all states have the same one; it is then an input, or work. What lanes write to such
+            work is the same for all of them; it is written where one of them runs.
 
     Raises:
         UnknownName: there is no such role or kind.
         ShapeError: a size below 0, or one that is neither a number nor a name.
-        WrongType: all states share it, and it is no input.
+        WrongType: all states share it, and it is no input and no work.
     """
 
     name: str
@@ -54,8 +55,8 @@ class ArrayOf:
     def __post_init__(self) -> None:
         arguments.one_of("role", self.role, ROLES, f"(array {self.name!r})")
         arguments.one_of("kind", self.kind, ("real", "integer"), f"(array {self.name!r})")
-        if self.shared and self.role != "in":
-            raise WrongType(f"{self.name}: role", self.role, '"in", since all states share it')
+        if self.shared and self.role not in ("in", "work"):
+            raise WrongType(f"{self.name}: role", self.role, '"in" or "work", since all states share it')
         for n in self.shape:
             if not (isinstance(n, str) or (isinstance(n, int | np.integer) and n >= 0)):
                 raise ShapeError(f"{self.name}: a size is a whole number of 0 or more, or a name, not {n!r}")

@@ -31,6 +31,7 @@ AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 MEMORY = {
     "near_pair": "n_near",
     "near_direction": "n_near",
+    "near_corners": "n_near",
     "bristle_pair": "n_contacts",
     "bristle_feature": "n_contacts",
     "bristle": "n_contacts",

@@ -45,7 +45,7 @@ def _all(x: Any) -> None:
             for k in range(3):
                 x.place[i, k], x.normal[i, k] = place[k], n[k]
 
-        narrow(x, p, x.far[0], x.near_direction[p], add)
+        narrow(x, p, x.far[0], x.near_direction[p], x.near_corners[p], add)
 
     for_range(x.n_pairs, pair)
 
@@ -167,12 +167,15 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "field": np.ones(2, np.int32),
         "pair_shapes": np.array(pairs, np.int32).reshape(-1, 2),
         "pair_slack": np.zeros(len(pairs)),
+        "shape_partners": np.zeros((n, 2), np.int32),
+        "partners": np.zeros((len(pairs), 2), np.int32),
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),
         "p": np.array([p for _, p in poses], float),
         "V": np.zeros((n, 6)),
         "origin": np.zeros(3),
         "near_pair": np.arange(len(pairs), dtype=np.int32),
         "near_direction": np.zeros((len(pairs), 3)),
+        "near_corners": np.full((len(pairs), 6), -1, np.int32),
     }
 
 

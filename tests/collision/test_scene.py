@@ -15,7 +15,14 @@ from robokit.collision.detect_kernel import contacts_at
 from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
 from robokit.collision.hulls import box, polytope
 from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
-from robokit.collision.shapes import PlacedCore, core_of, cube_directions, polytope_core, shape_arrays
+from robokit.collision.shapes import (
+    PlacedCore,
+    core_of,
+    cube_directions,
+    pair_arrays,
+    polytope_core,
+    shape_arrays,
+)
 from robokit.collision.support import CUBE, farthest
 from robokit.model.geometry import Box, Mesh, Placement, Sphere
 from robokit.spatial import Vector3
@@ -89,7 +96,7 @@ def loose(half: float = 0.05) -> dict[str, np.ndarray]:
     arrays = shape_arrays(placed)
     arrays |= _beside(arrays)
     pairs = _pairs(arrays["shape_body"], 4, {(0, 1)}, set())
-    return arrays | {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    return arrays | pair_arrays(pairs, len(arrays["shape_body"]))
 
 
 def at(arrays: dict[str, np.ndarray], place: tuple[float, float, float], **options: object) -> dict:
@@ -127,7 +134,7 @@ def test_ball_on_flush_tiles_has_one_contact() -> None:
     arrays = shape_arrays([*tiles, PlacedCore(core_of(Sphere(0.1), 0.0), 1, Placement())])
     arrays |= _beside(arrays)
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
-    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     for x in (0.0999, 0.09999, 0.1001, 0.101):
         found = at(arrays, (x, 0.0, 0.1 - 1e-5))
         assert np.allclose(normals(found), [[0, 0, 1]], atol=1e-12)
@@ -184,7 +191,7 @@ def test_valley_of_two_solids_holds_at_its_bottom(angle: float) -> None:
     arrays = shape_arrays([*placed, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays)
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
-    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.0, 0.0, -1e-5))
     assert found["contact_gap"].min() == pytest.approx(-1e-5 * np.cos(angle), rel=1e-3)
 
@@ -198,7 +205,7 @@ def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
     arrays = shape_arrays([*tiles, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays)
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
-    arrays |= {"pair_shapes": pairs, "pair_slack": np.zeros(len(pairs))}
+    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.1 + beside, 0.0, -1e-5))
     assert 1 <= len(found["contact_gap"]) <= 2
     assert np.allclose(normals(found), [0, 0, 1])

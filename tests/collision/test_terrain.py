@@ -10,7 +10,7 @@ import pytest
 import robokit as rk
 from robokit.collision.detect_kernel import contacts_at
 from robokit.collision.scene import _beside
-from robokit.collision.shapes import PlacedCore, core_of, field_core, shape_arrays
+from robokit.collision.shapes import PlacedCore, core_of, field_core, pair_arrays, shape_arrays
 from robokit.model import ModelBuilder, Shape
 from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
 from tests.ladder import rotation
@@ -24,7 +24,7 @@ VALLEY = np.abs(ALONG - 0.5)[:, None] * np.ones(11)
 def contacts(heights: np.ndarray, geometry: Any, p: Any, R: np.ndarray | None = None, **options: Any) -> dict:
     field = PlacedCore(field_core(heights, (CELL, CELL)), 0, Placement(position=np.array([0.0, 0.0, 0.2])))
     arrays = shape_arrays([field, PlacedCore(core_of(geometry, 0.0), 1, Placement())])
-    arrays |= _beside(arrays) | {"pair_shapes": np.array([[0, 1]], np.int32), "pair_slack": np.zeros(1)}
+    arrays |= _beside(arrays) | pair_arrays(np.array([[0, 1]]), len(arrays["shape_body"]))
     poses = np.array([np.eye(3), np.eye(3) if R is None else R])
     return contacts_at(arrays, poses, np.array([[0.0, 0.0, 0.0], np.add(p, [0.0, 0.0, 0.2])]), **options)
 

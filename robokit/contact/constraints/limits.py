@@ -15,12 +15,16 @@ from typing import Any
 
 from robokit.contact.constraints.adding import add_row, moves, speed, value
 from robokit.contact.fields import STOP
+from robokit.contact.vectors import anywhere, in_lanes
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, minimum, where
 
 REACH = 0.02, 4.0
 """A stop takes part within this share of the joint's range, and this many times what it moves in the step.
 What throws a joint farther in one step than that meets it one step later, that much deeper."""
+
+
+ENDLESS = float("inf")
 
 
 def collect(x: Any) -> None:
@@ -36,9 +40,11 @@ def collect(x: Any) -> None:
             near = REACH[0] * x.stop_range[m] + REACH[1] * dt * abs(speed(x, j))
 
             def row() -> None:
-                add_row(x, STOP, m, j, side, 1.0 / (dt * kd), aim, 0.0, float("inf"))
+                # In lanes where another one is near, it has no impulse.
+                most = where(phi < near, ENDLESS, 0.0) if in_lanes(x) else ENDLESS
+                add_row(x, STOP, m, j, side, 1.0 / (dt * kd), aim, 0.0, most)
 
-            cond(phi < near, row, lambda: None)
+            cond(anywhere(x, phi < near), row, lambda: None)
 
         cond(moves(x, j), add, lambda: None)
 

@@ -592,6 +592,12 @@ class FunctionWriter:
     def _store(self, array: int, index: int, value: int) -> None:
         kind, out = self.graph.arrays[array].kind, self.out
         size = 4 if kind == INTEGER else self.real.bytes
+        if self.lanes > 1 and array not in self.uniform.own:
+            if self._width(index) or self._width(value):
+                raise TypeError("all states share an array, and lanes write different numbers to it")
+            where = self._address(array, index)
+            out.do(f"store {self._type(kind, False)} {self._value(value, False)}, ptr {where}, align {size}")
+            return
         t, what = self._type(kind, self.lanes > 1), self._value(value, self.lanes > 1)
         if not self._width(index):
             where = self._address(array, index)

@@ -1,4 +1,8 @@
-"""A step of the integrator "contact" and its derivatives, one state after the other."""
+"""A step with contacts and its derivatives, one state after the other.
+
+Derivatives are those of the problem that a step solves, so it is solved to TIGHT here. A run stops earlier:
+its steps end as near to these as their tolerance is. What only moves freely ends as in a run, bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.contact.conservation import NOTHING
-from robokit.contact.fields import LINE, STEP_DERIVATIVES
+from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.step_derivatives import derivatives_kernel
 from robokit.contact.step_pullback import pullback_kernel
 from robokit.engine.loops.environment import NoMachineCode
@@ -19,12 +23,17 @@ from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
 
+TIGHT = 1e-13
+"""Of the residual, over the impulses of the step: differences over 1e-7 then see six digits."""
+
 
 class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
     Attributes:
         simulation: the arrays of the step.
+        found: of the last pullback, what parameters are worth (STEP_PULLBACK of contact/fields.py).
+        wanted: what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
@@ -36,6 +45,8 @@ class LinearSteps:
             engine: "python" for no machine code.
         """
         self.simulation = Simulation(program.robot, dt, step_numbers(program, dt), engine=engine)
+        self.found: dict[str, np.ndarray] = {}
+        self.wanted: np.ndarray | None = None
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
         self._of: Any = None
@@ -51,7 +62,21 @@ class LinearSteps:
         end = self._taken(q, v, tau)
         if end is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
-        return *end, self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+        slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+        if self.wanted is not None:
+            self._through_motors(slopes[:, 2 * nv :])
+        return *end, slopes
+
+    def _through_motors(self, by_tau: np.ndarray) -> None:
+        """Joint forces of driven joints go through their motors: none is felt beyond the largest effort."""
+        x = {**self.simulation.arrays, **self.simulation.work}
+        rows = np.flatnonzero(x["r_kind"][: x["n_of"][1]] == MOTOR)
+        j, gain, limit = x["r_row"][rows], x["r_gain"][rows], x["r_speed_R"][rows]
+        u = gain * x["y"][j]
+        free = (x["r_aim"][rows] - u) / x["r_R"][rows]
+        g = np.clip(free, x["r_low"][rows], x["r_high"][rows])
+        slower = x["r_speed"][rows] - np.where(g < 0.0, -u, u) < limit * np.abs(g)
+        by_tau[:, j[slower | (np.abs(g) < np.abs(free))]] = 0.0
 
     def pullback(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, of_q: np.ndarray, of_v: np.ndarray
@@ -65,20 +90,40 @@ class LinearSteps:
         nv = self.simulation.robot.nv
         end = self._taken(q, v, tau)
         if end is None:
+            self.found = {}
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((3, nv), math.nan)
-        return *end, self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]))
+        return *end, self.pulled(of_q, of_v)
+
+    def pulled(self, of_q: np.ndarray, of_v: np.ndarray, again: bool = False) -> np.ndarray:
+        """What q, v and tau are worth, (3, nv), after a step that :meth:`pullback` has taken.
+
+        Args:
+            of_q, of_v: what the next q and v are worth, (nv,) each.
+            again: whether nothing but these has changed since the last call.
+        """
+        found = self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]), again=int(again))
+        if self.wanted is not None:
+            x = self.simulation.arrays
+            found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
+        return found
 
     def _taken(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """The end of a step, whose kick is in the arrays then; None where that is not finite."""
         x = self.simulation.arrays
-        if not self._step(q, v, tau):
-            return None
+        given = float(x["tolerance"][0])
+        for tolerance in (TIGHT, given):
+            x["tolerance"][:] = tolerance
+            if not self._step(q, v, tau):
+                return None
+            work = self.simulation.work
+            if work["n_of"][:2].any() and not work["solved"][2]:
+                break  # else nothing acts, or the shift of a contact has no end
         end = x["q"].copy(), x["v"].copy()
         loops = self._loops()
         keeps = x["keeps"].copy()
         x["keeps"][:] = NOTHING - 1  # it stops after the kick
         self._step(q, v, tau)
-        x["keeps"][:] = keeps
+        x["keeps"][:], x["tolerance"][:] = keeps, given
         self._place_loops(loops)
         return end
 
@@ -114,9 +159,13 @@ class LinearSteps:
         self.simulation.forget()
         x["q"][:], x["v"][:] = q, v
         x["joint_forces"][:] = tau
+        if self.wanted is not None:
+            rows = x["dof_row"][x["motor_dof"]]
+            x["motor_command"][:, 0] = self.wanted + tau[rows]
+            x["joint_forces"][rows] = 0.0
         return self.simulation.take(1) == 1
 
-    def _run(self, kernel: LoopKernel, wanted: str, **more: np.ndarray) -> np.ndarray:
+    def _run(self, kernel: LoopKernel, wanted: str, **more: Any) -> np.ndarray:
         """An output of a kernel on the arrays of the step as they are, and on more."""
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
@@ -126,6 +175,7 @@ class LinearSteps:
         for name, given in more.items():
             own[name][...] = given
         run()
+        self.found = own
         found: np.ndarray = own[wanted]
         return found
 

@@ -99,7 +99,7 @@ class ContactStep {
       if (!status && !needed[0]) return;
       if (status) {
         if (this.spare > MOST_SPARE) throw new Error("the step finds no room to work in");
-        for (const name of ["q", "v", "near_pair", "near_direction"]) x[name].set(x[`${name}_before`]);
+        for (const name of ["q", "v", "near_pair", "near_direction", "near_corners"]) x[name].set(x[`${name}_before`]);
         this.spare *= 4;
       }
       ROOM.forEach((name, k) => { if (needed[1 + k] > this.sizes.get(name)) this.sizes.set(name, needed[1 + k] + (needed[1 + k] >> 1)); });
