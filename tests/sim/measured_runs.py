@@ -35,7 +35,7 @@ def columns_of(run: rk.sim.Trajectory) -> dict:
     largest("peak load", "peak_load")
     largest("past limit", "past_limit", "past_limit_joint")
     found["limit_hits"] = len(by.get("limit", []))
-    for link in dict.fromkeys(run.program.points.link if run.program.points else ()):
+    for link in run.program.touching_links:
         own = {
             e.kind: e for e in run.events if e.subject == link and e.kind in ("first contact", "peak force")
         }
@@ -56,7 +56,7 @@ def columns_of(run: rk.sim.Trajectory) -> dict:
         found[name] = final if np.isfinite(found["rest_time"]) else np.nan
     for name in run.losses:
         found[f"dissipated_by_{name}"] = run.losses[name][-1]
-    if run.program.points is not None:
+    if run.program.ground is not None:
         found["deepest_penetration"] = run.summary["deepest_penetration"]
     return found
 

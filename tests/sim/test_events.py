@@ -10,7 +10,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.record import replay, step_facts
 
 DT = 1e-3
 
@@ -185,30 +184,6 @@ def test_sampled_events_have_the_largest_force_of_every_step():
     again = tumbling(40)
     assert again.sampled_events and any("recorded states, every 40 ms" in x for x in again.report())
     assert len(again.sampled_events) < len(run.events)
-
-
-def test_a_robot_at_rest_is_not_looked_at_step_by_step(monkeypatch):
-    looked = []
-
-    def counted(program, dt, q, *rest):
-        looked.append(len(q))
-        return step_facts.step_facts(program, dt, q, *rest)
-
-    box, ground = m.box(), rk.Ground()
-    q0 = rk.standing_configuration(box, ground=ground)
-    q0[-1] += 0.01
-
-    def run():
-        return rk.simulate(box, q0, duration=1.0, dt=DT, ground=ground, record_every=10)
-
-    monkeypatch.setattr(replay, "step_facts", counted)
-    first = run()
-    assert len(first.step_forces.force) == 1000 and sum(looked) < 500
-    monkeypatch.setattr(replay, "STILL", 0.0)
-    every = run()
-    assert [str(event) for event in first.events] == [str(event) for event in every.events]
-    np.testing.assert_allclose(first.step_forces.force, every.step_forces.force, atol=1e-3)
-    assert sum(looked) > 1000
 
 
 def test_a_robot_that_stands_touches_from_the_start():

@@ -289,7 +289,7 @@ def test_wrong_arguments_are_named(arguments, said):
 def test_starts_that_cannot_be_name_their_row():
     q0 = np.tile(rk.standing_configuration(m.box()), (3000, 1))
     q0[2999, 6] -= 0.5
-    with pytest.raises(rk.ShapeError, match=r"q0\[2999\]: a point of link 'box' starts 0.5 m below"):
+    with pytest.raises(rk.ShapeError, match=r"q0\[2999\]: link 'box' starts 0.5 m below"):
         rk.rollout(m.box(), q0, ground=rk.Ground())
     q0[7, 0] = 2.0
     with pytest.raises(rk.InvalidValue, match=r"q0\[7, 0:4\] is a quaternion"):
