@@ -57,7 +57,7 @@ class Entry:
         size: [bytes].
         used: when it was last used [s since the epoch].
         kernel: name of the kernel, "" where the file does not say.
-        part: "single", "batch", "list", "interpreter" or "mesh", "" where the file does not say.
+        part: "single", "batch" or "mesh", "" where the file does not say.
     """
 
     path: Path

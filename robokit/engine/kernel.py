@@ -11,7 +11,6 @@ NumPy arrays.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -27,7 +26,6 @@ from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
-from robokit.engine.run.interpreter import Interpreter
 from robokit.engine.run.plain_python import SECONDS, iterate_plain, run_plain
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
@@ -80,7 +78,6 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
-        self._tape: Interpreter | None = None
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
         self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
@@ -255,26 +252,6 @@ class Kernel:
         return RolloutRunner(
             signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
         )
-
-    def interpreter(self, directions: Sequence[tuple[int, int]], least: int) -> Interpreter | None:
-        """One state's outputs and their derivatives, by an interpreter: for functions slow to compile.
-
-        Args:
-            directions: (input, offset) of the scalar that each direction moves.
-            least: operations from which on a function is long.
-
-        Returns:
-            None for a shorter function, where bits must be the same in every way to run it, and without
-            machine code.
-        """
-        if not self._is_double or self.signature.reproducible or self._maker.refused is not None:
-            return None
-        with self._lock:
-            if self._tape is None:
-                with contextlib.suppress(CompilerMissing, TraceTooLarge):
-                    found = self._maker.bytecode(directions, least)
-                    self._tape = Interpreter(found) if found is not None else None
-            return self._tape
 
     # -- called by other machine code (loops/) -----------------------------------------------------
 

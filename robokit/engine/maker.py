@@ -13,10 +13,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from robokit import disk_cache
 from robokit.collector import without_collector
@@ -35,9 +33,6 @@ from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
 from robokit.stages import stage
-
-if TYPE_CHECKING:
-    from robokit.engine.passes.bytecode import Bytecode
 
 _log = logging.getLogger(__name__)
 
@@ -297,36 +292,6 @@ class Maker:
             return meta, code
 
         return _made_once(path, assembled) if by_text else assembled()
-
-    def bytecode(self, directions: Sequence[tuple[int, int]], least: int) -> Bytecode | None:
-        """The function as a list of instructions, from the cache or made now; None if it is short.
-
-        Args:
-            directions: (input, offset) of the scalar that each direction moves.
-            least: operations from which on a function is long.
-
-        Raises:
-            TraceTooLarge: the function is longer than the budget.
-        """
-        from robokit.engine.passes.bytecode import Bytecode, bytecode
-        from robokit.engine.trace.record import trace
-
-        shape, foreign = self._signature, _foreign_source(self.text)
-
-        def make() -> list[np.ndarray]:
-            with _logged(shape.name, "list"), without_collector():
-                made = trace(
-                    self.text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
-                )
-                return bytecode(made, directions).arrays() if len(made.order) >= least else []
-
-        with self._lock:
-            if self._key is None or foreign is None:
-                found = make()
-            else:
-                key = (foreign, self._key, shape, list(directions), least, NODE_BUDGET)
-                found = disk_cache.arrays(shape.name, key, make, "list")
-        return Bytecode(*found) if found else None
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""

@@ -103,16 +103,6 @@ def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> 
     return rows.reshape(q.shape)
 
 
-def those_that_close(robot: Robot, q: np.ndarray, steps: int = 30) -> np.ndarray:
-    """The rows of q (B, nq) whose loops can be closed in so many steps, closed; q itself where none can."""
-    if not loop_models(robot):
-        return q
-    with np.errstate(all="ignore"):
-        found = _solve(robot, q.astype(float), (), steps)
-        good = gaps(robot, found).max(axis=1) <= CLOSED
-    return found[good] if good.any() else q
-
-
 def closed_rows(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
     """Rows of q (B, nq) with their loops closed, and why those cannot be closed that stay open.
 

@@ -142,34 +142,15 @@ def _told(items: Sequence[Item], tell: Callable[[], None]) -> Iterator[Item]:
     tell()
 
 
-def likewise(items: Iterable[Item]) -> Iterator[Item]:
-    """The items of a loop whose passes do much the same with other numbers: at points, contacts, joints.
-
-    A target that counts bytes may write what they do once.
-    """
-    cut = getattr(_listener, "cut", None)
-    for item in items:
-        if cut is not None:
-            cut()
-        yield item
-    if cut is not None:
-        cut()
-
-
 @contextmanager
-def telling(tell: Callable[[], None], cut: Callable[[], None] | None = None) -> Iterator[None]:
-    """While it lasts, loops of this thread call these at each beginning and at the end.
-
-    Args:
-        tell: for :func:`iterations`.
-        cut: for :func:`likewise`.
-    """
-    before = getattr(_listener, "tell", None), getattr(_listener, "cut", None)
-    _listener.tell, _listener.cut = tell, cut
+def telling(tell: Callable[[], None]) -> Iterator[None]:
+    """While it lasts, loops of this thread call this at beginnings and ends (:func:`iterations`)."""
+    before = getattr(_listener, "tell", None)
+    _listener.tell = tell
     try:
         yield
     finally:
-        _listener.tell, _listener.cut = before
+        _listener.tell = before
 
 
 def _sympy() -> Any:
@@ -279,40 +260,6 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """a where the condition holds, else b: the only branch an algorithm may take on a value."""
     return _choose(condition, a, b).where(condition, a, b)
-
-
-def sharing(x: Scalar, large: bool = False) -> bool:
-    """Whether functions that are :func:`shared` are recorded once; if `large`, whether large ones are."""
-    tell = getattr(_choose(x), "sharing", None)
-    return tell is not None and tell(x, large)
-
-
-def shared(
-    key: object,
-    text: Callable[..., Sequence[Scalar]],
-    arguments: Sequence[Scalar],
-    matter: Sequence[Scalar],
-    large: bool = False,
-    numbers: bool = False,
-) -> list[Scalar]:
-    """The values of a function that is taken several times: a target that counts bytes writes its code once.
-
-    For all others it is ``text(*arguments)``.
-
-    Args:
-        key: the same object for the same text, which depends on nothing else than the arguments and what does
-            not change between the times.
-        text: called with the arguments.
-        arguments: what changes from time to time.
-        matter: a condition for each argument: where it does not hold, its value makes no difference.
-        large: whether the function is so long, or taken so often, that every target writes it once.
-        numbers: whether plain numbers among the arguments change, too; those that do not make texts that know
-            them.
-    """
-    functions = _choose(*arguments)
-    if hasattr(functions, "shared"):
-        return functions.shared(key, text, arguments, matter, large, numbers)
-    return list(text(*arguments))
 
 
 def floor(x: Scalar) -> Scalar:

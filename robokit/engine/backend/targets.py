@@ -59,7 +59,7 @@ class Target(ABC):
     Attributes:
         name: in the cache and in messages; no other target of the same real has it.
         real: the numbers of the code.
-        shares: whether functions that are taken several times are written once (``scalars.shared``).
+        shares: whether functions that are taken several times are written once (``call`` and ``vmap``).
         columns: most columns of a function that go side by side through code of one state
             (``control_flow.vmap``).
     """

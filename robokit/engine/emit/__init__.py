@@ -7,7 +7,6 @@ single_module  the module of one state
 batch_module   the module of many states, and of many steps of them
 sincos         sine and cosine
 rerolled_code  loops over a table, of iterations that do the same
-interpreter    the interpreter of bytecode, and of its tape
 c_source       functions in C
 c_sines        sine and cosine in them
 wasm_code      WebAssembly in bytes: instructions, functions, modules

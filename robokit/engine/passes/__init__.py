@@ -15,6 +15,5 @@ forward_mode  derivatives along directions, one after the other
 forward_along the same along one direction, beside the values; calls stay calls
 reverse_mode  derivatives of one output
 equations     derivatives of numbers that solve equations
-bytecode      a program for an interpreter, which leaves a tape of derivatives
 derivative    derivatives as functions, and as linear maps forward and back
 """

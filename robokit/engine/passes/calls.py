@@ -1,6 +1,6 @@
 """Which calls a program makes: one plan of what runs, and of where everything is in memory.
 
-A program has a line of its own and a body for each shared function (``scalars.shared``). A call ends a chunk,
+A program has a line of its own and a body for each shared function (trace/blocks.py). A call ends a chunk,
 which writes the arguments. The chunks of the body come next, then the chunk that reads the results where the
 body has left them. So a group of tiles goes through the chunks of a body as through any others. A call inside
 a guard is left out, in a tile, where the condition holds in no lane. A body that is one chunk is called where

@@ -1,6 +1,6 @@
 """Pieces of a line that are alike become one shared function, for a target where code is dear.
 
-The recorded line is cut where passes of loops begin (``scalars.iterations``, ``scalars.likewise``), and where
+The recorded line is cut where passes of loops begin (``scalars.iterations``), and where
 a shared function is called. Pieces that do the same with other numbers are of one group: their function is
 recorded once, with what differs as its parameters. What is the same in all of them stays a part of it. The
 values are the same to the bit.
@@ -95,7 +95,7 @@ def outline(program: Program) -> Program:
 def _alike(program: Program, body: dict[int, int]) -> Iterator[list[Piece]]:
     """The pieces that are long enough, by what they do."""
     nodes = program.nodes
-    cuts = sorted({*program.marks, *program.cuts})
+    cuts = sorted(set(program.marks))
     calls: defaultdict[int, int] = defaultdict(int)
     of: dict[int, tuple[int, ...]] = {}
     found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
@@ -166,7 +166,6 @@ class _Writer:
             order=self.order,
             results=[[at[r] if type(r) is int else r for r in row] for row in program.results],
             marks=[],
-            cuts=[],
             blocks=[*old, *(self.blocks[group.block] for group in self.groups)],
         )
 

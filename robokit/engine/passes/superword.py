@@ -433,7 +433,7 @@ class _Writer:
                 needed.update(self.nodes[n][1:])
         self.order = [n for n in self.order if n in needed]
         return replace(
-            program, nodes=self.nodes, order=self.order, results=results, marks=[], cuts=[], blocks=blocks,
+            program, nodes=self.nodes, order=self.order, results=results, marks=[], blocks=blocks,
             wide=self.wide,
         )  # fmt: skip
 

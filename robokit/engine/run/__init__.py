@@ -4,6 +4,5 @@ single_calls   one state
 python_entry   the builtin function that Python calls, and where things lie in CPython's and NumPy's objects
 batch_calls    many states, threads
 rollout_calls  many steps of many states
-interpreter    values and derivatives of long functions, interpreted
 plain_python   the function as it stands, where there is no machine code
 """

@@ -1,13 +1,10 @@
-"""Functions that are taken several times, recorded once: ``call``, ``vmap`` and ``scalars.shared``.
+"""Functions that are taken several times, recorded once: ``call`` and ``vmap``.
 
 Where code is dear all such functions are, elsewhere the large ones, whose code takes long to compile.
 
 The function is recorded on nodes that stand for its arguments, the *parameters*. What depends on them is the
 *body* of the block. All else that it computes is the same each time and belongs to the program around it. A
 call is a node (CALL, block, arguments...), each of its values a node (RESULT, call, position).
-
-An argument that only matters under a condition is recorded as a guarded choice, so that what leads to it is
-skipped where the condition does not hold.
 
 A block may have *lanes* (``vmap``): a call has the arguments of so many columns, one column
 after the other, and so it has the values. Code of one state computes them in the lanes of a vector.
@@ -24,7 +21,7 @@ from numpy import empty, ndarray
 from robokit.engine.trace.graph import Block, Graph
 from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, MUL, PARAMETER, RESULT, SELECT, TRUTHS
 from robokit.engine.trace.program import Program
-from robokit.engine.trace.scalar import Scalar, where
+from robokit.engine.trace.scalar import Scalar
 from robokit.spatial.control_flow import closed, flat, shaped_like
 
 WORTH = 60
@@ -44,30 +41,6 @@ CHOICES = frozenset({*TRUTHS, SELECT, GUARD, LOOKUP})
 PANEL = 3
 """Most columns that are recorded in turn where no lanes are for them: with four rows of a product these are
 twelve sums, which fit in 16 registers beside one number of each column and one of a row."""
-
-
-def shared(
-    key: object,
-    text: Callable[..., Sequence[Any]],
-    arguments: Sequence[Any],
-    matter: Sequence[Any],
-    large: bool = False,
-    numbers: bool = False,
-) -> list[Any]:
-    """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares functions."""
-    graph = next(x.graph for x in arguments if type(x) is Scalar)
-    if graph.shared is None or graph.within or graph.asked or (graph.large and not large):
-        return list(text(*arguments))
-    if numbers:
-        arguments = [x if type(x) is Scalar else Scalar(graph, graph.constant(float(x))) for x in arguments]
-    given = [
-        where(needed, x, 0.0, GUARD) if type(x) is Scalar else x
-        for x, needed in zip(arguments, matter, strict=True)
-    ]
-    # Constants are part of the function: with others it is another one.
-    known = [None if type(x) is Scalar else float(x) for x in given]
-    number = _block(graph, (key, *known), text, known, 1)
-    return _called(graph, number, [graph.plain(x.ref) for x in given if type(x) is Scalar], 1)[0]
 
 
 def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -193,7 +166,7 @@ def _measured(
     """
     pattern = ("measured", key, *known)
     if pattern not in graph.measured:
-        begin, marks, cuts = len(graph.nodes), len(graph.marks), len(graph.cuts)
+        begin, marks = len(graph.nodes), len(graph.marks)
         parameters = [graph.add((PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
         rest, found = iter(parameters), None
         graph.within = True
@@ -211,7 +184,7 @@ def _measured(
             graph.within = False
             for node in graph.nodes[begin:]:
                 del graph.index[node]
-            del graph.nodes[begin:], graph.marks[marks:], graph.cuts[cuts:]
+            del graph.nodes[begin:], graph.marks[marks:]
         graph.measured[pattern] = found
     measured: Measured | None = graph.measured[pattern]
     return measured
@@ -316,11 +289,6 @@ def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) ->
             row = [Scalar(graph, graph.add((RESULT, call, place))) for place in places]
         found.append(row)
     return [list(column) for column in zip(*found, strict=True)]
-
-
-def sharing(x: Scalar, large: bool = False) -> bool:
-    """Whether the graph of a scalar shares functions, or large ones."""
-    return x.graph.shared is not None and not x.graph.asked and (large or not x.graph.large)
 
 
 def called(program: Program, call: int) -> int:

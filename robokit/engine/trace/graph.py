@@ -75,7 +75,7 @@ class Graph:
     """
 
     __slots__ = (
-        "asked", "blocks", "budget", "columns", "cuts", "index", "large", "marks", "measured", "nodes",
+        "asked", "blocks", "budget", "columns", "index", "large", "marks", "measured", "nodes",
         "shared", "signed", "within",
     )  # fmt: skip
 
@@ -95,7 +95,6 @@ class Graph:
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
         self.marks: list[int] = []
-        self.cuts: list[int] = []
         self.budget = budget
 
     def add(self, node: Node) -> int:
@@ -117,10 +116,6 @@ class Graph:
     def mark(self) -> None:
         """Note that an iteration of the function begins, or that the last one is over."""
         self.marks.append(len(self.nodes))
-
-    def cut(self) -> None:
-        """Note that one of several functions begins that may be alike, or that the last one is over."""
-        self.cuts.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
         """Reference to a constant; the sign is in the reference, so c and -c are one node."""

@@ -29,7 +29,6 @@ class Program:
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
         tables: (name, number of entries) of each table.
         blocks: functions that are recorded once and called (trace/blocks.py).
-        cuts: node numbers between which functions may be alike (passes/outlining.py).
         wide: nodes whose value has two lanes (passes/superword.py).
     """
 
@@ -42,7 +41,6 @@ class Program:
     counts: dict[str, int] = field(default_factory=dict)
     tables: list[tuple[str, int]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
-    cuts: list[int] = field(default_factory=list)
     wide: set[int] = field(default_factory=set)
 
     @classmethod
@@ -88,7 +86,6 @@ class Program:
                         needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
         order.reverse()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
-        found.cuts = graph.cuts
         found.counts = found.counted(order)
         return found
 

@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.collector import without_collector
-from robokit.engine.trace import blocks
 from robokit.engine.trace.equations import noting
 from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
-from robokit.engine.trace.scalar import FUNCTIONS, Scalar, Table
+from robokit.engine.trace.scalar import Scalar, Table
 from robokit.engine.trace.words import Recorder
 from robokit.spatial.control_flow import recorded_by
 from robokit.spatial.scalars import telling
-
-FUNCTIONS.shared, FUNCTIONS.sharing = blocks.shared, blocks.sharing
 
 
 def trace(
@@ -59,7 +56,7 @@ def trace(
     # Half the time of a trace would go into looking for cycles among nodes.
     with (
         without_collector(),
-        telling(graph.mark, graph.cut),
+        telling(graph.mark),
         recorded_by(Recorder(graph)),
         noting(graph if equations else None),
     ):

@@ -38,12 +38,6 @@ from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
 Rows = Sequence[Sequence[Scalar]]
 
-SLOW = 1e-6
-"""Speed of a joint below which it is at rest [rad/s | m/s]."""
-
-SLIGHT = 0.01
-"""Share of its limit by which an effort may exceed it after the last sweep that all states take."""
-
 CAUTION = 0.1
 """Share of the inertia that the largest speed is looked ahead with, once there is an iterate: a joint whose
 inertia is ten times smaller than m would jump to and fro between its limits past the speed between them."""
@@ -51,9 +45,6 @@ inertia is ten times smaller than m would jump to and fro between its limits pas
 HOLD = 100.0
 """Slope that holds a joint at its largest speed, times dt / m. In single precision, the effort of a joint at
 this speed is uncertain by so many roundings of its momentum over dt."""
-
-FASTER = 1e-6
-"""Share of the largest speed by which a joint that is pushed may be faster."""
 
 
 @dataclass(frozen=True)

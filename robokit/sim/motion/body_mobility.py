@@ -1,4 +1,4 @@
-"""How far bodies and joints give way to a push in one configuration: all of them in one walk over the tree.
+"""How far joints give way to a push in one configuration: all of them in one walk over the tree.
 
 Phi_i maps a force on body i to its velocity, both in body coordinates, (H^-1 seen at the body). With the
 articulated inertias of the inward walk, U_i = I^A_i S_i and D_i = S_i^T U_i, it follows outward:
@@ -15,7 +15,6 @@ Cost: O(n).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from robokit.algorithms.aba import combine
 from robokit.sim.motion.implicit_sweep import ImplicitSweep
@@ -25,19 +24,6 @@ from robokit.spatial.scalars import Scalar, is_zero
 
 Columns = Sequence[Motion]
 """Phi: the velocities by the six unit forces, moments first."""
-
-
-@dataclass(frozen=True)
-class Mobility:
-    """Of bodies 0..N and their joints.
-
-    Attributes:
-        bodies: Phi of each; of body 0 none.
-        joints: the diagonal of H^-1 by joint and dof.
-    """
-
-    bodies: Sequence[Columns]
-    joints: Sequence[Sequence[Scalar]]
 
 
 def unit_forces() -> list[Force]:
@@ -55,8 +41,8 @@ def velocity(Phi: Columns, f: Force) -> Motion:
     return total
 
 
-def mobility(sweep: ImplicitSweep) -> Mobility:
-    """The mobility of a tree without coupled joints, from its factorised matrix."""
+def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
+    """The diagonal of H^-1 by joint and dof of a tree without coupled joints, from its factorised matrix."""
     tree, units = sweep.tree, unit_forces()
     bodies: list[Columns] = [[]]
     joints: list[list[Scalar]] = [[]]
@@ -78,4 +64,4 @@ def mobility(sweep: ImplicitSweep) -> Mobility:
             y = [s - t for s, t in zip(x, ldl_solve(D, [a.dot(column) for column in U]), strict=True)]
             columns.append(a + S * y)
         bodies.append(columns)
-    return Mobility(bodies, joints)
+    return joints
