@@ -9,6 +9,7 @@ support         support points, and the polygon that faces a direction
 gjk             distance, and depth of overlap
 manifold        contacts of two polygons
 narrow          contacts of a pair of shapes
+on_plane        contacts of several rows at once with planes
 flush           contacts that are none, of fixed shapes side by side
 terrain         height fields, one triangle after the other
 detect          contacts of all pairs

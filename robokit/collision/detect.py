@@ -82,7 +82,7 @@ def detect(x: Any) -> None:
         return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, at), lambda: at)
 
     def closer(k: Any, at: Any) -> Any:
-        near, far = _near(x, k, balls, still, dt)
+        near, far = may_meet(x, k, balls, still, dt)
         return cond(near, lambda: look(k, far, at), lambda: at)
 
     def look(k: Any, far: Any, at: Any) -> Any:
@@ -122,7 +122,7 @@ def remembered(near_pair: Any, size: Any) -> Any:
     )
 
 
-def _near(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
+def may_meet(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
     """Whether a pair may touch within the step, and the gap below which its contacts count."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     body_a, body_b = x.shape_body[a], x.shape_body[b]
@@ -161,7 +161,7 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
     """Write a contact; instead of one that is hidden, that on the face of the solid which is not."""
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
-        _write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+        write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
 
     def instead() -> None:
         last = x.counts[0] - 1
@@ -175,12 +175,10 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
     def given() -> None:
         call(write, feature, tuple(point), gap, tuple(n))
 
-    if getattr(x, "world_alone", False):
-        return given()
     cond(hidden(x, x.pair_shapes[k, 0], point - n * (0.5 * gap), n), instead, given)
 
 
-def _write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
+def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
     """Count a contact, and write it where there is place."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     i = x.counts[0]

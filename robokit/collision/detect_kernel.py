@@ -59,14 +59,15 @@ def contacts_at(
     given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
     sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"])}
     given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
-    before = 0 if memory is None else len(memory["near_pair"])
+    known = memory or {}
+    before = len(known["near_pair"]) if known else 0
     places = max(PLACES, before)
     while True:
-        own = {a.name: a.zeros({"n_near": places}) for a in MEMORY}
-        own["near_pair"][:] = -1
-        for name, array in own.items() if memory is not None else ():
-            array[:before] = memory[name]
-        found = detect_kernel()(**given, **own, n_contacts=places, **options)
+        given |= {a.name: a.zeros({"n_near": places}) for a in MEMORY}
+        given["near_pair"][:] = -1
+        for name in (a.name for a in MEMORY if known):
+            given[name][:before] = known[name]
+        found = detect_kernel()(**given, n_contacts=places, **options)
         contacts, near, missing, _ = found["counts"].tolist()
         if not missing:
             kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}

@@ -38,9 +38,40 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
             a unit vector from a to b. Place and n are in world axes.
     """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    kinds = x.shape_kind[a], x.shape_kind[b]
+
+    def convex() -> None:
+        reach, put = _cores_of(x, k, far, add)
+        _begin(x, (a, b), direction)
+        with_corners = (kinds[0] <= POLYTOPE) & (kinds[1] <= POLYTOPE)
+        apart = cond(with_corners, lambda: _apart(x, (a, b), reach, direction, corners), lambda: 0)
+        cond(apart > 0, lambda: None, lambda: _cores(x, (a, b), reach, direction, corners, put))
+
+    def plane() -> None:
+        on_plane(x, k, far, corners, add)
+
+    cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
+
+
+def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
+    """Find the contacts of pair k, one of whose shapes is a plane.
+
+    Args:
+        x, k, far, add: as of :func:`narrow`.
+        corners: likewise; of None all corners are looked at.
+    """
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    reach, put = _cores_of(x, k, far, add)
+    of_b = x.shape_kind[b] == PLANE
+    other, plane, side = where(of_b, a, b), where(of_b, b, a), where(of_b, -1.0, 1.0)
+    _on_plane(x, other, plane, side, reach, corners, put)
+
+
+def _cores_of(x: Any, k: Any, far: Any, add: Add) -> tuple[Any, Callable[[Any, Vector3, Any, Vector3], None]]:
+    """How near the cores of pair k have to be, and what their contacts are given to."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     slack = x.pair_slack[k]
     radii = x.shape_radius[a], x.shape_radius[b]
-    reach = far + radii[0] + radii[1] - slack
 
     def give(feature: Any, q: Any, gap: Any, n: Any) -> None:
         n = Vector3(*n)
@@ -50,20 +81,7 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
 
-    kinds = x.shape_kind[a], x.shape_kind[b]
-
-    def convex() -> None:
-        _begin(x, (a, b), direction)
-        with_corners = (kinds[0] <= POLYTOPE) & (kinds[1] <= POLYTOPE)
-        apart = cond(with_corners, lambda: _apart(x, (a, b), reach, direction, corners), lambda: 0)
-        cond(apart > 0, lambda: None, lambda: _cores(x, (a, b), reach, direction, corners, put))
-
-    def plane() -> None:
-        of_b = kinds[1] == PLANE
-        other, plane, side = where(of_b, a, b), where(of_b, b, a), where(of_b, -1.0, 1.0)
-        _on_plane(x, other, plane, side, reach, corners, put)
-
-    cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
+    return far + radii[0] + radii[1] - slack, put
 
 
 def place(x: Any, body: Any, r: Vector3) -> Vector3:
@@ -270,7 +288,7 @@ def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, p
         plane: that of the plane.
         side: 1 where the normal of the contacts is that of the plane, else -1.
         reach: contacts with larger gaps are left out.
-        corners: of which the first is where the shape was lowest.
+        corners: of which the first is where the shape was lowest, or None.
         put: called with a contact's feature, half-way point, gap and normal.
     """
     E, at = shape_pose(x, s)
@@ -291,6 +309,9 @@ def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, p
         touch(k, vector(x.corners, x.shape_corners[s, 0] + k))
 
     def of_polytope() -> None:
+        if corners is None:
+            for_range(x.shape_corners[s, 1], of_corner)
+            return
         lowest = farthest(x, s, down, corners[0])
         corners[0] = lowest
         some = height - down.dot(vector(x.corners, lowest)) < reach

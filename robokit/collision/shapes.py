@@ -186,8 +186,8 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     each = list(placed)
     heights = next((c.core.heights for c in each if c.core.heights is not None), np.zeros((1, 1)))
     hulls = [c.core.hull or _NONE for c in each]
-    own_numbers = [_in_body(c) for c in each]
-    corners, normals, centres, places = ([numbers[k] for numbers in own_numbers] for k in range(4))
+    in_body = [_in_body(c) for c in each]
+    places = [place for *_, place in in_body]
     rotations = np.array([place.rotation for place in places], dtype=float).reshape(-1, 9)
     origins = np.array([place.position for place in places], dtype=float).reshape(-1, 3)
     links = [list(map(list, hull.neighbours)) for hull in hulls]
@@ -207,18 +207,18 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
         "shape_placement": np.concatenate([rotations, origins], axis=1),
         "shape_radius": np.array([c.core.radius for c in each], dtype=float),
         "shape_size": np.array([c.core.size for c in each], dtype=float).reshape(-1, 3),
-        "shape_centre": np.array(centres, dtype=float).reshape(-1, 3),
+        "shape_centre": np.array([centre for _, _, centre, _ in in_body], dtype=float).reshape(-1, 3),
         "shape_bound": np.array([c.core.bound for c in each], dtype=float),
         "shape_corners": _spans([len(hull.corners) for hull in hulls]),
         "shape_faces": _spans([len(hull.normals) for hull in hulls]),
-        "corners": _stacked(corners),
+        "corners": _stacked([corners for corners, *_ in in_body]),
         "corner_links": _spans([len(link) for link in own]),
         "neighbours": _whole(list(chain.from_iterable(own))),
         "shape_starts": np.where(many, 6 * CUBE**2 * (np.cumsum(many) - 1), -1).astype(np.int32),
         "starts": np.concatenate([*starts, [0]]).astype(np.int32),
         "corner_climbs": _spans([len(each) for each in climbs]),
         "climbs": _whole([*chain.from_iterable(climbs), 0]),
-        "face_normal": _stacked(normals),
+        "face_normal": _stacked([normals for _, normals, *_ in in_body]),
         "face_corners": _spans([len(polygon) for polygon in polygons]),
         "polygon": _whole(list(chain.from_iterable(polygons))),
         "surface_velocity": np.array([c.velocity for c in each], dtype=float).reshape(-1, 6),

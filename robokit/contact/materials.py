@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.algorithms.crba import crba
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, PLANE
 from robokit.model.joints import plane_axes
 from robokit.model.loop_models import LoopModel, loop_models
@@ -65,23 +64,84 @@ def mobilities(robot: Robot) -> Mobilities:
 
 def _mobilities(robot: Robot) -> Mobilities:
     tree = robot.tree
-    q = robot.split_q(robot.neutral().tolist())
-    H = _stacked(crba(tree, q))
-    G = np.eye(tree.nv) if tree.coupling is None else np.array(tree.coupling.G, dtype=float)
-    W = G @ np.linalg.pinv(G.T @ H @ G) @ G.T
-    move = np.zeros((tree.n + 1, *H.shape[:-2]))
-    X = tree.transforms(q)
-    J: list[np.ndarray] = [np.zeros((6, tree.nv))]
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
+    samples = () if robot.samples is None else np.shape(robot.tree.I[1].m)
+    move, dof = np.zeros((tree.n + 1, *samples)), np.zeros((*samples, tree.nv))
+    for bodies, dofs in _parts(robot):
+        J, M = _columns(robot, X, bodies, dofs), np.stack([_inertia(tree.I[i]) for i in bodies], axis=-3)
+        H = np.einsum("nai,...nab,nbj->...ij", J, M, J, optimize=True)
+        if tree.armature:
+            rotors = [tree.armature[i][k] for i in bodies for k in range(len(tree.armature[i]))]
+            H[..., range(len(dofs)), range(len(dofs))] += rotors
+        G = _gains(robot, dofs)
+        W = G @ np.linalg.pinv(G.T @ H @ G) @ G.T
+        mass = M[..., 5, 5]
+        arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
+        arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
+        middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
+        found = np.einsum("...nci,...ij,...ncj->...n", middle, W, middle, optimize=True) / 3.0
+        move[bodies] = np.moveaxis(found, -1, 0)
+        dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)
+    return Mobilities(np.moveaxis(move, 0, -1), dof)
+
+
+def _parts(robot: Robot) -> list[tuple[list[int], list[int]]]:
+    """Bodies that move each other, without the world, and their dofs: H has no entry between two parts."""
+    tree = robot.tree
+    root, dofs_of = [0] * (tree.n + 1), [0] * tree.nv
     for i in tree.outward():
-        own = _matrix(X[i]) @ J[tree.parent[i]]
-        for k, column in enumerate(tree.joint[i].S.columns):  # type: ignore[union-attr]
-            own[:, tree.v_slice[i].start + k] += np.array(list(column), dtype=float)
-        J.append(own)
-        m = np.asarray(tree.I[i].m, dtype=float)
-        c = _stacked([list(tree.I[i].h)])[..., 0, :] / np.where(m > 0.0, m, 1.0)[..., None]
-        middle = own[3:] - np.cross(c[..., None, :], own[:3].T).swapaxes(-1, -2)
-        move[i] = np.einsum("...ij,...jk,...ik->...", middle, W, middle) / 3.0
-    return Mobilities(np.moveaxis(move, 0, -1), np.diagonal(W, axis1=-2, axis2=-1).copy())
+        root[i] = root[tree.parent[i]] or i
+        for j in range(tree.nv)[tree.v_slice[i]]:
+            dofs_of[j] = i
+    if tree.coupling is not None:
+        first: dict[int, int] = {}
+        for j, (leader, _) in enumerate(tree.coupling.v_from):
+            if leader >= 0:
+                one, other = root[first.setdefault(leader, dofs_of[j])], root[dofs_of[j]]
+                root = [one if r == other else r for r in root]
+    parts: dict[int, tuple[list[int], list[int]]] = {}
+    for i in tree.outward():
+        bodies, dofs = parts.setdefault(root[i], ([], []))
+        bodies.append(i)
+        dofs.extend(range(tree.nv)[tree.v_slice[i]])
+    return list(parts.values())
+
+
+def _columns(robot: Robot, X: Any, bodies: list[int], dofs: list[int]) -> np.ndarray:
+    """J of each body of a part, in its axes, (n, 6, dofs)."""
+    tree, place = robot.tree, {i: k for k, i in enumerate(bodies)}
+    column = {j: k for k, j in enumerate(dofs)}
+    J = np.zeros((len(bodies), 6, len(dofs)))
+    for k, i in enumerate(bodies):
+        above = place.get(tree.parent[i])
+        if above is not None:
+            J[k] = _matrix(X[i]) @ J[above]
+        for m, S in enumerate(tree.joint[i].S.columns):  # type: ignore[union-attr]
+            J[k, :, column[tree.v_slice[i].start + m]] += np.array(list(S), dtype=float)
+    return J
+
+
+def _gains(robot: Robot, dofs: list[int]) -> np.ndarray:
+    """G of the dofs of a part: columns of those coordinates that move one of them."""
+    if robot.tree.coupling is None:
+        return np.eye(len(dofs))
+    G = robot.tree.coupling.G[dofs]
+    found: np.ndarray = G[:, (G != 0.0).any(axis=0)]
+    return found
+
+
+def _inertia(I: Any) -> np.ndarray:
+    """An inertia as a matrix on motions, angular first, (..., 6, 6)."""
+    (x, y, z), o, J = I.h, 0.0, I.Ibar
+    rows = [
+        [J.xx, J.xy, J.xz, o, -z, y],
+        [J.xy, J.yy, J.yz, z, o, -x],
+        [J.xz, J.yz, J.zz, -y, x, o],
+        [o, z, -y, I.m, o, o],
+        [-z, o, x, o, I.m, o],
+        [y, -x, o, o, o, I.m],
+    ]
+    return _stacked(rows)
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:

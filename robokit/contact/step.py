@@ -93,7 +93,7 @@ def _step(x: Any) -> None:
 
 
 def _kick(x: Any, half: Any) -> None:
-    _give(x)
+    give(x)
     solve_bounces(x)
     remember(x)
     account(x)
@@ -103,7 +103,7 @@ def _kick(x: Any, half: Any) -> None:
 
 
 def _finish(x: Any, half: Any) -> None:
-    _set_velocity(x)
+    set_velocity(x)
     once(x, advance, x.q, x.v, half)
     close(x)
     conserve(x)
@@ -112,7 +112,7 @@ def _finish(x: Any, half: Any) -> None:
 # ---- what is given and what comes out ---------------------------------------------------------------------
 
 
-def _give(x: Any) -> None:
+def give(x: Any) -> None:
     """Velocity before, the given forces, and the velocity that the iteration begins with."""
     for k in range(3):
         x.middle[k] = x.origin[k]
@@ -179,7 +179,9 @@ def _is_base(x: Any, b: Any) -> Any:
     return (x.parent[b] == 0) & (x.joint_kind[b] == FLOATING)
 
 
-def _set_velocity(x: Any) -> None:
+def set_velocity(x: Any) -> None:
+    """After the solve."""
+
     def dof(j: Any) -> None:
         x.change[j] = x.y[j] - x.v0[j]
         x.v[j] = x.y[j]

@@ -72,6 +72,7 @@ class LoopKernel:
             negative index counts from the end only where it is known while recording.
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
+        lanes: states that go together in batches; as many as a vector register has if it is not given.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -97,11 +98,12 @@ class LoopKernel:
         reproducible: bool = False,
         checked: bool = False,
         from_source: Callable[..., None] | None = None,
+        lanes: int | None = None,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
-        self.reproducible, self.checked = reproducible, checked
+        self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -260,7 +262,7 @@ class LoopKernel:
 
     def lanes(self, dtype: str) -> int:
         """States that go together in batches."""
-        return register(REALS[dtype])
+        return self._lanes or register(REALS[dtype])
 
     def driver(self, name: str, dtype: str) -> int:
         """Address of the function "single", "rows" or "batch" (rows.py)."""
