@@ -30,6 +30,8 @@ from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
 from robokit.sim.run.standing import standing_configuration, standing_height
+from robokit.sim.run.step_functions import step_function
+from robokit.sim.run.step_gradient import StepGradient, step_vjp
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.simulator import simulate
 
@@ -47,6 +49,7 @@ __all__ = [
     "Rollout",
     "Solid",
     "StepDerivatives",
+    "StepGradient",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -59,4 +62,6 @@ __all__ = [
     "standing_configuration",
     "standing_height",
     "step_derivatives",
+    "step_function",
+    "step_vjp",
 ]
