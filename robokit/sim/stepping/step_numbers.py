@@ -23,6 +23,7 @@ from robokit.contact.materials import (
 from robokit.contact.robot_data import robot_data
 from robokit.derived import Recent
 from robokit.sim.ground import Ground
+from robokit.sim.ground.ground import weight
 from robokit.sim.ground.ground_world import plane_of, world_of
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
@@ -104,7 +105,8 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    return pair_numbers(shapes, pairs, (_at(k, row), _at(d, row)), surface, between)
+    gains = _at(k, row), _at(d, row), _at(weight(robot), row)
+    return pair_numbers(shapes, pairs, gains, surface, between)
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
