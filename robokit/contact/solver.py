@@ -21,7 +21,7 @@ from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, law, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
-from robokit.contact.vectors import force, in_lanes, motion, nothing, put, write_row
+from robokit.contact.vectors import force, motion, nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -81,8 +81,7 @@ def solve(x: Any) -> None:
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
-    if not in_lanes(x):
-        once(x, symbolic)
+    once(x, symbolic)
     first = once(x, residual, 1)
     it, e, outside, _, _ = while_loop(
         lambda it, e, outside, settled, _: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
@@ -250,7 +249,7 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
     def of_bodies() -> None:
         for_range(x.n_bodies, lambda b: write_row(x.pushed, b, Force.zero()))
-        for_range(constraints, on_bodies)
+        one_by_one(x, lambda _: for_range(constraints, on_bodies))
         once(x, generalized, x.pushed, x.Jg)
 
     cond(constraints > 0, of_bodies, lambda: for_range(x.nv, lambda j: put(x.Jg, j, 0.0)))
