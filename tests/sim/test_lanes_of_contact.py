@@ -6,8 +6,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.contact.step_in_lanes import may_go_in_lanes
-from robokit.sim.stepping import newton_lanes, newton_rows
-from robokit.sim.stepping.newton_lanes import Lanes
+from robokit.sim.stepping import contact_lanes, contact_rows
+from robokit.sim.stepping.contact_lanes import Lanes
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def both(monkeypatch):
             Lanes, "run", lambda self, a, b, *rest: (taken.append(b - a), own(self, a, b, *rest))
         )
         for lanes in (False, True):
-            monkeypatch.setattr(newton_rows, "pays", lambda *_, lanes=lanes: lanes)
+            monkeypatch.setattr(contact_rows, "pays", lambda *_, lanes=lanes: lanes)
             found.append(rk.rollout(*arguments, **GIVEN | given))
             assert lanes or not taken
         return *found, sum(taken)
@@ -83,7 +83,7 @@ def test_what_lanes_do_not_know_goes_one_by_one(both):
 
 
 def test_few_steps_are_no_reason_to_compile(monkeypatch):
-    monkeypatch.setattr(newton_lanes.lanes_kernel(True).__class__, "at_hand", lambda *_: False)
+    monkeypatch.setattr(contact_lanes.lanes_kernel(True).__class__, "at_hand", lambda *_: False)
     robot, q, v = humanoids(4)
-    monkeypatch.setattr(newton_rows, "Lanes", may_go_in_lanes)  # which would be an error
+    monkeypatch.setattr(contact_rows, "Lanes", may_go_in_lanes)  # which would be an error
     rk.rollout(robot, q, v, ground=True, self_collision=False, duration=0.01, **GIVEN)
