@@ -11,7 +11,7 @@ from robokit.sim.stepping.contact_lanes import Lanes
 
 pytestmark = pytest.mark.slow
 
-GIVEN = {"dt": 1e-3, "integrator": "newton", "record_every": 40}
+GIVEN = {"dt": 1e-3, "integrator": "contact", "record_every": 40}
 
 
 @pytest.fixture
