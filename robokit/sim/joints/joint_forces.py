@@ -3,8 +3,8 @@
     tau = -damping qd + friction + stop
 
 Dry friction is a bristle like that of a contact point: -min(kd, f / |x|) x with x = qd + r e, where e is how
-far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a contact
-in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
+far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
+contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
 """
 
 from __future__ import annotations
