@@ -60,13 +60,8 @@ A row whose compliance over the mobility is beyond its inverse has an impulse th
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     tolerance = x.tolerance[0]
-<<<<<<< HEAD
     tight, goal = tolerance < TIGHT, where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
-    most = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
-=======
-    tight = tolerance < TIGHT
     most = where(tight, SHIFTS_IF_TIGHT, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
->>>>>>> eafde95a (wip)
     cap = where(tight, MOST, CAP)
 
     def turn(it: Any, e: Any, _: Any, settled: Any, updates: Any) -> tuple[Any, ...]:
