@@ -47,7 +47,7 @@ TAKEN = (*(replace(a, role="in") for a in ARRAYS if a.name in READ), *FACTS)
 
 @functools.cache
 def _kernel() -> LoopKernel:
-    return kernel_of("contact_facts", facts, TAKEN, by_source=True)
+    return kernel_of("contact_facts", facts, TAKEN, by_source=True, seldom=True)
 
 
 def facts(x: Any) -> None:

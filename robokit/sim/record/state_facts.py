@@ -36,7 +36,8 @@ def _facts(x: Any) -> None:
 
 @functools.cache
 def _kernel() -> LoopKernel:
-    return kernel_of("state_facts", _facts, [*ROBOT, *STATE, *MOTION, real("facts", 8, role="out")])
+    arrays = [*ROBOT, *STATE, *MOTION, real("facts", 8, role="out")]
+    return kernel_of("state_facts", _facts, arrays, by_source=True, seldom=True)
 
 
 def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
