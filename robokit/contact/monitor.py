@@ -2,7 +2,8 @@
 
 The numbers stand in ``measured``: how many steps there were, then those of each group that is wanted, from
 the place that ``measured_at`` says. The trackers of sim/step/trackers.py say what they mean, and find the
-same in the steps of other integrators; steps count from 0, and NEVER stands for none.
+same in the steps of other integrators; steps count from 0, and NEVER stands for none. Where a step is taken
+in parts (step_control.py), a part is so much of a step.
 
 Forces are those of the step; speeds, those with which it begins.
 
@@ -27,6 +28,9 @@ GROUPS = ("links", "load", "deepest", "limits", "past", "motion", "fastest")
 MONITOR = (
     whole("measured_at", len(GROUPS)),  # first place of each group in `measured`, or -1
     whole("measured_of_link", 2),  # 1 where peaks, and where first touches are wanted
+    real(
+        "step_share", 2
+    ),  # share of a step that this one is, and how far after its beginning its forces count
     whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
     whole("joint_of_stop", "n_stops"),  # number of each limit's joint among those with limits
     real("measured", "n_measured", role="inout"),  # empty where nothing is wanted
@@ -59,10 +63,10 @@ def _measure(x: Any) -> None:
         at = x.measured_at[group]
 
         def measured(at: Any = at, text: Any = text) -> None:
-            text(x, at, x.measured[0])
+            text(x, at, x.measured[0] + x.step_share[1])
 
         cond(at < 0, nothing, measured)
-    x.measured[0] = x.measured[0] + 1.0
+    x.measured[0] = x.measured[0] + x.step_share[0]
 
 
 def _forces(x: Any) -> None:
@@ -142,7 +146,7 @@ def _deepest(x: Any, at: Any, step: Scalar) -> None:
 
 def _limits(x: Any, at: Any, step: Scalar) -> None:
     """How often a joint stops; of each: first step of a stop that may count, last one, first that counts."""
-    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0]))
+    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0])) * x.step_share[0]
 
     def stop(m: Any) -> None:
         k = x.joint_of_stop[m]
@@ -157,11 +161,12 @@ def _stop(
     x: Any, at: Any, place: Any, force: Scalar, rate: Scalar, few: Scalar, step: Scalar
 ) -> None:  # fmt: skip
     begun, last, first = (x.measured[place + k] for k in range(3))
+    share = x.step_share[0]
     side = where(force > 0.0, 1.0, -1.0)
-    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5)
+    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5 * share)
     fast = where(goes_on, 0.0, abs(rate)) >= IMPACT
     begun = where(goes_on, begun, step)
-    counts = (begun >= 0.0) & ((step + 1.5 - begun > few) | fast)
+    counts = (begun >= 0.0) & ((step + 1.5 * share - begun > few) | fast)
     first = where(counts & (first < 0.0), begun, first)
     write(x.measured, place, [where(counts, NEVER, begun), side * (step + 1.0), first])
     x.measured[at] = x.measured[at] + where(counts, 1.0, 0.0)

@@ -7,4 +7,5 @@ body_mobility        how easily bodies and joints move when they are pushed, all
 effective_mass       how heavy single bodies and joints are to a push
 carried              what a step hands to the next one besides q and v
 ledger               the running sums of energy and momentum
+robot_size           how large a robot is
 """

@@ -20,6 +20,7 @@ from robokit.sim.record.state_facts import state_facts
 from robokit.sim.record.step_facts import CONE, SLIDING, StepFacts, Subjects, past_of
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.contact_steps import ContactSteps
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, sqrt, where
@@ -162,8 +163,8 @@ class _Looker:
         return [part.copy() for part in self.out]
 
 
-def contact_facts(program: Program, dt: float, replay: Any) -> tuple[list[int], StepFacts]:
-    """For how many steps each state stands, and the facts of the steps from these states.
+def contact_facts(program: Program, dt: float, replay: Any) -> StepFacts:
+    """The facts of all steps, or of all their parts.
 
     Args:
         program: the step.
@@ -171,15 +172,10 @@ def contact_facts(program: Program, dt: float, replay: Any) -> tuple[list[int], 
         replay: Replay of the states, whose steps are looked at as it takes them.
     """
     robot, subjects = program.robot, Subjects.of(program)
-    looker = _Looker(program, subjects, replay.kernel.simulation(dt))
-    counts: list[int] = []
     states: list[tuple[np.ndarray, ...]] = []
     found: list[list[np.ndarray]] = []
-    replay.look = lambda: found.append(looker.look())
-    for count, (q, v, tau, *_) in replay.steps():
-        counts.append(count)
-        states.append((q, v, tau))
-    S, L = len(counts), len(subjects.links)
+    order, lengths = _looked_at(program, subjects, dt, replay, states, found)
+    S, L = len(states), len(subjects.links)
     q, v, tau = (
         np.array([row[k] for row in states]).reshape(S, n)
         for k, n in enumerate((robot.nq, robot.nv, robot.nv))
@@ -197,12 +193,52 @@ def contact_facts(program: Program, dt: float, replay: Any) -> tuple[list[int], 
     bodies = [i for _, i in subjects.joints]
     energy = state_facts(robot, q, v)[:, 0]
     mass = max(robot.total_mass, 1e-300)
-    return counts, StepFacts(
+    facts = StepFacts(
         links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6], stops,
         columns([rate[i][0] for i in bodies]),
         columns([past_of(at[i][0], program.joints.stop[i]) for i in bodies]),
         motors[..., 0], motors[..., 1],
         np.linalg.norm(met[:, [i for _, i in subjects.meeting]], axis=-1),
         np.sqrt(np.maximum(2.0 * energy, 0.0) / mass),
-        v, q, tau,
+        v, q, tau, lengths,
     )  # fmt: skip
+    return facts.of(order)
+
+
+def _looked_at(
+    program: Program,
+    subjects: Subjects,
+    dt: float,
+    replay: Any,
+    states: list[tuple[np.ndarray, ...]],
+    found: list[list[np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Numbers of the states that the steps set out from, for all steps, and the lengths of parts of steps.
+
+    Args:
+        program: the step.
+        subjects: whom the facts are about.
+        dt: time step [s].
+        replay: of the run.
+        states: gets q, v and tau before each step that is looked at.
+        found: gets what is seen in it.
+    """
+    if program.accuracy is None:
+        looker, counts = _Looker(program, subjects, replay.kernel.simulation(dt)), list[int]()
+        replay.look = lambda: found.append(looker.look())
+        for count, (q, v, tau, *_) in replay.steps():
+            counts.append(count)
+            states.append((q, v, tau))
+        return np.repeat(np.arange(len(counts)), counts), None
+    taker = ContactSteps(program)
+    looker = _Looker(program, subjects, taker.in_parts(dt))
+    order, lengths = list[int](), list[float]()
+    for count, (q, v, tau, carried, *given) in replay.steps():
+        first, before = len(states), (q, v)
+        for simulation, length in taker.parts(q, v, tau, carried, dt, *given):
+            states.append((*before, tau))
+            found.append(looker.look())
+            lengths.append(length / dt)
+            before = tuple(simulation.arrays[name].copy() for name in ("q", "v"))
+        order += [*range(first, len(states))] * count
+    return np.array(order, int), np.array(lengths)

@@ -193,8 +193,7 @@ def facts_of_run(
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
     if program.contact:
-        counts, facts = contact_facts(program, dt, replay)
-        parts = [facts.repeated(counts)]
+        parts = [contact_facts(program, dt, replay)]
     else:
         parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
     if not parts:  # a run without a step

@@ -19,7 +19,7 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.sim.motion import ledger
-from robokit.sim.simulation import Simulation, enlarged, packed
+from robokit.sim.simulation import Simulation, enlarged, packed, steps_taken
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
@@ -184,7 +184,7 @@ class _Share:
         """Steps of rows a..b, counted from the first of the share."""
         given, part = self._inputs(a, b, first, steps), slice(a, b)
         needed, done = self.states["needed"], self.done[part]
-        before = self._taken(part)
+        before = steps_taken(self.states)[part]
         (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
         short = np.flatnonzero(needed[part, 0])
         bad = (done < steps) | ~self._finite(part)
@@ -193,17 +193,13 @@ class _Share:
             self.good[a + k] = False
             self.runner.failed[self.rows.start + a + k] = first + int(done[k])
         if len(short):
-            taken = self._taken(part) - before
+            taken = steps_taken(self.states)[part] - before
             self._enlarge(needed[part][short].max(axis=0))
             for k in short.tolist():
                 self.states["needed"][a + k] = 0
                 self._take(a + k, a + k + 1, first + int(taken[k]), steps - int(taken[k]))
         for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
             self._measure(a + start, a + end, first)
-
-    def _taken(self, part: slice) -> np.ndarray:
-        """Steps that rows have taken so far."""
-        return np.array(self.states["ledger"][part, STEPS])
 
     def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
         """By machine code; ``done``: how often each row ran."""
@@ -274,9 +270,6 @@ class _Share:
         self.own.after(x["measured"][part], state, x["link_force"][part, :, :3], parameters, more)
 
 
-STEPS = ledger.SIZE + ledger.OWN.index("steps")
-
-
 def _runs(on: np.ndarray) -> list[tuple[int, int]]:
     """First and end of each run of rows that are on."""
     if on.all():
@@ -306,5 +299,6 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     sums = x["ledger"]
     outside = [x["outside_impulse"]] if program.given.outside else []
     motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
-    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], x["measured"]
+    control = [x["control"]] if program.accuracy is not None else []
+    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], *control, x["measured"]
     return np.concatenate(own, axis=-1)

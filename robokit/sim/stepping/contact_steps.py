@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
+from robokit.contact.step_control import TICKS
 from robokit.engine import Kernel
 from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
@@ -27,8 +29,22 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
         return {}
     own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
     last = own[np.isfinite(own).all(axis=1)]
-    steps, iterations, most, missed = last[:, -len(ledger.OWN) :].T
-    return {
+    first = ledger.SIZE + program.given.entries
+    steps, iterations, most, missed = last[:, first : first + len(ledger.OWN)].T
+    found: dict[str, Any] = {}
+    if program.accuracy is not None:
+        rejected, shortest, longest, not_met = last[:, -len(ledger.CONTROL) :].T
+        found = {
+            "accuracy": program.accuracy,
+            "parts_taken": int(steps.sum()),
+            "parts_rejected": int(rejected.sum()),
+            "shortest_part": float(shortest[shortest > 0.0].min(initial=np.inf)),
+            "longest_part": float(longest.max(initial=0.0)),
+            "parts_not_met": int(not_met.sum()),
+        }
+        if not found["parts_taken"]:
+            found["shortest_part"] = 0.0
+    return found | {
         "contact_iterations_mean": float(iterations.sum() / max(1.0, steps.sum())),
         "contact_iterations_most": int(most.max(initial=0.0)),
         "residual_largest": float(last[:, ledger.AT["residual"]].max(initial=0.0)),
@@ -46,6 +62,7 @@ class ContactSteps:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._simulations: dict[float, Simulation] = {}
+        self._in_parts: dict[float, Simulation] = {}
         self._last: Any = None
 
     @property
@@ -97,6 +114,46 @@ class ContactSteps:
         self._last = simulation.packed()
         return done, [x["q"].copy(), x["v"].copy(), entries_of(self.program, x), self._last]
 
+    def parts(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray,
+        carried: np.ndarray,
+        dt: float,
+        *given: np.ndarray,
+    ) -> Iterator[tuple[Simulation, float]]:
+        """A step once more: after each of its parts the arrays that it left, and how long it was [s].
+
+        Steps that are not divided are one part.
+        """
+        entries, parameters = np.zeros(self.program.entries), np.array([dt])
+        self.iterate(q, v, tau, entries, carried, parameters, *given, steps=1)
+        whole = self.simulation(dt)
+        if self.program.accuracy is None:
+            yield whole, dt
+            return
+        x, parts = self.in_parts(dt).arrays, whole.arrays["parts"]
+        x["q"][:], x["v"][:] = q, v
+        self.in_parts(dt).unpack(carried)
+        self._give(x, tau, given)
+        for n in np.repeat(parts[1 : 1 + parts[0]] // 2, 2).tolist():
+            x["dt"][0] = dt * (n * (1.0 / TICKS))
+            self.in_parts(dt).take(1)
+            yield self.in_parts(dt), float(x["dt"][0])
+
+    def in_parts(self, dt: float) -> Simulation:
+        """The arrays in which parts of steps of dt are taken once more."""
+        if self.program.accuracy is None:
+            return self.simulation(dt)
+        if dt not in self._in_parts:
+            plain = copy(self.program)
+            plain.accuracy = None
+            made = Simulation(plain.robot, dt, step_numbers(plain, dt), reproducible=plain.reproducible)
+            made.arrays["part"] = np.zeros(3, np.int32)  # which is handed on, and not used
+            self._in_parts[dt] = made
+        return self._in_parts[dt]
+
     def _give(self, x: dict[str, np.ndarray], tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         layout, rest = self.program.given, iter(given)
         x["joint_forces"][:] = tau
@@ -110,7 +167,10 @@ class ContactSteps:
         """Own accounts from those of the program."""
         sums, more = x["ledger"], self.program.given
         sums[: ledger.SIZE] = entries[: ledger.SIZE]
-        sums[ledger.SIZE :] = entries[self.program.sums - len(ledger.OWN) : self.program.sums]
+        first = ledger.SIZE + more.entries
+        sums[ledger.SIZE :] = entries[first : first + len(ledger.OWN)]
+        if "control" in x:
+            x["control"][:] = entries[first + len(ledger.OWN) : self.program.sums]
         at = ledger.SIZE
         if more.outside:
             x["outside_impulse"][:] = entries[at : at + 6]

@@ -22,8 +22,10 @@ from robokit.contact.materials import (
 )
 from robokit.contact.robot_data import robot_data
 from robokit.derived import Recent
+from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground_world import plane_of, world_of
+from robokit.sim.motion.robot_size import size_of
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
@@ -40,7 +42,33 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
     found |= _measured(program, scene, found)
+    found |= _control(program)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+
+
+def _control(program: Program) -> Arrays:
+    """What a step that is divided takes besides."""
+    if program.accuracy is None:
+        return {}
+    return {
+        "accuracy": np.array([program.accuracy]),
+        "coordinate_weight": coordinate_weights(program.robot),
+        "part": np.zeros(3, np.int32),
+    }
+
+
+def coordinate_weights(robot: Robot) -> np.ndarray:
+    """What makes a small change of each entry of q an angle [rad], or a share of the robot's size, (nq,)."""
+    lengths = {"prismatic": (0,), "cylindrical": (1,), "planar": (1, 2), "floating": (4, 5, 6)}
+    weights = np.ones(robot.nq)
+    one = robot if robot.samples is None else robot.sample(0)
+    for joint in robot.joints:
+        first, kind = joint.q_slice.start, robot.tree.joint[joint.body].kind
+        if kind.quaternion is not None:
+            weights[first + kind.quaternion : first + kind.quaternion + 4] = 2.0
+        for k in lengths.get(kind.name, ()):
+            weights[first + k] = 1.0 / (size_of(one) or 1.0)
+    return weights
 
 
 def _bodies(program: Program, row: int) -> Arrays:
