@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.meshes.hull_error import solid_hull
+from robokit.meshes.hull import solid_hull
 
 FLAT = 1e-5
 """Of the size of a hull: triangles whose corners are this close to one plane are one face. Files of float32

@@ -12,9 +12,7 @@ collada            COLLADA (.dae): scene and materials
 collada_triangles  COLLADA: geometries
 collada_text       COLLADA: its text and lists of numbers
 thin               fewer triangles, for display
-hull               the corners of the convex hull, for contact
-hull_error         fewer corners of a hull, to a stated error
+hull               convex hulls of meshes and points
 hull_circles       circles among the corners of a hull
-face_planes        planes of a convex hull, few of them with a stated error
 box_corners        whether points are the corners of a box
 """

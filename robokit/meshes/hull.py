@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,16 @@ from robokit.meshes.companions import read_file
 from robokit.meshes.limits import scaled
 from robokit.meshes.read_mesh import read_mesh
 from robokit.model.geometry import Mesh
+
+
+def solid_hull(points: np.ndarray, growing: bool = False) -> Any:
+    """scipy's convex hull of points (n, 3), None where they are in one plane or fewer than four."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return ConvexHull(points, incremental=growing)
+    except (QhullError, ValueError):
+        return None
 
 
 def hull_corners(mesh: Mesh) -> np.ndarray:

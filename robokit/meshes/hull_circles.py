@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robokit.meshes.hull_error import solid_hull
+from robokit.meshes.hull import solid_hull
 
 FEWEST = 12
 """Corners of a circle at least."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dense import Dense, skew
 from step_of_forces import ForcesStep
 
 import robokit as rk
@@ -21,7 +22,6 @@ from robokit.contact.materials import (
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.driving.servo_numbers import servo_numbers as of_arrays
 from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.motion.effective_mass import effective_inertias, effective_masses
 
 
 def box_robot(half):
@@ -71,10 +71,15 @@ def test_a_round_body_and_a_point_have_their_sizes():
 def test_mobilities_are_those_of_the_tree():
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     found = mobilities(robot)
-    bodies = list(range(1, robot.nbodies + 1))
-    np.testing.assert_allclose(1.0 / found.move[1:], effective_masses(robot, bodies), rtol=1e-9)
-    dofs = [(i, k) for i in bodies for k in range(robot.tree.joint[i].kind.nv)]
-    np.testing.assert_allclose(1.0 / found.dof, effective_inertias(robot, dofs), rtol=1e-9)
+    dense = Dense(robot, robot.neutral(), np.zeros(robot.nv))
+    W = np.linalg.inv(dense.H)
+    np.testing.assert_allclose(found.dof, np.diag(W), rtol=1e-9)
+    for i in range(1, robot.nbodies + 1):
+        link = next(link for link in robot.links if link.body == i and link.mass > 0.0)
+        I, place, T = robot.tree.I[i], link.placement, dense.T[link.name]
+        c = T[:3, :3] @ (place.rotation.T @ (np.array(list(I.h)) / I.m - place.position)) + T[:3, 3]
+        J = np.hstack([-skew(c), np.eye(3)]) @ dense.J[link.name]
+        assert found.move[i] == pytest.approx(np.trace(J @ W @ J.T) / 3.0, rel=1e-9)
 
 
 def test_joints_have_the_numbers_of_their_law():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from robokit.spatial.control_flow import cond
+from robokit.spatial.control_flow import call, cond
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 Build = Callable[[list[Any]], Any]
@@ -19,6 +19,11 @@ Build = Callable[[list[Any]], Any]
 def guard(condition: Any, text: Callable[[], Any], *fallbacks: Any) -> list[Any]:
     """A condition whose other branch computes nothing."""
     return list(cond(condition, text, lambda: fallbacks))
+
+
+def called_often(text: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """A text that is recorded once, however often it is taken, where a test sets blocks.LONG to 0."""
+    return list(call(text, *arguments))
 
 
 _BINARY = [operator.add, operator.sub, operator.mul, maximum, minimum]

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_cases import guard
+from engine_cases import called_often, guard
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
 from robokit.engine.passes.calls import blocks_with_frames, call_plan
+from robokit.engine.trace import blocks
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import shared, sin, sqrt
+from robokit.spatial.scalars import sin, sqrt
 
 ONE = [("x", 4)], [("y", (17,))]
-KEY = object()
 STATES = np.random.default_rng(5).uniform(-1.0, 1.0, (41, 4))
 
 
-def columns(x, large=True):
+@pytest.fixture(autouse=True)
+def short_functions_are_called(monkeypatch):
+    """In kernels of this process only long ones are."""
+    monkeypatch.setattr(blocks, "LONG", 0)
+
+
+def columns(x):
     """Four calls that give what the kernel gives; arguments of every kind; one may be left out."""
     around = sin(x[0]) * x[1]
 
@@ -32,10 +38,10 @@ def columns(x, large=True):
 
     twice = x[1] * x[2]
     calls = [[twice, x[3] + 1.0, x[0]], [twice, twice, 0.5], [around, x[3] + 1.0, sin(x[3])]]
-    found = [shared(KEY, text, call, [True] * 3, large, True) for call in calls]
+    found = [called_often(text, *call) for call in calls]
     last = [found[0][0] * 2.0, found[1][1], x[2] - x[0]]
     near = x[2] > 0.0
-    inner = guard(near, lambda: shared(KEY, text, last, [True] * 3, large, True)[:2], x[0], x[1])
+    inner = guard(near, lambda: called_often(text, *last)[:2], x[0], x[1])
     rows = [each for call in found for each in call[:4]]
     return [[*rows, *inner, found[0][4], found[1][5], twice]]
 

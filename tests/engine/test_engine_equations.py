@@ -16,9 +16,9 @@ from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
 from robokit.engine.trace.record import trace
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, solution, while_loop, zeros
+from robokit.spatial.control_flow import call, cond, for_range, solution, while_loop, zeros
 from robokit.spatial.dense_lu import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
-from robokit.spatial.scalars import cos, maximum, minimum, shared, sin, sqrt, where
+from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 P = np.array([3.0, 1.2, 0.7])
 """Parameters at which the system below has a solution near its start."""
@@ -225,14 +225,12 @@ def test_what_was_not_chosen_leaves_nothing_behind():
         assert np.ravel(slopes(np.array([0.0, 3.0]))).tolist() == [0.0, 1.0]
 
 
-def test_a_text_that_is_shared():
-    key = object()
-
+def test_a_function_that_is_called():
     def f(x):
         def body(a):
             return [solution(lambda s: s * s - a, sqrt(a))]
 
-        return [[shared(key, body, [a], [True], large=True)[0] for a in (x[0], x[0] * x[1], x[1] + 1.0)]]
+        return [[call(body, a)[0] for a in (x[0], x[0] * x[1], x[1] + 1.0)]]
 
     x, d = [4.0, 2.25], [0.3, -0.7]
     recorded = trace(
@@ -244,15 +242,13 @@ def test_a_text_that_is_shared():
     assert recorded.evaluate(x, d)[0] == pytest.approx(expected, rel=1e-14)
 
 
-def test_an_equation_in_a_shared_text_one_of_whose_numbers_never_changes():
-    key = object()
-
+def test_an_equation_in_a_called_function_one_of_whose_numbers_never_changes():
     def f(x):
         def body(a):
             residual = lambda u: [u[0] * u[0] + u[1] - a, u[1] * u[0]]  # noqa: E731
             return [solution(residual, [sqrt(a), 0.0])[1], solution(residual, [sqrt(a), 0.0])[0]]
 
-        return [[y for a in (x[0], x[0] * x[1]) for y in shared(key, body, [a], [True], large=True)]]
+        return [[y for a in (x[0], x[0] * x[1]) for y in call(body, a)]]
 
     # s = sqrt(a), t = 0: dt = 0, ds = da / (2 s); and their derivatives once more
     slope = lambda x, d: along(f, [("x", 2)], [("y", (4,))], [0])(x, d)[1]  # noqa: E731

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from engine_cases import follow, guard, recipes
+from engine_cases import called_often, follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,15 +19,22 @@ from robokit.engine.passes import superword as passes
 from robokit.engine.passes.guards import paths
 from robokit.engine.passes.order import fused
 from robokit.engine.passes.superword import isomorphic_pairs, packed
+from robokit.engine.trace import blocks
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, shared, sin, sqrt, where
+from robokit.spatial.scalars import cos, sin, sqrt, where
 
 N = 6
 SHAPE = [("x", 2 * N)], [("y", (9,))]
 SEEDS = [(0, k, N + k) for k in range(N)]
 RANDOM = np.random.default_rng(3)
 STATES = RANDOM.uniform(-1.0, 1.0, (12, 2 * N))
+
+
+@pytest.fixture(autouse=True)
+def short_functions_are_called(monkeypatch):
+    """In kernels of this process only long ones are."""
+    monkeypatch.setattr(blocks, "LONG", 0)
 
 
 def limb(x, c, sign, on=None):
@@ -59,7 +66,7 @@ def robot(x, fours=(1.0, -1.0)):
 
 
 def calls(x):
-    """A shared text whose arguments are those of two limbs, called three times."""
+    """A function whose arguments are those of two limbs, called three times."""
 
     def sweep(*w):
         limbs = (w[:3], 1.0), (w[3:6], -1.0)
@@ -68,19 +75,19 @@ def calls(x):
 
     w = [*x[:3], *x[N : N + 3], x[5] + x[11]]
     for _ in range(3):
-        found = shared("sweep", sweep, w, [True] * 7, large=True)
+        found = called_often(sweep, *w)
         w = [found[0], found[1], found[2], found[4], found[5], found[6], found[3] - found[7]]
     return [[*w, found[3], found[7]]]
 
 
 def texts_of_limbs(x):
-    """A shared text that is called for one limb after the other, several times."""
+    """A function that is called for one limb after the other, several times."""
     left, right = [*x[:3]], [*x[N : N + 3]]
     for k in range(3):
         sides = []
         for side, sign in ((left, 1.0), (right, -1.0)):
             given = [sign * side[0], side[1] + 0.1 * k, side[2]]
-            sides.append(shared("limb", limb_text, given, [True] * 3, large=True))
+            sides.append(called_often(limb_text, *given))
         (a, b, c, d), (e, f, g, h) = sides
         p, r = sin(x[0]), sin(x[N])
         left, right = [a * p + h, b * p * c, p * d - e], [e * r + d, f * r * g, r * h - a]

@@ -1,13 +1,12 @@
-"""Texts that are taken several times: recorded once, called, and the same numbers; and as WebAssembly."""
+"""Functions that are called several times: recorded once, and the same numbers; and as WebAssembly."""
 
 from __future__ import annotations
 
 import base64
-from functools import partial
 
 import numpy as np
 import pytest
-from engine_cases import guard
+from engine_cases import called_often, guard
 from node_program import run_in_node
 
 from robokit.engine import Kernel
@@ -17,15 +16,19 @@ from robokit.engine.passes import regions
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.order import fused
-from robokit.engine.passes.outlining import outline
-from robokit.engine.trace.blocks import called
-from robokit.engine.trace.ops import CALL, SQRT
+from robokit.engine.trace import blocks
+from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, likewise, lookup, shared, sharing, sin, sqrt, where
+from robokit.spatial.scalars import cos, lookup, sin, sqrt, where
 from robokit.spatial.sines import LIMIT, sine_and_cosine
 
 ONE = [("x", 4)], [("y", (4,))]
-KEY = object()
+
+
+@pytest.fixture(autouse=True)
+def short_functions_are_called(monkeypatch):
+    """In kernels of this process only long ones are."""
+    monkeypatch.setattr(blocks, "LONG", 0)
 
 
 def long(a, b, steps=12):
@@ -35,7 +38,7 @@ def long(a, b, steps=12):
     return s
 
 
-def thrice(x, large=False):
+def thrice(x):
     """A text taken three times, the last time in a guard; its guarded part reads what is computed outside."""
     near = x[0] > 0.0
     outside = x[1] * x[2] + x[3]
@@ -48,10 +51,10 @@ def thrice(x, large=False):
     a, b = x[1], x[2]
     total = 0.0
     for _ in range(2):
-        a, b, more, two = shared(KEY, text, [a, b, x[3], a + b], [True, True, True, near], large)
+        a, b, more, two = called_often(text, a, b, x[3], a + b)
         total = total + more * two
     needed = total > 0.2
-    last = shared(KEY, text, [b, a, total, a - b], [True, True, True, near], large)
+    last = called_often(text, b, a, total, a - b)
     a, b, total = guard(needed, lambda: [last[0], last[1] + last[2], last[2]], a, b, total)
     return [[a, b, total, costly]]
 
@@ -63,7 +66,7 @@ def plans(text):
     return [opened(trace(text, *ONE, shares=shares)) for shares in (False, True)]
 
 
-def test_shared_texts_are_recorded_once_and_mean_the_same():
+def test_functions_are_recorded_once_and_mean_the_same():
     whole, calls = plans(thrice)
     assert len(calls.blocks) == 1 and not whole.blocks
     assert len(calls.order) < 0.7 * len(whole.order)
@@ -76,7 +79,7 @@ def test_shared_texts_are_recorded_once_and_mean_the_same():
 
 def test_a_text_of_which_only_arguments_are_read_computes_nothing():
     def text(x):
-        b, a, two, _ = shared(object(), lambda a, b: [b, a, 2.0, long(a, b)], x[:2], [True, True], large=True)
+        b, a, two, _ = called_often(lambda a, b: [b, a, 2.0, long(a, b)], *x[:2])
         return [[a * two, b, x[2], x[3]]]
 
     assert plans(text)[1].blocks
@@ -85,28 +88,13 @@ def test_a_text_of_which_only_arguments_are_read_computes_nothing():
         np.testing.assert_array_equal(kernel(given), np.array([2.0, 1.0, 1.0, 1.0]) * given)
 
 
-def test_other_constants_make_another_text():
-    def text(a, b):
-        return [a * b + b]
-
-    def twice(x):
-        found = [shared(KEY, text, [x[0], b], [True, True])[0] for b in (x[1], 2.0, 2.0, 0.0)]
-        return [found]
-
-    program = plans(twice)[1]
-    assert len(program.blocks) == 3
-    assert program.evaluate([3.0, 5.0, 0.0, 0.0]) == [[20.0, 8.0, 8.0, 0.0]]
-
-
 @pytest.mark.parametrize("shares", ["large", True])
 def test_the_derivative_of_a_text_that_is_called_is_called(shares):
     def text(x):
-        taken = partial(thrice, large=True)(x)[0]
+        taken = thrice(x)[0]
         # Of an argument that does not move, and with values that do not follow from the arguments.
-        more = [
-            shared("more", lambda a, b: [x[0] * a * b, x[1], 4.0], [a, x[2]], [True] * 2, True, numbers=True)
-            for a in (2.0, 3.0)
-        ]
+        product = lambda a, b: [long(x[0] * a * b, x[3]), x[1], 4.0]  # noqa: E731
+        more = [called_often(product, a, x[2]) for a in (2.0, 3.0)]
         return [[*taken[:3], taken[3] * more[0][0] + more[1][0] * more[1][1] * more[1][2]]]
 
     derived = along(text, *ONE, [0])
@@ -132,36 +120,20 @@ def test_the_derivative_of_a_text_that_is_called_is_called(shares):
     )
 
 
-def test_a_shared_text_in_another_is_written_out():
+def test_a_function_called_in_another_is_written_out():
     def inner(a):
-        return [a * a]
+        return [long(a, a)]
 
     def outer(a, b):
-        return [shared("inner", inner, [a], [True])[0] + b]
+        return [called_often(inner, a)[0] + b]
 
     def text(x):
-        return [[shared(KEY, outer, [a, x[3]], [True, True])[0] for a in x]]
+        return [[called_often(outer, a, x[3])[0] for a in x]]
 
-    program = plans(text)[1]
-    assert len(program.blocks) == 1 and program.evaluate([1.0, 2.0, 3.0, 4.0]) == [[5.0, 8.0, 13.0, 20.0]]
-
-
-def test_plain_numbers_share_nothing():
-    assert not sharing(1.0) and not sharing(np.ones(2))
-    assert shared(KEY, lambda a, b: [a + b], [1.0, 2.0], [True, True]) == [3.0]
-
-
-def test_kernels_of_this_process_do_not_share():
-    seen = []
-
-    def told(x):
-        seen.append(sharing(x[0]))
-        return thrice(x)
-
-    kernel = Kernel.build("apart", *ONE, told)
-    np.testing.assert_allclose(kernel(STATES[0]), thrice(STATES[0].tolist())[0], rtol=1e-13)
-    kernel.compiled(wasm.WASM)
-    assert seen == [False, True]
+    whole, calls = plans(text)
+    assert len(calls.blocks) == 1 and not whole.blocks
+    for x in STATES:
+        np.testing.assert_array_equal(calls.evaluate(x), whole.evaluate(x))
 
 
 @pytest.mark.parametrize("reproducible", [False, True])
@@ -169,28 +141,31 @@ def test_kernels_of_this_process_do_not_share():
 def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
-    text, feedback = partial(thrice, large=True), {"y": "x"}
+    text, feedback = thrice, {"y": "x"}
     kernel = Kernel.build("calls", *ONE, text, feedback=feedback, dtype=dtype, reproducible=reproducible)
+    monkeypatch.setattr(blocks, "LONG", 10**9)
     plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
-    expected = plain(states)
+    expected, flops = plain(states), plain.flops
+    assert not plain._maker.planned().program.blocks
+    monkeypatch.setattr(blocks, "LONG", 0)
     if reproducible:
         np.testing.assert_array_equal(kernel(states), expected)
     np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)
     for x, y in zip(states, expected, strict=True):
         np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
-    assert kernel._maker.planned().program.blocks and not plain._maker.planned().program.blocks
-    assert kernel.flops == plain.flops
+    assert kernel._maker.planned().program.blocks
+    assert kernel.flops == flops
 
 
 def handed_on(x):
     """Three calls: of what they take and give, some is needed later than the next call."""
     text = lambda a, b: [long(a, b, 20), a - b]  # noqa: E731
     first, always = x[0] * x[1], x[2] + x[3]
-    a0, b0 = shared("handed on", text, [first, always], [True, True], True)
-    a1, _ = shared("handed on", text, [a0 + x[3], always], [True, True], True)
-    a2, b2 = shared("handed on", text, [a1 * b0, always], [True, True], True)
+    a0, b0 = called_often(text, first, always)
+    a1, _ = called_often(text, a0 + x[3], always)
+    a2, b2 = called_often(text, a1 * b0, always)
     return [[a2, b2, always, b0 * a2]]
 
 
@@ -203,7 +178,7 @@ def test_results_that_go_on_to_the_next_call_and_further(monkeypatch):
     np.testing.assert_array_equal(kernel(STATES), [kernel(x) for x in STATES])
 
 
-def guarded_calls(x, large=False):
+def guarded_calls(x):
     """Calls that are all inside a guard, and a body that reads what is only needed there."""
     near = x[0] > 0.0
 
@@ -215,7 +190,7 @@ def guarded_calls(x, large=False):
             inner = values[0] > factor
             values = guard(
                 inner,
-                lambda v=values, f=factor: shared((KEY, "in"), text, [v[0], f], [True] * 2, large, True)[:2],
+                lambda v=values, f=factor: called_often(text, v[0], f)[:2],
                 *values,
             )
         return [*values, dear]
@@ -240,47 +215,12 @@ def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypa
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
     monkeypatch.setattr(llvm, "LEAST", 2_000)  # some of the chunks are called from another module
-    text = partial(guarded_calls, large=True)
+    text = guarded_calls
     kernel = Kernel.build("inside", *ONE, text, reproducible=True)
     expected = np.array([guarded_calls(x.tolist())[0] for x in STATES])
     np.testing.assert_array_equal(kernel(np.repeat(STATES, 5, axis=0)), np.repeat(expected, 5, axis=0))
     for x, y in zip(STATES, expected, strict=True):
         np.testing.assert_array_equal(kernel(x), y)
-
-
-def much_alike(x, large=False):
-    """Passes of loops that do the same with other numbers, in a shared text too, and in guards."""
-    near, common = x[0] > 0.0, x[3] * x[2] + 0.25
-
-    def one(k, a, b):
-        c = long(a, b, 4) * (1.5 + 0.25 * k) + common
-        on = (c < b) | near
-        (c,) = guard(on, lambda: [long(c, a, 3) * a + sin(c)], 0.0)
-        return c, where(on, c - a, b * 0.5), on
-
-    def text(a, b):
-        found = [one(k, a + c, b) for k, c in enumerate(likewise((*x, x[1] * x[2])))]
-        return [sum(c for c, _, _ in found), sum(d for _, d, _ in found)]
-
-    total, rest, count = 0.0, x[1], 0.0
-    for k in likewise(range(5)):
-        c, rest, on = one(k, rest, x[2])
-        total, count = total + c, count + where(on, 1.0, 0.0)
-    for _ in range(2):
-        total, rest = shared((KEY, "alike"), text, [total, rest], [True] * 2, large)
-    return [[total, rest, count]]
-
-
-def test_passes_that_are_alike_are_written_once():
-    before = opened(trace(much_alike, [("x", 4)], [("y", (3,))], shares=True))
-    after = outline(before)
-    assert len(after.blocks) > len(before.blocks) == 1
-    assert len(after.order) < 0.7 * len(before.order)
-    bodies = after.bodies()
-    inner = {called(after, n) for n in after.order if after.nodes[n][0] == CALL and n in bodies}
-    assert inner, "a shared text calls what its passes have in common"
-    for x in STATES:
-        np.testing.assert_array_equal(after.evaluate(x), before.evaluate(x))
 
 
 # ---- WebAssembly -----------------------------------------------------------------------------------------
@@ -319,13 +259,13 @@ def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
         entries = [lookup(heights, 3.0 * x[1]), abs(costly)]
-        return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x), *much_alike(x)]
+        return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x)]
 
-    outputs = [("y", (5,)), ("z", (2,)), ("u", (4,)), ("t", (3,))]
+    outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
     kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     assert [name for name, _, _ in module.inputs] == ["x", "heights"]
-    assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4), ("t", 3)]
+    assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
     heights = [1.0, 2.0, 5.0]
     rows = [[list(x), heights] for x in [*STATES, *STATES[:2]]]  # also what an earlier state has left behind
     for (x, table), outs in zip(rows, in_node(module, rows), strict=True):

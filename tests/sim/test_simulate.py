@@ -44,9 +44,7 @@ def test_records_agree_with_the_public_functions():
     assert trajectory.momentum == pytest.approx(rk.centroidal_momentum(robot, q, v), abs=1e-11)
 
 
-@pytest.mark.parametrize(
-    "name", ["midpoint", "rkmk4", "energy_momentum"]
-)
+@pytest.mark.parametrize("name", ["midpoint", "rkmk4", "energy_momentum"])
 def test_machine_code_and_plain_floats_take_the_same_steps(name):
     robot = m.free_chain()
     q = robot.neutral()

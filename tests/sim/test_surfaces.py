@@ -8,23 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.meshes.face_planes import face_planes
 from robokit.model import Box, Capsule, Placement, Shape, Sphere
-
-
-def test_planes_of_few_points_are_their_hull_and_of_many_hold_them_to_the_error_said():
-    cube = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
-    planes, error = face_planes(cube)
-    assert len(planes) == 6 and error == 0.0
-    many = np.random.default_rng(2).normal(size=(3000, 3))
-    many *= 0.2 / np.linalg.norm(many, axis=1, keepdims=True)
-    planes, error = face_planes(many)
-    assert len(planes) == 64
-    assert (many @ planes[:, :3].T - planes[:, 3]).max() < 1e-9
-    # 64 even planes about a ball of 0.2 m stand out by 0.2 m (1 / cos 0.26 - 1) = 7 mm in their corners.
-    assert 4e-3 < error < 2e-2
-    assert face_planes(many, close=0.05)[1] <= 0.05
-
 
 WRONG = [
     (lambda: rk.Ground(plane=False), "shapes or a terrain"),

@@ -7,15 +7,16 @@ import json
 import numpy as np
 import pytest
 import sweep_robots
-from robokit.sim.run.ground_gaps import row_gaps
-from robokit.sim.shapes.contact_points import contact_points
 
 import robokit as rk
+from robokit.collision.scene import robot_shapes
+from robokit.sim.starts.ground_gaps import ground_gaps
 from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.recipes.chunk_rows import prepared
 from robokit.sweeps.recipes.make_recipe import make_recipe
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
+from robokit.sweeps.recipes.stored_shapes import record_of_shapes
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -62,7 +63,7 @@ def test_a_recipe_is_its_text(recipe):
     assert again.to_json() == text and again.hash == recipe.hash
     robot, made = recipe.robots["hopper"].robot, again.robots["hopper"].robot
     assert made.fingerprint == robot.fingerprint == sweep_robots.hopper().fingerprint
-    assert repr(again.robots["hopper"].points) == repr(contact_points(sweep_robots.hopper()))
+    assert record_of_shapes(again.robots["hopper"].shapes) == record_of_shapes(robot_shapes(robot))
     other = make_recipe(sweep_robots.hopper(), starts=STARTS, parameters=OTHERS, count=40, duration=0.03)
     assert other.hash != recipe.hash
 
@@ -104,7 +105,7 @@ def test_a_row_made_again_ends_with_the_same_bits(recipe):
 
 def test_starts_hang_over_the_ground_as_asked(recipe, robot):
     runs, values = _runs(recipe)
-    gaps = row_gaps(robot, runs.q, contact_points(robot), rk.Ground()).min(axis=1)
+    gaps = ground_gaps(robot, runs.q, rk.Ground())
     assert np.allclose(gaps, values["height"], atol=1e-12)
     R = rk.forward_kinematics(robot, runs.q)["trunk"][0]
     assert np.allclose(np.arccos(R[:, 2, 2]), values["tilt"], atol=1e-9)
@@ -272,7 +273,7 @@ def test_ground_and_joints_of_a_row_are_its_own(robot):
             gravity=[0.0, 0.0, -rows["gravity"][k]],
         )  # fmt: skip
         assert np.allclose(one.q, again.q, atol=1e-9) and np.allclose(one.v, again.v, atol=1e-6)
-        gap = row_gaps(robot, again.q[:1], contact_points(robot), ground).min()
+        gap = ground_gaps(robot, again.q[:1], ground)[0]
         assert gap == pytest.approx(rows["height"][k], abs=1e-9)
     for bad, words in (
         ({"gravity": Uniform(1.0, 9.0)}, "gravity"),
@@ -318,18 +319,10 @@ def test_bodies_are_kept_apart_as_in_a_simulation():
     assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None
 
 
-def test_pairs_of_a_recipe_of_robokit_0_2_0_are_read():
-    """Their shapes had one error, and two bodies one slack."""
-    pairs = rk.collision_pairs(rk.load_urdf(rk.find_robot("humanoid"), base="floating"), samples=16)
-    record = record_of_pairs(pairs)
-    for shape in record["shapes"]:
-        del shape["named"]["missed"]
-        shape["named"]["error"] = shape["named"].pop("added")
-    i, j = pairs.bodies[0]
-    del record["slack_of_shapes"]
-    record["slack"] = [[i, j, 0.003]]
-    again = pairs_of_record(json.loads(json.dumps(record)))
-    assert again.bodies == pairs.bodies
-    assert [shape.missed for shape in again.shapes] == [shape.added for shape in pairs.shapes]
-    own = [[k for k, shape in enumerate(pairs.shapes) if shape.body == body] for body in (i, j)]
-    assert again.slack == {(k, m): 0.003 for k in own[0] for m in own[1]}
+def test_a_recipe_of_the_earlier_step_says_what_to_do(recipe):
+    """Its rows would not be those that it had: contact points stood for shapes."""
+    given = json.loads(recipe.to_json())
+    (robot,) = given["robots"].values()
+    robot["points"] = robot.pop("shapes")
+    with pytest.raises(rk.ModelError, match=r"robokit"):
+        Recipe.from_json(json.dumps(given))

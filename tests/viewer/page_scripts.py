@@ -48,7 +48,7 @@ NAMES = {
     "letter": keys.LetterData,
     "form": keys.FormData,
     "live": keys.LiveData,
-    "stepper": keys.NewtonData,
+    "stepper": keys.StepperData,
     "module": keys.ModuleData,
     "slot": keys.SlotData,
     "report": keys.ReportData,

@@ -189,7 +189,7 @@ def test_pages_without_physics_may_start_none(motion):
 
 
 def test_friction_stands_where_the_page_is_told():
-    motion = fall("contact")
+    motion = fall()
     robot = motion.robot
     for friction in (0.3, {"bar": 0.25}):
         program = rk.simulate(robot, motion.q[0], duration=0.001, ground=rk.Ground(friction=friction)).program

@@ -9,7 +9,7 @@ Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, section 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from robokit.engine.passes.equations import moved_by
@@ -18,7 +18,7 @@ from robokit.engine.passes.replay import begun, play
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, INPUT, JUMPS, RESULT
 from robokit.engine.trace.program import Program
-from robokit.spatial import scalars as generic
+from robokit.spatial import control_flow
 
 TOGETHER = 50
 """Nodes whose values are computed before their derivatives."""
@@ -59,7 +59,8 @@ class _Along:
         self.places = [self._places(block) for block in range(len(program.blocks))]
         self.answers: dict[int, dict[int, tuple[Any, Any]]] = {}
         """Of each call the values that follow from its arguments, and their derivatives."""
-        self.name = object()
+        self.texts: dict[int, Callable[..., list[Any]]] = {}
+        """Of each block its body with derivatives, the same function for all calls."""
 
     def run(self) -> tuple[list[Any], list[list[Any]]]:
         """The values of all nodes and the derivatives of all outputs."""
@@ -102,8 +103,7 @@ class _Along:
             self.play(body)
             return [self.value[n] for n in places] + [self.found.get(n, 0.0) for n in moved]
 
-        key, matter = (self.name, block), [True] * len(given)
-        answers = generic.shared(key, text, given, matter, large=True, numbers=True)
+        answers = control_flow.call(self.texts.setdefault(block, text), *given)
         slopes = dict(zip(moved, answers[len(places) :], strict=True))
         return {n: (x, slopes.get(n, 0.0)) for n, x in zip(places, answers, strict=False)}
 

@@ -11,8 +11,7 @@ import numpy as np
 from robokit.arguments import real_array, real_number
 from robokit.errors import ModelError, ShapeError, WrongType, shown
 from robokit.meshes.box_corners import box_of_corners
-from robokit.meshes.face_planes import face_planes
-from robokit.meshes.hull import hull_corners
+from robokit.meshes.hull import hull_corners, solid_hull
 from robokit.model.builder_arguments import checked_placement
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 
@@ -22,17 +21,13 @@ MOST_POINTS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """The convex hull of points, as planes.
+    """The convex hull of points.
 
     Attributes:
-        points: corners, (n, 3) [m].
-        planes: (F, 4) unit normals n and distances d: inside, n . x <= d.
-        error: how far the planes' solid sticks out of the hull at most [m]; 0 for a hull of few faces.
+        points: its corners, (n, 3) [m].
     """
 
     points: np.ndarray
-    planes: np.ndarray
-    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +36,8 @@ class Solid:
 
     Attributes:
         geometry: a Box, Sphere, Cylinder, Capsule or Mesh of robokit.model, or points (n, 3) [m]; a mesh and
-            points stand for their convex hull, which is kept as a :class:`Hull` of at most 64 planes, or as
-            a Box, at its place, if they are the corners of one.
+            points stand for their convex hull, which is kept as a :class:`Hull`, or as a Box, at its place,
+            if they are the corners of one.
         placement: of the geometry's frame in the world, a Placement or only a position (3,) [m].
         friction: Coulomb coefficient of this solid; None takes that of the ground.
         rgba: its colour on the page, each 0 to 1, or None.
@@ -176,10 +171,10 @@ def _geometry(given: Any) -> Any:
 
 
 def _hull(points: np.ndarray) -> Hull:
-    from scipy.spatial import ConvexHull
-
-    planes, error = face_planes(points)
-    return Hull(np.array(points[ConvexHull(points).vertices]), planes, error)
+    hull = solid_hull(points)
+    if hull is None:
+        raise ValueError(f"{len(points)} points that do not span a solid")
+    return Hull(np.array(points[hull.vertices]))
 
 
 def _placement(given: Any) -> Placement:
