@@ -67,7 +67,8 @@ def simulate(
         v0: velocity at the start, (nv,); zero by default.
         duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
-            ask for it (``summary["dt"]``; see robokit.sim.stepping.default_step).
+            ask for it, or the spin of a body at the start (``summary["dt"]``; see
+            robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
             are a force from outside.
@@ -161,6 +162,7 @@ def simulate(
         self_collision=self_collision,
         accuracy=accuracy,
         reproducible=reproducible,
+        start=(q, v),
         by_step=bool(controller is not None or drives or acting),
     )
     program = setup.program

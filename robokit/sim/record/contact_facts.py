@@ -234,7 +234,8 @@ def _looked_at(
     looker = _Looker(program, subjects, taker.in_parts(dt))
     order, lengths = list[int](), list[float]()
     for count, (q, v, tau, carried, *given) in replay.steps():
-        first, before = len(states), (q, v)
+        first = len(states)
+        before: tuple[Any, ...] = q, v
         for simulation, length in taker.parts(q, v, tau, carried, dt, *given):
             states.append((*before, tau))
             found.append(looker.look())

@@ -306,6 +306,7 @@ def rollout(
         self_collision=self_collision,
         accuracy=accuracy,
         reproducible=reproducible,
+        start=(q, v),
         by_step=bool(tau is not None or fitted[0] or fitted[1]),
     )
     program, total = setup.program, setup.steps

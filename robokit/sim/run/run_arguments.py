@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
 from robokit.sim.step.integrators import method
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.default_step import default_step
+from robokit.sim.stepping.default_step import default_step, step_for_spin
 
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
@@ -115,11 +115,13 @@ def set_up(
     accuracy: Any = None,
     reproducible: Any = None,
     by_step: bool = False,
+    start: Sequence[np.ndarray] = (),
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
-    ``by_step`` says whether something is given anew in each step: such steps are not longer with an accuracy
-    than without. Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
+    ``start`` are q and v at the starts, whose spins a default step knows. ``by_step`` says whether something
+    is given anew in each step: such steps are not longer with an accuracy than without. Warnings point at
+    the caller's caller; for errors see :func:`robokit.simulate`.
     """
     duration = real_number("duration", duration, least=0.0)
     if record_every is not None:
@@ -143,6 +145,8 @@ def set_up(
     dt = default_step(robot, row.contact) if chosen else real_number("dt", dt, above=0.0)
     if chosen and accuracy is not None and not by_step:
         dt = LARGEST_CONTACT_STEP
+    if chosen and start:
+        dt = step_for_spin(dt, robot, *start)
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(
