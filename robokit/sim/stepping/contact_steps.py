@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+import weakref
 from collections.abc import Iterator, Sequence
 from copy import copy
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from robokit.contact.step_control import TICKS
+from robokit.derived import Spare
 from robokit.engine import Kernel
+from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
 from robokit.sim.motion import ledger
 from robokit.sim.simulation import Simulation
@@ -74,11 +79,25 @@ class ContactSteps:
     def simulation(self, dt: float) -> Simulation:
         """The arrays of steps of dt."""
         if dt not in self._simulations:
-            program = self.program
-            self._simulations[dt] = Simulation(
-                program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible
-            )
+            self._simulations[dt] = self._spare(self.program, dt)
         return self._simulations[dt]
+
+    def _spare(self, program: Program, dt: float) -> Simulation:
+        """Arrays of a program's steps: made, or left by others who do not need them any more."""
+        spare: Spare[Simulation] = program.robot.derived.get("spare simulations", lambda: Spare(4))
+        about = program.joints, program.ground, program.between, program.given, program.given_numbers
+        more = program.measured, program.accuracy, program.reproducible, engine(), dt
+
+        def make() -> Simulation:
+            return Simulation(program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible)
+
+        try:
+            key = sha256(pickle.dumps((*about, *more))).digest()
+        except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
+            return make()
+        found = spare.take(key, make)
+        weakref.finalize(self, spare.give, key, found)
+        return found
 
     def __call__(self, *arguments: Any) -> list[np.ndarray]:
         """The state after one step."""
@@ -149,7 +168,7 @@ class ContactSteps:
         if dt not in self._in_parts:
             plain = copy(self.program)
             plain.accuracy = None
-            made = Simulation(plain.robot, dt, step_numbers(plain, dt), reproducible=plain.reproducible)
+            made = self._spare(plain, dt)
             made.arrays["part"] = np.zeros(3, np.int32)  # which is handed on, and not used
             self._in_parts[dt] = made
         return self._in_parts[dt]

@@ -155,7 +155,14 @@ def _at(x: Any, row: int) -> float:
 
 
 def scene_of(program: Program) -> Scene:
-    """What can touch in a program; those of a robot on a plane are kept."""
+    """What can touch in a program, kept with it; those of a robot on a plane are kept with the robot."""
+    found = vars(program).get("scene")
+    if found is None:
+        found = vars(program)["scene"] = _scene(program)
+    return found
+
+
+def _scene(program: Program) -> Scene:
     ground, error, bodies = program.ground, _error(program), tuple(program.touching_bodies)
     world = None if ground is None else world_of(ground)
     if ground is not None and not ground.only_plane:
