@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Rollout,
         Solid,
         StepDerivatives,
+        StepGradient,
         Torque,
         Trajectory,
         Velocity,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
         standing_configuration,
         standing_height,
         step_derivatives,
+        step_function,
+        step_vjp,
     )
     from robokit.sweeps import (
         Choice,
@@ -95,6 +98,7 @@ _SIM = (
     "Rollout",
     "Solid",
     "StepDerivatives",
+    "StepGradient",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -106,6 +110,8 @@ _SIM = (
     "standing_configuration",
     "standing_height",
     "step_derivatives",
+    "step_function",
+    "step_vjp",
 )
 
 _SWEEPS = (
@@ -167,6 +173,7 @@ __all__ = [
     "Sobol",
     "Solid",
     "StepDerivatives",
+    "StepGradient",
     "Sweep",
     "Torque",
     "Trajectory",
@@ -197,6 +204,8 @@ __all__ = [
     "standing_configuration",
     "standing_height",
     "step_derivatives",
+    "step_function",
+    "step_vjp",
     "sweep",
     "sweep_parameters",
     "together",

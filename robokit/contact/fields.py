@@ -101,6 +101,8 @@ STEP_DERIVATIVES = (
     real("end_p", "n_bodies", 3),
     real("end_E", "n_constraints", 18),  # in the places that their constraints have in the step
     real("end_v", "nv"),
+    real("q_next", "nq", role="out"),  # where the step ends, before loops are closed again
+    real("v_next", "nv", role="out"),
     real("f_z", "n_bodies", 6, role="work"),
     real("f_o", "n_bodies", 6, role="work"),
     real("z", "nv", "nv", role="work"),  # H + J^T J / R, then its factors

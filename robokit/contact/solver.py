@@ -34,7 +34,11 @@ OUTSIDE = 1e-10
 """Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""
 
 SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
-"""Residuals that take the shift anew: hard impacts of robots leave 1e-3 of the error then, bounces more."""
+"""Residuals that take the shift anew, at most: hard impacts leave 1e-3 of the error then, bounces more.
+
+Once a residual whose shift is new is below the tolerance, the shift is held: what is left is convex, and each
+iteration doubles its digits. Falls of G1 take 3.0 iterations so, not 3.7.
+"""
 
 TIGHT, MOST = 1e-6, 60
 """A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals: so
@@ -54,10 +58,10 @@ def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     tolerance = x.tolerance[0]
     tight = tolerance < TIGHT
-    updates = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
+    most = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
     cap = where(tight, MOST, CAP)
 
-    def turn(it: Any, e: Any, _: Any, settled: Any) -> tuple[Any, ...]:
+    def turn(it: Any, e: Any, _: Any, settled: Any, updates: Any) -> tuple[Any, ...]:
         """An iteration; of what is settled, how much of its linear impulses is outside."""
         cond(settled > 0, nothing, lambda: once(x, system))
         once(x, direction)
@@ -65,9 +69,9 @@ def solve(x: Any) -> None:
         def iteration() -> tuple[Any, ...]:
             go(x, search(x))
             e = once(x, residual, where(it + 1 < updates, 1, 0))
-            return it + 1, e, math.inf, where(e <= tolerance, 1, 0)
+            return it + 1, e, math.inf, where(e <= tolerance, 1, 0), where(e <= tolerance, 0, updates)
 
-        return cond(settled > 0, lambda: (it, e, once(x, expect), 0), iteration)
+        return cond(settled > 0, lambda: (it, e, once(x, expect), 0, updates), iteration)
 
     def begin(j: Any) -> None:
         x.y[j], x.d[j] = x.guess[j], 0.0
@@ -79,13 +83,15 @@ def solve(x: Any) -> None:
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     if not in_lanes(x):
         once(x, symbolic)
-    it, e, outside, _ = while_loop(
-        lambda it, e, outside, settled: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
+    first = once(x, residual, 1)
+    it, e, outside, _, _ = while_loop(
+        lambda it, e, outside, settled, _: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
         turn,
         0,
-        once(x, residual, 1),
+        first,
         math.inf,
         0,
+        where(first <= tolerance, 0, most),
         most=2 * MOST,
     )
 

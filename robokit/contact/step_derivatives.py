@@ -53,6 +53,7 @@ from robokit.contact.fields import (
     STEP_DERIVATIVES,
     STOP,
 )
+from robokit.contact.kinematics import advance
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import add, inertia, motion, nothing, put
 from robokit.engine.loops.fields import kernel_of, once
@@ -62,7 +63,7 @@ from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import clamp, where
 
 FROM_STEP = """
-    R p origin S I V H v0 y pattern pattern_length n_of
+    q R p origin S I V H v0 y pattern pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_shift c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_feature contact_place contact_frame contact_gap contact_bounces
@@ -96,8 +97,9 @@ def derivatives_kernel() -> LoopKernel:
 
 
 def step_derivatives(x: Any) -> None:
-    """``next``: the changes of the next q and v, by q, v and tau."""
+    """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
     kick(x)
+    end(x)
     once(x, drift_tangents, 0, x.v_before)
     once(x, drift_tangents, 1, x.y)
     _right_sides(x)
@@ -132,6 +134,13 @@ def kick(x: Any) -> None:
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor(x, x.r_y, x.r_y_inverse)
+
+
+def end(x: Any) -> None:
+    """``q_next`` and ``v_next``: the second drift."""
+    for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
+    for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
+    once(x, advance, x.q_next, x.v_next, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------

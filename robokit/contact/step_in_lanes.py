@@ -114,12 +114,15 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
 
 
 def pattern(x: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """That of H: columns of the entries of each row, descending."""
-    first, count = x["row_path"].T
-    columns = np.zeros((len(count), len(count)), np.int32)
-    for k, (at, n) in enumerate(zip(first, count, strict=True)):
-        columns[k, :n] = x["row_columns"][at : at + n]
-    return {"pattern": columns, "pattern_length": np.array(count, np.int32)}
+    """That of H and its factors: columns of the entries of each row, descending."""
+    rows = [set(x["row_columns"][at : at + n].tolist()) for at, n in x["row_path"].tolist()]
+    for row in reversed(rows):
+        if row:
+            rows[max(row)] |= row - {max(row)}
+    columns = np.zeros((len(rows), len(rows)), np.int32)
+    for k, row in enumerate(rows):
+        columns[k, : len(row)] = sorted(row, reverse=True)
+    return {"pattern": columns, "pattern_length": np.array([len(row) for row in rows], np.int32)}
 
 
 class Known:

@@ -18,7 +18,7 @@ from robokit.contact import closing_derivatives
 from robokit.contact.drift_derivatives import drift_tangents, pulled
 from robokit.contact.fields import STEP_PULLBACK
 from robokit.contact.parameter_gradients import of_parameters
-from robokit.contact.step_derivatives import arrays, kick
+from robokit.contact.step_derivatives import arrays, end, kick
 from robokit.contact.unsymmetric import back_substitute_transposed
 from robokit.contact.vectors import nothing
 from robokit.engine.loops.fields import kernel_of, once
@@ -38,6 +38,7 @@ def step_pullback(x: Any) -> None:
 
     def prepare() -> None:
         kick(x)
+        end(x)
         once(x, drift_tangents, 0, x.v_before)
         once(x, drift_tangents, 1, x.y)
 

@@ -74,13 +74,16 @@ class HostFunction:
                 flat.append(np.ascontiguousarray(wide.reshape(math.prod(lead), math.prod(shape))))
         if lead and all(x.ndim == 1 for x in flat) and flat:
             flat[0] = flat[0][None]
-        way = accelerations if row_of(self.key).result.finite else run
-        result = way(self.robot, self.key, None, None, None, None, *flat)
-        results = result if isinstance(result, tuple) else (result,)
         return tuple(
             np.asarray(x).reshape((*lead, *shape))
-            for x, (_, shape) in zip(results, self.outputs, strict=True)
+            for x, (_, shape) in zip(self.rows(flat), self.outputs, strict=True)
         )
+
+    def rows(self, flat: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """The outputs of rows of inputs, (B, n) or for all of them (n,), without their shapes."""
+        way = accelerations if row_of(self.key).result.finite else run
+        result = way(self.robot, self.key, None, None, None, None, *flat)
+        return result if isinstance(result, tuple) else (result,)
 
     def _lead(self, leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """The leading axes of all inputs together."""

@@ -27,6 +27,8 @@ from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
+from robokit.sim.run.step_functions import step_function
+from robokit.sim.run.step_gradient import StepGradient, step_vjp
 from robokit.sim.simulator import simulate
 from robokit.sim.starts.standing import standing_configuration, standing_height
 
@@ -43,6 +45,7 @@ __all__ = [
     "Rollout",
     "Solid",
     "StepDerivatives",
+    "StepGradient",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -54,4 +57,6 @@ __all__ = [
     "standing_configuration",
     "standing_height",
     "step_derivatives",
+    "step_function",
+    "step_vjp",
 ]

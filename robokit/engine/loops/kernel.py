@@ -245,15 +245,36 @@ class LoopKernel:
                 self._codes[key] = self._loaded(lanes, real, part, key)
             return self._codes[key]
 
-    def _loaded(self, lanes: int, real: Real, part: str, key: tuple[Any, ...]) -> llvm.Loaded:
-        source = None
-        if self._source is not None and "graph" not in vars(self):  # else the recording tells
-            what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
-            source = code_on_disk.Source.of(self._source, what)
+    def at_hand(self, part: str, dtype: str) -> bool:
+        """Whether there is code of a part already, here or on disk under its source."""
+        lanes, real = self.lanes(dtype) if part == "batch" else 1, REALS[dtype]
+        key = lanes, real.dtype
+        with MAKING:
+            if key not in self._codes:
+                found = self._found(self._source_of(lanes, real, part))
+                if found is None:
+                    return False
+                self._codes[key] = found
+            return True
+
+    def _source_of(self, lanes: int, real: Real, part: str) -> code_on_disk.Source | None:
+        if self._source is None or "graph" in vars(self):  # the recording tells
+            return None
+        what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
+        return code_on_disk.Source.of(self._source, what)
+
+    def _found(self, source: code_on_disk.Source | None) -> llvm.Loaded | None:
         found = source.load() if source else None
+        if not found:
+            return None
+        self._known_to_fail = found[1]
+        return found[0]
+
+    def _loaded(self, lanes: int, real: Real, part: str, key: tuple[Any, ...]) -> llvm.Loaded:
+        source = self._source_of(lanes, real, part)
+        found = self._found(source)
         if found:
-            self._known_to_fail = found[1]
-            return found[0]
+            return found
         text = self.text(lanes, real, part)
         made = code_on_disk.code_of(self.name, text, key)
         if source and not self.graph.links and not self.graph.claims:

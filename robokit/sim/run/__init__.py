@@ -12,4 +12,8 @@ start_warnings   warnings about its start: overlap, ground, spin, pairs that do 
 energy_growth    when a simulation has made energy out of nothing
 half_step        how far a run can be trusted: the same with half the step
 linearised_step  how the next state changes with this one
+step_gradient    the same in reverse mode
+step_functions   steps and rollouts for JAX and PyTorch
+step_parameters  friction, gravity, targets, ...: what they are worth there
+kept_steps       steps that are differentiated, kept by their robot
 """

@@ -65,6 +65,7 @@ class DrivenJoints:
         self._numbers: list[Any] = []
         self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
         """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
+        self._damping: list[np.ndarray] = []
         for k, actuator in enumerate(actuators):
             self._add(label_of(actuators, k), actuator, q0)
         for number, joint in enumerate(self.joints):
@@ -122,6 +123,7 @@ class DrivenJoints:
                     continue  # the starts count their rows themselves
                 self._count(f"{label}({name}=...)", signals[name].rows)
         self._units.append((kind, kp, follow, speed, signals))
+        self._damping.append(np.asarray(kd))
 
     def _count(self, what: str, rows: int | None) -> None:
         if rows is not None:
@@ -173,6 +175,26 @@ class DrivenJoints:
         changes = [s.last(self.dt) for *_, signals in self._units for s in signals.values()]
         later = max(changes, default=0)
         return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else np.iinfo(np.int64).max
+
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """kp and kd of each joint, (n,) each."""
+        return np.concatenate([unit[1] for unit in self._units]), np.concatenate(self._damping)
+
+    def kinds_and_wants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each joint in the first step: kind of its actuator, wanted position and speed, (n,) each.
+
+        The position is 0 where a speed or a force is wanted, the speed likewise.
+        """
+        kinds, places, rates = [], [], []
+        first, zero = np.zeros(1, int), np.zeros((1, 1, 1))
+        for kind, kp, _, speed, signals in self._units:
+            target = signals["target"].at(first, self.dt, q, v)
+            want = signals["velocity"].at(first, self.dt, q, v) if kind == "PD" else target
+            kinds += [kind] * kp.shape[-1]
+            places.append(target if kind == "PD" else zero * target)
+            rates.append(zero * want if kind == "Torque" else np.clip(want, -speed, speed))
+        place, rate = (np.concatenate([x[0, 0] for x in each]) for each in (places, rates))
+        return np.array(kinds), place, rate
 
     def whole_table(self) -> np.ndarray:
         """The same for all steps and rows of a rollout, (T or 1, B or 1, n).

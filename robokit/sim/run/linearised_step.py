@@ -10,7 +10,7 @@ chosen at this state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,17 +24,11 @@ from robokit.model.robot import Robot, check_robot
 from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
-from robokit.sim.run.run_arguments import (
-    Setup,
-    check_angles,
-    check_quaternions,
-    set_up,
-    states,
-)
+from robokit.sim.run.kept_steps import KeptSteps, kept_steps
+from robokit.sim.run.run_arguments import check_angles, check_quaternions, states
 from robokit.sim.starts.start_warnings import check_starts
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.linear_steps import LinearSteps
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
@@ -70,6 +64,7 @@ def step_derivatives(
     integrator: str | None = None,
     joint_damping: float | None = None,
     self_collision: Any = None,
+    actuators: Any = None,
     engine: str | None = None,
 ) -> StepDerivatives:
     """One time step of the simulator and its derivatives: the A and B of linear control.
@@ -80,8 +75,9 @@ def step_derivatives(
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
     :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
 
-    In steps of "contact" momentum and energy, which the end of a step corrects by terms of third order in dt,
-    are not corrected in A and B, and friction is Coulomb's, however far the solver went.
+    A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
+    the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
+    are not corrected in A and B. Targets of actuators are held.
 
     Source: contact/step_derivatives.py; else the step (robokit.sim.step), forward mode.  Cost: with contact
     about that of a step, else 3 nv times that of a few steps.
@@ -93,6 +89,7 @@ def step_derivatives(
         tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
             six are a wrench from outside.
         ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
+        actuators: as of :func:`simulate`, of steps with contact; tau is added to theirs, within their effort.
         engine: as in :func:`rnea`.
 
     Returns:
@@ -109,6 +106,32 @@ def step_derivatives(
         >>> step.A.shape, step.B.shape
         ((4, 4), (4, 2))
     """
+    given, single = checked_states(robot, q, v, tau, engine)
+    kept = kept_steps(
+        robot, engine, actuators, dt=dt, ground=ground, integrator=integrator, joint_damping=joint_damping,
+        self_collision=self_collision,
+    )  # fmt: skip
+    setup = kept.setup
+    program = setup.program
+    if kept.contact:
+        check_starts(program, given[0], "q")
+        found = _by_implicit_function(kept, given, engine, joint_damping, self_collision)
+        return StepDerivatives(*(x[0] for x in found)) if single else found
+    if floats(robot.tree):
+        # As simulate takes them where there are any: nothing keeps the momentum against them.
+        program = program.with_given(replace(program.given, base=True), program.given_numbers)
+    parameters = program.parameters(setup.dt)
+    rows = [x if len(x) != 1 else x[0] for x in given] + [parameters]
+    count = batch_size(["q", "v", "tau", "robot"], rows)
+    count = 1 if count is None else count
+    found = _in_blocks(program, given, parameters, count, engine)
+    return StepDerivatives(*(x[0] for x in found)) if single else found
+
+
+def checked_states(
+    robot: Robot, q: Any, v: Any, tau: Any, engine: str | None
+) -> tuple[list[np.ndarray], bool]:
+    """q, v and tau, (B or 1, n) each, and whether one state was given."""
     check_robot(robot)
     given = [
         states("q", q, robot.nq, 0),
@@ -123,49 +146,53 @@ def step_derivatives(
     check_angles("q", robot, given[0])
     if engine is not None:
         one_of("engine", engine, ENGINES)
-    setup = set_up(
-        robot, 0.0, dt, ground, integrator, None, joint_damping, many=True, self_collision=self_collision
-    )
-    program = setup.program
-    if program.contact:
-        check_starts(program, given[0], "q")
-        found = _by_implicit_function(setup, given, engine, joint_damping, self_collision)
-        return StepDerivatives(*(x[0] for x in found)) if single else found
-    if floats(robot.tree):
-        # As simulate takes them where there are any: nothing keeps the momentum against them.
-        program = program.with_given(replace(program.given, base=True), program.given_numbers)
-    parameters = program.parameters(setup.dt)
-    rows = [x if len(x) != 1 else x[0] for x in given] + [parameters]
-    count = batch_size(["q", "v", "tau", "robot"], rows)
-    count = 1 if count is None else count
-    found = _in_blocks(program, given, parameters, count, engine)
-    return StepDerivatives(*(x[0] for x in found)) if single else found
+    return given, single
 
 
 def _by_implicit_function(
-    setup: Setup, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
 ) -> StepDerivatives:
     """All states, one after the other; with inertias or a ground of its own each has its own numbers."""
-    program, dt = setup.program, setup.dt
-    robot, ground = program.robot, program.ground
-    sizes = [x if len(x) != 1 else x[0] for x in given]
-    count = batch_size(["q", "v", "tau", "robot"], [*sizes, program.parameters(dt)])
-    count = 1 if count is None else count
-    own = robot.samples is not None or (ground is not None and ground.rows is not None)
-    steps, found = None, _room(robot, count)
-    for k in range(count):
-        if own:
-            alone = robot if robot.samples is None else robot.sample(k)
-            program = set_up(
-                alone, 0.0, dt, ground if ground is None else ground.row(k), "contact", None, joint_damping,
-                self_collision=self_collision,
-            ).program  # fmt: skip
-        if own or steps is None:
-            steps = LinearSteps(program, dt, engine)
-        state = (x[k if len(x) > 1 else 0] for x in given)
-        found.q[k], found.v[k], slopes = steps(*state)
-        found.A[k], found.B[k] = np.hsplit(slopes, [2 * robot.nv])
+    nv, k = kept.robot.nv, -1
+    rows = list(each_row(kept, given, engine, joint_damping, self_collision))
+    found = _room(kept.robot, len(rows))
+    for k, (own, state) in enumerate(rows):
+        with own.steps() as steps:
+            steps.wanted = own.wanted(*state[:2])
+            found.q[k], found.v[k], slopes = steps(*state)
+            found.A[k], found.B[k] = slopes[:, : 2 * nv], slopes[:, 2 * nv :]
     return found
+
+
+def each_row(
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+    """The step of each row of a batch, and the row's arrays.
+
+    Args:
+        kept: of the whole batch.
+        given: q, v, tau and others of nv numbers, (B or 1, n) each.
+        engine, joint_damping, self_collision: of the step.
+    """
+    program, dt = kept.setup.program, kept.setup.dt
+    robot, ground = program.robot, program.ground
+    names = ["q", "v", "tau", "dq", "dv"][: len(given)]
+    sizes = [x if len(x) != 1 else x[0] for x in given]
+    count = batch_size([*names, "robot"], [*sizes, program.parameters(dt)])
+    for k in range(1 if count is None else count):
+        own = kept
+        if kept.rows:
+            alone = robot if robot.samples is None else robot.sample(k)
+            own = KeptSteps(
+                alone,
+                {
+                    "dt": dt, "ground": None if ground is None else ground.row(k), "integrator": program.name,
+                    "joint_damping": joint_damping, "self_collision": self_collision,
+                },
+                engine,
+                (),
+            )  # fmt: skip
+        yield own, [x[k if len(x) > 1 else 0] for x in given]
 
 
 def _room(robot: Robot, count: int) -> StepDerivatives:

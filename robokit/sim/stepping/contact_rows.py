@@ -6,6 +6,7 @@ in arrays of its own: where a row needs larger ones, those of the other threads 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -21,6 +22,7 @@ from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threa
 from robokit.sim.motion import ledger
 from robokit.sim.simulation import Simulation, enlarged, packed, steps_taken
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
 from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
@@ -38,12 +40,14 @@ class ContactRunner:
 
     Attributes:
         failed: of each row whose state did not stay finite, the step after which.
+        in_lanes: whether it pays that rows go together.
     """
 
     def __init__(self, program: Program, simulation: Callable[[float], Simulation]) -> None:
         """Prepare it; ``simulation`` gives the arrays of steps of a length."""
         self.program, self.simulation = program, simulation
         self.failed: dict[int, int] = {}
+        self.in_lanes = False
         self._shares: list[_Share] = []
 
     def roll(
@@ -58,6 +62,7 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.take(0)  # compiles it
+        self.in_lanes = simulation.refused is None and pays(rows, marks[-1], simulation.kernel.reproducible)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
         size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
         self._shares = [
@@ -149,6 +154,10 @@ class _Share:
             self._call = CALL(self.kernel.driver("rows", "float64"))
         except NoMachineCode:
             self._work = {a.name: a.zeros(self.sizes) for a in self.kernel.arrays if a.role == "work"}
+        self._lanes: Lanes | None = None
+        if self.runner.in_lanes and not self.own:
+            with contextlib.suppress(NoMachineCode):
+                self._lanes = Lanes(self.shared, self.states, self.sizes, self.kernel.reproducible)
 
     # ---- steps -------------------------------------------------------------------------------------------
 
@@ -170,12 +179,12 @@ class _Share:
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
-        n, at, steps = len(self.rows), first, last - first
+        n, at, steps, wide = len(self.rows), first, last - first, LANES if self._lanes else 1
         few = 1 if self.own else max(1, min(steps, int(BLOCK_SECONDS / self.seconds)))
         while at < last:
             now, a = min(few, last - at), 0
             while a < n:
-                b = min(n, a + max(1, int(BLOCK_SECONDS / (self.seconds * now))))
+                b = min(n, a + -(-max(1, int(BLOCK_SECONDS / (self.seconds * now))) // wide) * wide)
                 yield a, b, at, now
                 a = b
             at += now
@@ -203,6 +212,9 @@ class _Share:
 
     def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
         """By machine code; ``done``: how often each row ran."""
+        if self._lanes and b - a > 1:
+            self._lanes.run(a, b, given, steps, done)
+            return
         places, strides = self._places + a * self._strides, self._strides.copy()
         jumps = np.zeros_like(strides)
         for name, x in given.items():

@@ -59,13 +59,30 @@ class LinearSteps:
         Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
         """
         nv = self.simulation.robot.nv
-        end = self._taken(q, v, tau)
-        if end is None:
+        closed = self._taken(q, v, tau)
+        if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
         slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
         if self.wanted is not None:
             self._through_motors(slopes[:, 2 * nv :])
-        return *end, slopes
+        return *(closed or self._end_of_drift()), slopes
+
+    def end(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) after a step, without derivatives; NaN where it has no finite end."""
+        x = self.simulation.arrays
+        given = float(x["tolerance"][0])
+        x["keeps"][:] = NOTHING
+        for tolerance in (TIGHT, given):
+            x["tolerance"][:] = tolerance
+            if not self._step(q, v, tau):
+                return np.full(len(q), math.nan), np.full(len(v), math.nan)
+            if not self.simulation.work["solved"][2]:
+                break
+        x["tolerance"][:] = given
+        return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
+
+    def _end_of_drift(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.found["q_next"].copy(), self.found["v_next"].copy()
 
     def _through_motors(self, by_tau: np.ndarray) -> None:
         """Joint forces of driven joints go through their motors: none is felt beyond the largest effort."""
@@ -88,11 +105,12 @@ class LinearSteps:
             of_q, of_v: how it changes with the next q, in the tangent space, and with the next v; (nv,) each.
         """
         nv = self.simulation.robot.nv
-        end = self._taken(q, v, tau)
-        if end is None:
+        closed = self._taken(q, v, tau)
+        if closed is None:
             self.found = {}
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((3, nv), math.nan)
-        return *end, self.pulled(of_q, of_v)
+        found = self.pulled(of_q, of_v)
+        return *(closed or self._end_of_drift()), found
 
     def pulled(self, of_q: np.ndarray, of_v: np.ndarray, again: bool = False) -> np.ndarray:
         """What q, v and tau are worth, (3, nv), after a step that :meth:`pullback` has taken.
@@ -107,25 +125,30 @@ class LinearSteps:
             found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
         return found
 
-    def _taken(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The end of a step, whose kick is in the arrays then; None where that is not finite."""
+    def _taken(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | tuple[()] | None:
+        """Take a step that stops after its kick, which is in the arrays then.
+
+        Its end where that closes loops, (); None where the kick is not finite.
+        """
         x = self.simulation.arrays
         given = float(x["tolerance"][0])
+        end: tuple[np.ndarray, np.ndarray] | tuple[()] = ()
+        loops: dict[str, np.ndarray] = {}
         for tolerance in (TIGHT, given):
             x["tolerance"][:] = tolerance
-            if not self._step(q, v, tau):
-                return None
-            work = self.simulation.work
-            if work["n_of"][:2].any() and not work["solved"][2]:
-                break  # else nothing acts, or the shift of a contact has no end
-        end = x["q"].copy(), x["v"].copy()
-        loops = self._loops()
-        keeps = x["keeps"].copy()
-        x["keeps"][:] = NOTHING - 1  # it stops after the kick
-        self._step(q, v, tau)
-        x["keeps"][:], x["tolerance"][:] = keeps, given
+            if self.simulation.sizes["n_loops"]:
+                x["keeps"][:] = NOTHING
+                if not self._step(q, v, tau):
+                    break
+                end, loops = (x["q"].copy(), x["v"].copy()), self._loops()
+            x["keeps"][:] = NOTHING - 1
+            if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
+                break  # else the shift of a contact has no end: the step as a run takes it
+        x["tolerance"][:] = given
         self._place_loops(loops)
-        return end
+        return end if np.isfinite(self.simulation.work["y"]).all() else None
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""

@@ -1,0 +1,113 @@
+"""Candidates of the broad phase: kept for many steps, they lose no pair and change no contact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robokit.collision.detect_kernel import contacts_at, detect_kernel
+from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
+from robokit.collision.scene import _beside, _pairs
+from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, shape_arrays
+from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
+
+G, DT = 9.81, 4e-3
+
+
+def crowd(count: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Bodies of two shapes, sizes 1 : 20, over a plane and two solids; half of the pairs are left out."""
+    rng = np.random.default_rng(seed)
+    still = [PlacedCore(plane_core(), 0, Placement())]
+    still += [PlacedCore(core_of(Box((1.0, 1.0, 0.4)), 0.0), 0, Placement(position=np.array([x, 0.0, 0.1])))
+              for x in (-0.7, 0.5)]  # fmt: skip
+    moving = []
+    for body in range(1, count + 1):
+        size = float(10.0 ** rng.uniform(-1.6, -0.3))
+        for geometry in (Box((size, 0.5 * size, 0.3 * size)), rng.choice(kinds(size))):
+            place = Placement(position=size * rng.uniform(-0.3, 0.3, 3))
+            moving.append(PlacedCore(core_of(geometry, 0.0), body, place))
+    arrays = shape_arrays([*still, *moving])
+    arrays |= _beside(arrays)
+    own = {(i, j) for i in range(1, count + 1) for j in range(i + 1, count + 1) if rng.uniform() < 0.5}
+    pairs = _pairs(arrays["shape_body"], len(still), {(0, i) for i in range(1, count + 1)}, own)
+    places = np.vstack([np.zeros(3), rng.uniform((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0), (count, 3))])
+    return arrays | pair_arrays(pairs, len(arrays["shape_body"])), places
+
+
+def kinds(size: float) -> list[Any]:
+    return [Sphere(0.4 * size), Capsule(0.2 * size, size), Cylinder(0.3 * size, 0.5 * size)]
+
+
+def turned(w: np.ndarray) -> np.ndarray:
+    """A rotation by the vector w."""
+    angle = float(np.linalg.norm(w)) + 1e-300
+    x, y, z = w / angle
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+
+
+def same(scene: dict[str, np.ndarray], one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    """Pairs and gaps are the same; of round shapes, whose normals are known to 1e-5, the deepest ones are."""
+    pairs = one["contact_pair"], other["contact_pair"]
+    assert set(pairs[0].tolist()) == set(pairs[1].tolist())
+    for k in set(pairs[0].tolist()):
+        gaps = [np.sort(each["contact_gap"][p == k]) for each, p in zip((one, other), pairs, strict=True)]
+        turns = (scene["shape_kind"][scene["pair_shapes"][k]] == CYLINDER).any()
+        gaps = [each[:1] for each in gaps] if turns else gaps
+        np.testing.assert_allclose(*gaps, rtol=0.0, atol=2e-8 if turns else 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(seed: int) -> None:
+    """Bodies fly about, one of them fast; now and then they are somewhere else at once."""
+    count, steps = 10, 120
+    scene, p = crowd(count, seed)
+    rng = np.random.default_rng(seed)
+    R = np.array([np.eye(3), *(turned(rng.normal(size=3)) for _ in range(count))])
+    w, u = rng.normal(size=(count + 1, 3)) * 3.0, rng.normal(size=(count + 1, 3))
+    w[0] = u[0] = 0.0
+    u[1] *= 10.0
+    given = scene | {"gravity": np.array([0.0, 0.0, -G]), "dt": np.array([DT]), "origin": np.zeros(3)}
+    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": len(scene["shape_body"]), "n_near": 512}
+    kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
+    kept["near_pair"][:] = -1
+    made = np.zeros(steps, bool)
+    touched = 0
+    for step in range(steps):
+        if step == 70:
+            p[1:] += rng.uniform(-0.5, 0.5, (count, 3))
+        V = np.concatenate([w, u - np.cross(w, p)], axis=1)
+        state = {"R": R.reshape(-1, 9), "p": p, "V": V}
+        before = kept["ball_then"]
+        found = detect_kernel()(**given, **state, **kept, n_contacts=512)
+        kept = {name: found[name] for name in kept}
+        made[step] = (kept["ball_then"] != before).any()
+        cold = contacts_at(scene, R, p, V, G, DT)
+        n = found["counts"][0]
+        same(scene, {name: found[name][:n] for name in ("contact_pair", "contact_gap")}, cold)
+        touched += n
+        p = p + DT * u
+        R = np.array([turned(DT * each) @ r for each, r in zip(w, R, strict=True)])
+    assert touched > 200
+    assert made[0] and made[70] and 3 < made.sum() < steps // 2
+
+
+def test_of_many_balls_few_pairs_are_candidates() -> None:
+    """300 balls that all may meet, in a grid of spaces of 3 radii."""
+    side, radius = 7, 0.1
+    at = np.array([[i, j, k] for i in range(side) for j in range(side) for k in range(side)])[:300] * 0.3
+    scene = shape_arrays([PlacedCore(core_of(Sphere(radius), 0.0), 1 + k, Placement()) for k in range(300)])
+    scene |= {"shape_beside": np.zeros((300, 2), np.int32), "beside": np.zeros(1, np.int32)}
+    scene |= pair_arrays(np.array(np.triu_indices(300, 1)).T, 300)
+    found = detect_kernel()(
+        **scene, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]), V=np.zeros((301, 6)),
+        origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]), n_contacts=8,
+        near_pair=np.full(8, -1, np.int32), near_direction=np.zeros((8, 3)),
+        near_corners=np.zeros((8, 6), np.int32), sweep=np.zeros(300, np.int32),
+        candidate=np.zeros(len(scene["pair_shapes"]), np.int32), candidates=np.zeros(2, np.int32),
+        ball_then=np.zeros((300, 4)),
+    )  # fmt: skip
+    assert found["counts"].tolist() == [0, 0, 0, 0]
+    assert found["candidates"].tolist() == [0, 1]
