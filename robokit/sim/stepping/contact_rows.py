@@ -62,7 +62,8 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.take(0)  # compiles it
-        self.in_lanes = simulation.refused is None and pays(rows, marks[-1], simulation.kernel.reproducible)
+        plain = simulation.refused is None and self.program.accuracy is None
+        self.in_lanes = plain and pays(rows, marks[-1], simulation.kernel.reproducible)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
         size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
         self._shares = [
