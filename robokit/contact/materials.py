@@ -260,8 +260,8 @@ class Surface(NamedTuple):
 
     Attributes:
         ground: which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,).
-        friction: Coulomb coefficient of each body, (n_bodies,).
-        restitution: share of its speed with which each body leaves, (n_bodies,).
+        friction: Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch.
+        restitution: share of its speed with which each body leaves, likewise.
         own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
         torsion, rolling: arms of the friction against turning and rolling [m].
     """
@@ -277,16 +277,16 @@ class Surface(NamedTuple):
 def pair_numbers(
     shapes: Mapping[str, np.ndarray],
     pairs: np.ndarray,
-    gains: tuple[float, float],
+    gains: tuple[Any, Any],
     surface: Surface,
     between: tuple[float, float],
 ) -> Arrays:
-    """Numbers of each pair of shapes.
+    """Numbers of each pair of shapes, (n_pairs,), or (n, n_pairs) for rows of a batch.
 
     Args:
         shapes: arrays of SHAPES.
         pairs: of shapes, sorted by their bodies, (n_pairs, 2).
-        gains: k [N/m] and d [N s/m] of a contact.
+        gains: k [N/m] and d [N s/m] of a contact, numbers or (n,) for rows of a batch.
         surface: of the ground's pairs.
         between: friction and restitution of the others.
     """
@@ -294,16 +294,17 @@ def pair_numbers(
     body = shapes["shape_body"][second]
     ground = surface.ground[first]
     own = surface.own[first]
-    friction = np.where(np.isnan(own), surface.friction[body], own)
-    n = len(pairs)
-    return {
-        "pair_stiffness": np.full(n, float(gains[0])),
-        "pair_damping": np.full(n, float(gains[1])),
+    friction = np.where(np.isnan(own), surface.friction[..., body], own)
+    found = {
+        "pair_stiffness": np.asarray(gains[0])[..., None],
+        "pair_damping": np.asarray(gains[1])[..., None],
         "pair_friction": np.where(ground, friction, between[0]),
-        "pair_restitution": np.where(ground, surface.restitution[body], between[1]),
+        "pair_restitution": np.where(ground, surface.restitution[..., body], between[1]),
         "pair_torsion": np.where(ground, surface.torsion, 0.0),
         "pair_rolling": np.where(ground, surface.rolling, 0.0),
     }
+    shape = np.broadcast_shapes((len(pairs),), *(x.shape for x in found.values()))
+    return {name: np.array(np.broadcast_to(x, shape), float) for name, x in found.items()}
 
 
 def body_numbers(robot: Robot) -> Arrays:

@@ -123,8 +123,7 @@ class _Share:
         self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
         if differ(self.program):
             scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
-            found = [row_numbers(self.program, dt, scene, row) for row in rows]
-            self.states |= {name: np.array([x[name] for x in found]) for name in found[0]}
+            self.states |= row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
         self.done = np.zeros(n, np.int64)
         self.good = self._finite(slice(0, n))
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}

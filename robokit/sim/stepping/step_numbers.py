@@ -89,34 +89,42 @@ def differ(program: Program) -> bool:
     return several or (program.ground is not None and program.ground.rows is not None)
 
 
-def row_numbers(program: Program, dt: float, scene: Scene, row: int) -> Arrays:
-    """The arrays in which a row of a batch differs from the others.
+def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> Arrays:
+    """The arrays in which rows of a batch differ, (n, ...) each.
 
     Args:
         program: the step.
         dt: time step [s].
         scene: of the first row.
-        row: of the batch.
+        rows: numbers of some rows, (n,).
     """
-    found = {**_motors(program, dt, row), **_pairs(program, scene, row)}
-    if program.robot.samples is not None:
-        found |= _bodies(program, row)
-    if program.ground is not None and program.ground.plane:
-        places = scene.arrays["shape_placement"].copy()
-        plane, _ = plane_of(program.ground.row(row))
-        places[0] = np.concatenate([plane.rotation.ravel(), plane.position])
+    robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
+    samples = robot.samples is not None
+    if program.given.drives:
+        moved = _motors(program, dt, rows)
+        found |= {name: moved[name] for name in ("motor_gains", "motor_limits", "motor_inertia")}
+    if samples or (ground is not None and ground.rows is not None):
+        found |= _pairs(program, scene, rows)
+    if samples:
+        bodies = [_bodies(program, row) for row in rows.tolist()]
+        found |= {name: np.array([x[name] for x in bodies]) for name in bodies[0]}
+    if ground is not None and ground.plane and np.ndim(ground.normal) == 2:
+        places = np.repeat(scene.arrays["shape_placement"][None], len(rows), axis=0)
+        for place, row in zip(places, rows.tolist(), strict=True):
+            plane, _ = plane_of(ground.row(row))
+            place[0] = np.concatenate([plane.rotation.ravel(), plane.position])
         found["shape_placement"] = places
     return found
 
 
-def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
-    """Numbers of the pairs of shapes."""
+def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
+    """Numbers of the pairs of shapes, of a row, or of some: (n, ...) each."""
     robot, found = program.robot, scene
-    law = (program.ground or Ground()).row(row)
+    law = program.ground or Ground()
     shapes, pairs = found.arrays, found.arrays["pair_shapes"]
-    k, d = _gains(program, found, law)
+    k, d = (_at(x, row) for x in _gains(program, found, law))
     links = {link.body: link.name for link in reversed(robot.links)}
-    bodies = range(robot.nbodies + 1)
+    names = [links.get(b, "") for b in range(robot.nbodies + 1)]
     own = np.full(len(found.solid), math.nan)
     for shape in np.flatnonzero(found.solid >= 0).tolist():
         mu = law.shapes[found.solid[shape]].friction
@@ -125,14 +133,14 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
         own[shapes["shape_kind"] == FIELD] = law.terrain.friction
     surface = Surface(
         np.array([not name for name in found.links]),
-        np.array([_at(law.coefficient(links.get(b, "")), row) for b in bodies]),
-        np.array([_at(law.bounce(links.get(b, "")), row) for b in bodies]),
+        np.stack([_at(law.coefficient(name), row) for name in names], axis=-1),
+        np.stack([_at(law.bounce(name), row) for name in names], axis=-1),
         own,
         law.torsional,
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    return pair_numbers(shapes, pairs, (_at(k, row), _at(d, row)), surface, between)
+    return pair_numbers(shapes, pairs, (k, d), surface, between)
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
@@ -145,13 +153,13 @@ def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
 def ground_stiffness(program: Program, row: int) -> float:
     """Stiffness of a contact with the ground [N/m]."""
     law = (program.ground or Ground()).row(row)
-    return _at(_gains(program, scene_of(program), law)[0], row)
+    return float(_at(_gains(program, scene_of(program), law)[0], row))
 
 
-def _at(x: Any, row: int) -> float:
-    """A number, or that of a row."""
+def _at(x: Any, row: int | np.ndarray) -> np.ndarray:
+    """A number, or that of a row, or those of some."""
     each = np.ravel(x)
-    return float(each[min(row, len(each) - 1)])
+    return np.asarray(each[np.minimum(row, len(each) - 1)], float)
 
 
 def scene_of(program: Program) -> Scene:
@@ -207,24 +215,26 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     }
 
 
-def _motors(program: Program, dt: float, row: int) -> Arrays:
-    """Driven joints: gains again from the numbers that today's law is made of."""
+def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
+    """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
     rest = iter(program.given_numbers)
     own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
     dof = mobilities(robot).dof if robot.samples is None else mobilities(robot).dof[row]
-    inertia = 1.0 / np.maximum(dof[dofs], LEAST)
-    gains, limits = np.zeros((len(drives), 2)), np.full((len(drives), 2), math.inf)
+    lead, n = np.shape(row), len(drives)
+    inertia = np.array(np.broadcast_to(1.0 / np.maximum(dof[..., dofs], LEAST), (*lead, n)))
+    gains, limits = np.zeros((*lead, n, 2)), np.full((*lead, n, 2), math.inf)
     for k, (drive, given) in enumerate(zip(drives, own, strict=True)):
-        inertia[k] = given.get("mass", inertia[k])
-        limits[k] = given.get("effort", math.inf), given.get("speed", math.inf)
+        inertia[..., k] = given.get("mass", inertia[..., k])
+        limits[..., k, 0], limits[..., k, 1] = given.get("effort", math.inf), given.get("speed", math.inf)
         if drive.servo:
-            R = given["kp"] * dt * dt / inertia[k]
+            R = given["kp"] * dt * dt / inertia[..., k]
             extra = given["kp"] * dt * (2.0 * R / (1.0 + 2.0 * R))
-            gains[k] = given["kp"], given["b"] + given["lag"] - extra
-    return motor_numbers(robot, bodies, gains, limits, inertia)
+            gains[..., k, 0], gains[..., k, 1] = given["kp"], given["b"] + given["lag"] - extra
+    numbers = {"motor_gains": gains, "motor_limits": limits, "motor_inertia": inertia}
+    return motor_numbers(robot, bodies, inertia=np.zeros(n)) | numbers
 
 
 def _pushes(program: Program) -> Arrays:
