@@ -7,6 +7,7 @@ from typing import Any
 
 import ladder
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from robokit.algorithms.ltdl import ltdl
@@ -58,6 +59,9 @@ OF_EVERY_ROBOT = [
     name for name, row in KERNELS.items() if not {"frames", "constraints"} & {*row.about.split()}
 ]
 """Kernels that have an answer for every robot: held links may be more than a robot can move."""
+
+SHARE = [pytest.param(name, marks=pytest.mark.slow if k % 3 else ()) for k, name in enumerate(OF_EVERY_ROBOT)]
+"""The same; two in three are in the heavier suite."""
 
 LARGE = ("derivative", "inverse", "coriolis", "regressor")
 """Parts of the names of kernels whose results are matrices: their code grows fast with the robot."""

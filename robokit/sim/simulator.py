@@ -21,15 +21,11 @@ from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.run.half_step import compare, with_rows_twice
-from robokit.sim.run.run_arguments import (
-    check_angles,
-    check_quaternions,
-    numbers,
-    set_up,
-)
+from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits
+from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 
 

@@ -117,6 +117,7 @@ def test_batches_rows_and_single_precision():
         assert [x.shape for x in none] == [(0, *x.shape[1:]) for x in many]
 
 
+@pytest.mark.slow
 def test_results_are_written_where_they_are_wanted():
     robot = robot_of(130)
     q, v, a = state_of(robot)
@@ -130,6 +131,7 @@ def test_results_are_written_where_they_are_wanted():
         rk.crba(robot, q, out=np.empty((130, 129)))
 
 
+@pytest.mark.slow
 def test_coupled_joints_and_samples_of_inertias_of_long_robots():
     robot = robot_of(140)
     free = robot_of(140, "coupled")

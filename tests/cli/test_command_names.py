@@ -52,9 +52,9 @@ def test_a_name_that_does_not_exist_is_wrong_usage_and_says_the_nearest(argv, sa
 
 
 def test_falls_of_two_robots_are_two_pages(capsys, here):
-    for name in ("arm", "chain"):
+    for name in ("arm", "double_pendulum"):
         assert run(capsys, "simulate", name, "--duration", "0.01", "--no-open")[0] == 0
-    assert sorted(os.listdir(here)) == ["arm_simulate.html", "chain_simulate.html"]
+    assert sorted(os.listdir(here)) == ["arm_simulate.html", "double_pendulum_simulate.html"]
 
 
 def test_a_robot_of_the_examples_is_found_by_its_name_alone(monkeypatch, here):

@@ -17,7 +17,7 @@ def fallen(name: str, seconds: float) -> tuple[rk.Robot, np.ndarray, np.ndarray]
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
     v = 0.3 * np.random.default_rng(0).normal(size=robot.nv)
     q = rk.standing_configuration(robot)
-    run = rk.simulate(robot, q, v, duration=seconds, dt=DT, ground=rk.Ground(), integrator="newton")
+    run = rk.simulate(robot, q, v, duration=seconds, dt=DT, ground=rk.Ground(), integrator="contact")
     return robot, run.q[-1].copy(), run.v[-1].copy()
 
 
@@ -100,8 +100,8 @@ def test_rows_and_steps_without_contact() -> None:
         step = rk.step_derivatives(robot, q[k], 0.5 * q[k], dt=DT)
         expected = np.r_[dq[k], dv[0]] @ step.A
         np.testing.assert_allclose(np.r_[found.dq[k], found.dv[k]], expected, rtol=1e-12)
-    several = rk.step_vjp(robot, q, 0.5 * q, dq, dv[0], dt=DT, integrator="newton")
-    one = rk.step_vjp(robot, q[1], 0.5 * q[1], dq[1], dv[0], dt=DT, integrator="newton")
+    several = rk.step_vjp(robot, q, 0.5 * q, dq, dv[0], dt=DT, integrator="contact")
+    one = rk.step_vjp(robot, q[1], 0.5 * q[1], dq[1], dv[0], dt=DT, integrator="contact")
     assert several.parameters["gravity"].shape == (4, 3)
     assert (several.dq[1] == one.dq).all()
     np.testing.assert_array_equal(several.parameters["inertias"][1], one.parameters["inertias"])
@@ -135,7 +135,7 @@ def test_gradients_of_a_rollout(driven) -> None:
 def test_what_is_refused(driven) -> None:
     robot, q, v, how = driven
     with pytest.raises(rk.UnknownName, match="parameter named .slip."):
-        rk.step_function(robot, ground=True, integrator="newton", parameters=("slip",))
+        rk.step_function(robot, ground=True, integrator="contact", parameters=("slip",))
     with pytest.raises(rk.RobokitError, match="with contact"):
         rk.step_function(robot)
     with pytest.raises(rk.ShapeError, match="actuators"):

@@ -16,7 +16,7 @@ import pytest
 from engine_cases import chain, states
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots_of
+from strategies import LAYOUTS, SHARE, arguments, robots_of
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
@@ -106,7 +106,7 @@ def test_no_thread_is_woken_for_few_states(monkeypatch):
 SOLVES = ("aba", "forward_dynamics", "ltdl", "hybrid", "inverse_mass", "floating_base_inverse")
 
 
-@pytest.mark.parametrize("name", OF_EVERY_ROBOT)
+@pytest.mark.parametrize("name", SHARE)
 @settings(max_examples=2)
 @given(data=st.data())
 def test_single_precision_is_near_the_plain_text(name, data):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots, robots_of
+from strategies import LAYOUTS, SHARE, arguments, robots, robots_of
 
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
@@ -64,7 +64,7 @@ def guarded(rows: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return whole[32 : 32 + size].reshape(rows, *shape), whole
 
 
-@pytest.mark.parametrize("name", OF_EVERY_ROBOT)
+@pytest.mark.parametrize("name", SHARE)
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_every_layout_of_every_batch_is_the_plain_text(name, data):

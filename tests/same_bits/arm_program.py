@@ -1,11 +1,12 @@
-"""A kernel as a program for Linux on ARM64, which runs under qemu-aarch64: no compiler, linker or library.
+"""The step of a fall as a program for Linux on ARM64, which runs under qemu-aarch64: no compiler or library.
 
-LLVM makes one object file of the kernel and of a start function, which reads the arguments from its input,
-takes the steps and writes the states. The few relocations of such a file are filled in here.
+LLVM makes one object file of the step's kernel and of a start function, which reads the arrays from its
+input, takes the steps and writes the states. The few relocations of such a file are filled in here.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 import subprocess
 import tempfile
@@ -13,27 +14,47 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.engine import Kernel
+from robokit.contact.step import step_kernel
 from robokit.engine.backend import llvm
-from robokit.engine.backend.targets import Planned, Target
-from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.emit.single_module import single_module
+from robokit.engine.loops.emit import HEADER
+from robokit.engine.loops.rows import ENVIRONMENT
+from robokit.sim.simulation import Simulation
 
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000
 READ, WRITE, EXIT = 63, 64, 94
+BLOCK = 1 << 22
+"""Bytes that a step may take for arrays of its own."""
 
 ASK = struct.pack("<6I", 0xAA0003E8, 0xAA0103E0, 0xAA0203E1, 0xAA0303E2, 0xD4000001, 0xD65F03C0)
 """ask(number, file, from, n): mov x8, x0; mov x0, x1; mov x1, x2; mov x2, x3; svc 0; ret."""
 
 _MAIN = """
 @data = internal global [{size} x i8] zeroinitializer, align 64
-@place = internal global [{workspace} x i8] zeroinitializer, align 64
+@work = internal global [{work} x i8] zeroinitializer, align 64
+@block = internal global [{block} x i8] zeroinitializer, align 64
 @args = internal global [{count} x ptr] zeroinitializer, align 64
-@strides = internal constant [{count1} x i64] [{strides}], align 64
-@moves = internal constant [{count} x i64] zeroinitializer, align 64
+@places = internal global [{arrays} x ptr] zeroinitializer, align 64
+@env = internal global [{words} x ptr] zeroinitializer, align 64
+@context = internal global [3 x ptr] zeroinitializer, align 64
 declare i64 @ask(i64, i64, ptr, i64)
+define ptr @memset(ptr %at, i32 %x, i64 %n) "no-builtins" {{
+entry:
+  %byte = trunc i32 %x to i8
+  br label %head
+head:
+  %k = phi i64 [0, %entry], [%k1, %body]
+  %more = icmp ult i64 %k, %n
+  br i1 %more, label %body, label %end
+body:
+  %p = getelementptr i8, ptr %at, i64 %k
+  store volatile i8 %byte, ptr %p
+  %k1 = add i64 %k, 1
+  br label %head
+end:
+  ret ptr %at
+}}
 define void @_start() {{
 entry:
   br label %read
@@ -52,8 +73,9 @@ fill:
   br label %record
 record:
   %r = phi i64 [0, %fill], [%r1, %record]
-  {call}
-{write}
+  %done = call i64 @{name}_single(ptr @args, ptr @env, i64 {every})
+  %w0 = call i64 @ask(i64 {write}, i64 1, ptr {q}, i64 {bytes_q})
+  %w1 = call i64 @ask(i64 {write}, i64 1, ptr {v}, i64 {bytes_v})
   %r1 = add i64 %r, 1
   %next = icmp slt i64 %r1, {records}
   br i1 %next, label %record, label %end
@@ -64,102 +86,66 @@ end:
 """
 
 
-class Arm(Target):
-    """The text of a kernel for ARM64, single or in lanes."""
+class _Fill:
+    """Stores of addresses, which the start function makes."""
 
-    real, lanes, bits = FLOAT64, 1, 128
+    def __init__(self) -> None:
+        self.lines: list[str] = []
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes, self.name = lanes, f"arm64 of {lanes}"
-        self.text = ""
+    def address(self, name: str, place: int) -> str:
+        """Of a byte of a global."""
+        self.lines.append(f"  %d{len(self.lines)} = getelementptr i8, ptr @{name}, i64 {place}")
+        return f"%d{len(self.lines) - 1}"
 
-    @property
-    def features(self) -> str:
-        return TRIPLE
-
-    def write(self, kernel: Planned) -> tuple[str, int]:
-        k = kernel
-        if self.lanes == 1:
-            return single_module(
-                k.program,
-                2,
-                k.symbol,
-                k.signature.quaternions,
-                k.signature.feedback,
-                k.signature.finite,
-                k.shared,
-                bounds=k.signature.bounds,
-            )
-        return batch_module(
-            k.program,
-            self.lanes,
-            k.symbol,
-            k.signature.quaternions,
-            k.signature.finite,
-            shared=k.shared,
-            bounds=k.signature.bounds,
-        )
-
-    def assemble(self, text: str) -> bytes:
-        self.text = text
-        return text.encode()
-
-    def load(self, code: bytes) -> None:
-        raise llvm.CompilerMissing("code of another machine")
+    def store(self, value: str, name: str, k: int) -> None:
+        """Into word k of a global."""
+        at = self.address(name, 8 * k)
+        self.lines.append(f"  store ptr {value}, ptr {at}, align 8")
 
 
-def states(
-    kernel: Kernel, arguments: list[np.ndarray], every: int, records: int, lanes: int = 1
-) -> list[np.ndarray]:
-    """The first two outputs after every so many runs of a kernel, (records, rows, n) each.
+def states(simulation: Simulation, every: int, records: int) -> tuple[np.ndarray, np.ndarray]:
+    """q and v after every so many steps, (records, n) each.
 
     Args:
-        kernel: whose outputs are fed back.
-        arguments: (rows, n) or (n,) of each input and table; one row for lanes = 1.
-        every: runs between two records.
+        simulation: a state, with arrays that are large enough for all of them.
+        every: steps.
         records: how many.
-        lanes: 1: one state after the other; 2: two at once.
     """
-    signature, target = kernel.signature, Arm(lanes)
-    meta, code = kernel._maker.compiled(target)
-    outs = [np.zeros((len(arguments[0]) if lanes > 1 else 1, *shape)) for shape in signature.output_shapes]
-    rows = len(arguments[0]) if lanes > 1 else 1
-    back = dict(signature.feedback)
-    places, content = [], bytearray()
-    for x in [*arguments, *outs]:
-        places.append(len(content))
-        content += np.ascontiguousarray(x, "<f8").tobytes()
-        content += bytes(-len(content) % 64)
-    first = len(arguments)
-    tables = len(signature.tables)
-    if lanes > 1:  # an output is fed back by giving it the address of its input
-        for o, i in back.items():
-            places[first + o] = places[i]
-    strides = []
-    for k, x in enumerate([*arguments, *outs]):
-        one = x.ndim == 1 or len(x) == 1 or len(arguments) - tables <= k < len(arguments)
-        strides.append(0 if one and rows > 1 else x.nbytes // max(1, len(x)) if x.ndim > 1 else 0)
-    symbol = kernel._maker.symbol
-    call = f"call i64 @{symbol}_iterate(ptr @args, ptr @place, i64 {every})"
-    if lanes > 1:
-        call = f"call i64 @{symbol}_passes(ptr @args, ptr @strides, ptr @place, i64 0, i64 {rows}, "
-        call += f"i64 {every}, ptr @moves)"
-    fill = []
-    for k, place in enumerate(places):
-        fill.append(f"  %d{k} = getelementptr i8, ptr @data, i64 {place}")
-        fill.append(f"  %a{k} = getelementptr ptr, ptr @args, i64 {k}")
-        fill.append(f"  store ptr %d{k}, ptr %a{k}, align 8")
-    write, sizes = [], []
-    for o in (0, 1):
-        sizes.append(outs[o].nbytes)
-        write.append(f"  %w{o} = call i64 @ask(i64 {WRITE}, i64 1, ptr %d{back[o]}, i64 {sizes[-1]})")
+    kernel, sizes, fill = step_kernel(True), simulation.sizes, _Fill()
+    content, place = bytearray(), dict[str, int]()
+
+    def put(name: str, x: np.ndarray) -> None:
+        place[name] = len(content)
+        content.extend(np.ascontiguousarray(x).tobytes())
+        content.extend(bytes(-len(content) % 64 + 64))  # an empty array's first element is read, too
+
+    for a in kernel.taken:
+        put(a.name, simulation.arrays[a.name])
+    put(" sizes", np.array([sizes[name] for name in kernel.sizes], np.int32))
+    lengths = [math.prod(a.at(sizes)) for a in kernel.arrays]
+    put(" lengths", np.array(lengths, np.int64))
+    for k, a in enumerate(kernel.taken):
+        fill.store(fill.address("data", place[a.name]), "args", k)
+    work = 0
+    for k, (a, n) in enumerate(zip(kernel.arrays, lengths, strict=True)):
+        if a.role == "work":
+            fill.store(fill.address("work", work), "places", k)
+            work += 8 * (n + 8)
+    words = {"sizes": ("data", place[" sizes"]), "lengths": ("data", place[" lengths"])}
+    words |= {"places": ("places", 0), "context": ("context", 0)}
+    for k, word in enumerate(ENVIRONMENT):
+        if word in words:
+            fill.store(fill.address(*words[word]), "env", k)
+    fill.store(fill.address("block", 0), "context", 2)
+    fill.store(fill.address("block", BLOCK), "block", 1)
+    q, v = (fill.address("data", place[name]) for name in ("q", "v"))
+    nq, nv = (len(simulation.arrays[name]) for name in ("q", "v"))
     main = _MAIN.format(
-        size=len(content), workspace=8 * int(meta["workspace"]) + 64, count=len(places),
-        count1=len(places) + 1, strides=", ".join(f"i64 {s}" for s in [*strides, 0]),
-        read=READ, exit=EXIT, fill="\n".join(fill), call=f"%s = {call}", write="\n".join(write),
-        records=records,
+        size=len(content), work=work + 64, block=BLOCK + HEADER, count=len(kernel.taken), name=kernel.name,
+        arrays=len(kernel.arrays), words=len(ENVIRONMENT), read=READ, write=WRITE, exit=EXIT, every=every,
+        fill="\n".join(fill.lines), q=q, v=v, bytes_q=8 * nq, bytes_v=8 * nv, records=records,
     )  # fmt: skip
-    assembly, object_file = llvm.cross(code.decode() + main, TRIPLE)
+    assembly, object_file = llvm.cross(kernel.text(1, FLOAT64) + main, TRIPLE)
     assert not any(
         f"\t{word}\t" in assembly for word in ("fmadd", "fmsub", "fnmsub", "fnmadd", "fmla", "fmls")
     )
@@ -172,12 +158,8 @@ def states(
             subprocess.run(
                 ["qemu-aarch64", str(program)], stdin=stdin, stdout=stdout, check=True, timeout=600
             )
-        found = np.frombuffer(out.read_bytes(), "<f8").reshape(records, -1)
-    split = sizes[0] // 8
-    return [
-        found[:, :split].reshape(records, *outs[0].shape),
-        found[:, split:].reshape(records, *outs[1].shape),
-    ]
+        found = np.frombuffer(out.read_bytes(), "<f8").reshape(records, nq + nv)
+    return found[:, :nq], found[:, nq:]
 
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -83,8 +83,7 @@ def main() -> int:
     else:
         print("WebAssembly in Chromium            no chromium")
     if shutil.which("qemu-aarch64"):
-        row("ARM64 under qemu, alone", lambda: falls.on_arm(motion, 1))
-        row("ARM64 under qemu, batch of 3", lambda: falls.on_arm(motion, 2, 3))
+        row("ARM64 under qemu", lambda: falls.on_arm(motion))
     else:
         print("ARM64                              no qemu-aarch64")
     return wrong

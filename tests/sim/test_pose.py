@@ -48,10 +48,8 @@ def test_lowest_point_is_at_the_height_asked_for(model, height, tilt):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_deepest_point_of_a_start_is_what_was_asked_for(model, monkeypatch):
+def test_the_deepest_point_of_a_start_is_what_was_asked_for(model):
     q = rk.standing_configuration(model(), -1e-3, 0.3, seed=4)
-    # One step, which takes less time than to compile it. Pairs of bodies are no matter of the ground.
-    monkeypatch.setenv("ROBOKIT_ENGINE", "python")
     run = rk.simulate(model(), q, duration=1e-3, ground=rk.Ground(), self_collision=False)
     assert run.summary["deepest_penetration"] == pytest.approx(1e-3, abs=1e-12)
 

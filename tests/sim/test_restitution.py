@@ -1,4 +1,8 @@
-"""A point of the ground that bounces leaves at its restitution's share of its speed, to rounding."""
+"""What bounces on the ground leaves at its restitution's share of its speed, but for the bounce's compliance.
+
+That is 1e-4 of the mobility (contact/constraints/contacts.py): of the speed e of a ball that arrives at 1,
+e - (1 + e) / 10001 is left.
+"""
 
 import numpy as np
 import pytest
@@ -35,18 +39,23 @@ def shares(robot, ground, e, speed=2.0, dt=1e-3, gravity=(0.0, 0.0, 0.0), lowest
 EACH = np.array([0.0, 0.25, 0.8, 1.0])
 
 
+def left(e, contacts=1):
+    """Of a share e, where so many contacts share an impact."""
+    return e - (1.0 + e) / (1.0 + 1e4 * contacts)
+
+
 @pytest.mark.parametrize("dt", [2e-4, 1e-3, 4e-3])
 def test_a_ball_bounces_by_its_restitution(dt):
     e, speed = np.repeat(EACH, 3), np.tile([0.1, 2.0, 10.0], 4)
     found = shares(m.ball(), rk.Ground(restitution=e), e, speed, dt)
-    np.testing.assert_allclose(found, e, atol=1e-12)
+    np.testing.assert_allclose(found, left(e), atol=1e-9)
 
 
 def test_masses_make_no_difference():
     ball = m.ball()
     scale = np.array([1e-3, 1.0, 30.0, 1e3])
     robots = ball.with_inertias(ball.inertial_parameters * scale[:, None, None])
-    np.testing.assert_allclose(shares(robots, rk.Ground(restitution=0.8), [0.8] * 4), 0.8, atol=1e-9)
+    np.testing.assert_allclose(shares(robots, rk.Ground(restitution=0.8), [0.8] * 4), left(0.8), atol=1e-9)
 
 
 SOLID = rk.Solid(Box((2.0, 2.0, 1.0)), rk.Placement(np.eye(3), (0, 0, -0.5)))
@@ -61,17 +70,18 @@ GROUNDS = {
 @pytest.mark.parametrize(("robot", "given"), GROUNDS.values(), ids=GROUNDS)
 def test_on_every_ground(robot, given):
     ground, up = rk.Ground(restitution=EACH, friction=0.0, **given), UP[given.get("tilt", 0.0)]
-    np.testing.assert_allclose(shares(robot(), ground, EACH, up=up), EACH, atol=1e-9)
+    wanted = left(EACH, 4 if robot is m.box else 1)
+    np.testing.assert_allclose(shares(robot(), ground, EACH, up=up), wanted, atol=1e-9)
 
 
-def test_gravity_of_the_step_is_borne_too():
-    ground = rk.Ground(restitution=0.8)
-    moved = rk.simulate(
-        m.ball(), [1, 0, 0, 0, 0, 0, 0.35], duration=0.4, dt=1e-3, ground=ground, record_every=1
-    )
-    v = moved.v[:, 5]
-    k = int(np.argmax(v > 0.0))
-    assert v[k] / v[k - 1] == pytest.approx(-0.8, abs=1e-9)
+@pytest.mark.parametrize("dt", [5e-4, 2e-3])
+def test_a_ball_rises_to_the_square_of_its_share_of_the_height(dt):
+    """Whenever in a step it arrives: gravity until the surface, and from there on, counts."""
+    for height in (0.25, 0.2513):
+        ground, start = rk.Ground(restitution=0.8), [1, 0, 0, 0, 0, 0, 0.1 + height]
+        moved = rk.simulate(m.ball(), start, duration=0.5, dt=dt, ground=ground, record_every=1)
+        k = int(np.argmax(moved.v[:, 5] > 0.0))
+        assert moved.q[k:, 6].max() - 0.1 == pytest.approx(height * left(0.8) ** 2, rel=1e-4, abs=m.G * dt**2)
 
 
 def test_the_foot_of_a_leg_bounces_whatever_it_moves():
@@ -85,7 +95,8 @@ def test_the_foot_of_a_leg_bounces_whatever_it_moves():
     v0, ground = [0, 0, 0, 0.2, 0, -1.0, 0.3, 0.5], rk.Ground(restitution=e)
     moved = rk.simulate(robot, q0, v0, duration=dt, dt=dt, ground=ground)
     J = rk.link_jacobian(robot, q0, "shank", at=foot, axes="world")[5]
-    assert J @ moved.v[-1] / (J @ moved.v[0]) == pytest.approx(-e, abs=2e-5)
+    # The compliance is 1e-4 of the body's mean mobility, here less than twice that along the normal.
+    assert J @ moved.v[-1] / (J @ moved.v[0]) == pytest.approx(-e, abs=2.0 * (1.0 + e) * 1e-4)
 
 
 def test_a_box_that_tumbles_without_loss_keeps_its_energy():
@@ -93,4 +104,5 @@ def test_a_box_that_tumbles_without_loss_keeps_its_energy():
         m.box(), [1, 0, 0, 0, 0, 0, 0.5], [1, 2, 0.5, 0, 0, -2], duration=1.0, dt=1e-3,
         ground=rk.Ground(restitution=1.0, friction=0.0),
     )  # fmt: skip
-    assert abs(moved.summary["dissipated_by_contact"]) < 1e-6
+    # A bounce takes 1 - left(1)^2 of the energy along the normal; there are two or three.
+    assert 0.0 <= moved.summary["dissipated_by_contact"] < 1e-3 * moved.energy.mechanical[0]

@@ -118,7 +118,8 @@ def test_machine_code_takes_the_same_step():
     assert (code.A[1] == one.A).all() and one.B.shape == (2, 1)
 
 
-@pytest.mark.parametrize("name", ["quadruped", pytest.param("humanoid", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
 def test_rows_of_a_robot_on_the_ground_are_single_states_and_the_plain_text(name):
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
     q, v = rk.standing_configuration(robot), np.random.default_rng(4).standard_normal((2, robot.nv))

@@ -160,8 +160,7 @@ def test_progress_bar(capsys):
     assert "step" in capsys.readouterr().err
 
 
-def test_standing_height_touches_the_ground(monkeypatch):
-    monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # a step takes less time than to compile it
+def test_standing_height_touches_the_ground():
     for robot, clearance in ((m.box(), 0.05), (m.ball(), 0.0), (m.quadruped(), 0.02)):
         z = rk.standing_height(robot, clearance=clearance)
         q = robot.neutral()

@@ -1,10 +1,10 @@
 """What is known of a run: its states, energies, forces, events and sensors, and the file of all that.
 
 trajectory       Trajectory: what happened, with energies, momenta and contact forces
-recorded         energies, momenta and contact forces of recorded states
+recorded         energies, momenta and forces of loops of recorded states
 replay           the steps of a run between its records
 step_facts       what happens in single steps: contacts, stops, limits of actuators
-contact_facts     the same of steps of "contact"
+contact_facts    the same of steps of "contact"
 events           Event: contacts, impacts, sliding, limits, rest, with time and size
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force

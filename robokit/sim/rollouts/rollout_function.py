@@ -30,16 +30,11 @@ from robokit.sim.record import Trajectory
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
 from robokit.sim.rollouts.rollout_forces import controls
 from robokit.sim.rollouts.row_ledgers import RowLedgers
-from robokit.sim.run.run_arguments import (
-    MOST_STEPS,
-    check_angles,
-    check_quaternions,
-    set_up,
-    states,
-)
+from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
+from robokit.sim.starts.given_states import check_angles, check_quaternions, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program

@@ -3,12 +3,9 @@
 run_arguments    what simulate and rollout make of their arguments, and which they refuse
 run_inputs       actuators and pushes as inputs of the steps
 driven_joints    actuators fitted to a robot and to the steps
-ground_gaps      how far points are from a ground
-standing         configurations that stand on the ground
 run_loop         the loop over the steps of one simulation, and its reasons to stop
 run_results      what a run recorded, as a trajectory with its summary
 run_warnings     warnings about a run's result
-start_warnings   warnings about its start: overlap, ground, spin, pairs that do not act
 energy_growth    when a simulation has made energy out of nothing
 half_step        how far a run can be trusted: the same with half the step
 linearised_step  how the next state changes with this one

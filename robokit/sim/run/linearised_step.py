@@ -25,7 +25,7 @@ from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps
-from robokit.sim.run.run_arguments import check_angles, check_quaternions, states
+from robokit.sim.starts.given_states import check_angles, check_quaternions, states
 from robokit.sim.starts.start_warnings import check_starts
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program

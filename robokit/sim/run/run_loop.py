@@ -16,10 +16,10 @@ from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.run.energy_growth import EnergyWatch
-from robokit.sim.run.run_arguments import numbers
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
+from robokit.sim.starts.given_states import numbers
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import stepper
 from robokit.sim.stepping.default_step import default_step

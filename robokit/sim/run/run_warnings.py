@@ -9,12 +9,10 @@ import numpy as np
 
 from robokit.errors import SimulationWarning
 from robokit.model.robot import Robot
+from robokit.sim.starts.start_warnings import DEEP
 
 PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 """A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
-
-DEEP = 0.01
-"""A point deeper than this is worth a warning [m]."""
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""

@@ -13,8 +13,8 @@ from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps
 from robokit.sim.run.linearised_step import checked_states, each_row, step_derivatives
-from robokit.sim.run.run_arguments import states
 from robokit.sim.run.step_parameters import StepParameters
+from robokit.sim.starts.given_states import states
 from robokit.sim.starts.start_warnings import check_starts
 
 

@@ -1,5 +1,6 @@
 """Where runs begin: configurations that stand, and what is wrong with others.
 
+given_states    states that were given, checked
 standing        configurations that stand on the ground
 moved_apart     a configuration near a given one in which no bodies overlap
 ground_gaps     how far shapes are from a ground

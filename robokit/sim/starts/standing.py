@@ -15,7 +15,7 @@ from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs, body_contacts
 from robokit.sim.closing import closed
 from robokit.sim.ground import Ground
-from robokit.sim.run.run_arguments import check_quaternions, numbers
+from robokit.sim.starts.given_states import check_quaternions, numbers
 from robokit.sim.starts.ground_gaps import lowered_base
 from robokit.sim.starts.moved_apart import moved_apart
 from robokit.spatial.sines import sine_and_cosine

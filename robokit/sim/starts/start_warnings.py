@@ -10,13 +10,15 @@ import numpy as np
 
 from robokit.errors import ShapeError, SimulationWarning
 from robokit.model.robot import Robot
-from robokit.sim.run.run_warnings import DEEP
 from robokit.sim.starts.start_contacts import StartContacts, start_contacts
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 OVERLAP = 1e-3
 """Bodies that overlap by more at the start are worth a warning [m]."""
+
+DEEP = 0.01
+"""A link deeper in the ground than this is worth a warning [m]."""
 
 BURIED = 0.1
 """A start deeper in the ground than this is a mistake [m]."""

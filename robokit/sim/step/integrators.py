@@ -276,7 +276,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
     """
     if name is None:
         name = "contact" if contact else "rkmk4"
-    if name == "euler":
+    if isinstance(name, str) and name == "euler":
         warnings.warn("integrator: 'euler' is now 'contact'", DeprecationWarning, stacklevel=4)
         name = "contact"
     if not isinstance(name, str) or name not in METHODS:

@@ -17,7 +17,8 @@ from robokit.sim.ground import Ground
 from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run.driven_joints import DrivenJoints
-from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
+from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
+from robokit.sim.starts.given_states import check_quaternions
 from robokit.sim.starts.standing import standing_configuration
 from robokit.sim.stepping.default_step import default_step
 from robokit.sweeps.draws.distributions import Distribution, Sobol, Uniform

@@ -9,7 +9,8 @@ from robokit.sim.record import Trajectory
 from robokit.sim.record.answers import Answer
 from robokit.sim.record.events import Event
 from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
-from robokit.sim.run.run_warnings import DEEP, UNBALANCED
+from robokit.sim.run.run_warnings import UNBALANCED
+from robokit.sim.starts.start_warnings import DEEP
 from robokit.viewer.payload_keys import AnswerData
 
 

@@ -94,7 +94,7 @@ class RerunData:
         factors: float64 numbers of the rows, (n,), all lowest bytes first and so on.
         inputs: of the step.
         hashes: uint64, in the same way: the hash of each row's last state; or None.
-        inertial: whether the last parameters of the step are the inertial ones of its bodies, 10 each.
+        inertial: whether the inertial parameters of its bodies, 10 each, are among the inputs of a row.
         problem: why rows cannot run in the page; "" where they can.
     """
 

@@ -115,10 +115,10 @@ class Fall {
     const { rows, result } = this, { report } = rows;
     this.page ??= new TextDecoder().decode(await inflate(report.page)).split(MARK);
     const told = rows.columns.filter((column) => !column.byPart).map((column) => ({ role: column.role, title: column.title, text: column.text(column.values[place], true), about: "" }));
-    const bodies = runner.base.bodies.name.length - 1, { parameters, inertia } = result.inputs;
+    const bodies = runner.base.bodies.name.length - 1, { inputs } = result;
     // Where inertias are inputs of the step, they are an array of their own, or the last of its parameters.
-    const numbers = inertia ?? parameters;
-    const inertial = runner.inertial ? Array.from({ length: bodies }, (_, k) => [...numbers.subarray(numbers.length - 10 * (bodies - k), numbers.length - 10 * (bodies - k) + 10)]) : null;
+    const last = inputs.parameters ?? inputs["inertia"];
+    const inertial = runner.inertial ? Array.from({ length: bodies }, (_, k) => [...last.subarray(last.length - 10 * (bodies - k), last.length - 10 * (bodies - k) + 10)]) : null;
     const made = rowData(runner.base, result.run, result.inputs, inertial, `${runner.base.robot.name} ${number}`, told);
     const text = JSON.stringify(made, (_, value) => (typeof value === "number" && !Number.isFinite(value) ? null : value)).replace(/[&<>]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
     this.text = this.page.join(text);

@@ -112,7 +112,7 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.mass = header.mass;
     live.masses = inertial.map(([m]) => m);
   }
-  const grips = made.live.stepper ? Array.from((inputs.pair_friction ?? []).slice(0, made.live.stepper.ground_pairs)) : [];
+  const { stepper } = made.live, grips = stepper ? Array.from((inputs.pair_friction ?? []).slice(0, stepper.ground_pairs)) : [];
   if (grips.length) made.live.grips = [Math.min(...grips), Math.max(...grips)];
   Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v) });
   if (inputs.parameters) made.live.parameters = base64(inputs.parameters);
