@@ -69,6 +69,7 @@ class ContactSteps:
         self._simulations: dict[float, Simulation] = {}
         self._in_parts: dict[float, Simulation] = {}
         self._last: Any = None
+        self._entries: Any = None
 
     @property
     def refused(self) -> str | None:
@@ -113,13 +114,16 @@ class ContactSteps:
         parameters: np.ndarray,
         *given: np.ndarray,
         steps: int,
+        told: bool = True,
     ) -> tuple[int, list[np.ndarray]]:
         """Steps with the same inputs: how many were good, and the state after them (q, v, ledger, carried).
+
+        Where it is not ``told`` the last two are of no use but to go on with: they stand for what they are.
 
         Raises:
             InvalidValue: the state is not finite.
         """
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if carried is not self._last and not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise InvalidValue("the state is not finite")
         dt = float(np.ravel(parameters)[0])
         simulation = self.simulation(dt)
@@ -127,11 +131,17 @@ class ContactSteps:
         x["q"][:], x["v"][:] = q, v
         if carried is not self._last:  # else it is still there
             simulation.unpack(carried)
-        self._enter(x, entries)
+        if entries is not self._entries:
+            self._enter(x, entries)
         self._give(x, tau, given)
         done = simulation.take(steps)
-        self._last = simulation.packed()
-        return done, [x["q"].copy(), x["v"].copy(), entries_of(self.program, x), self._last]
+        self._entries, self._last = self.tell(dt) if told else (np.zeros(0), np.zeros(0))
+        return done, [x["q"].copy(), x["v"].copy(), self._entries, self._last]
+
+    def tell(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """The ledger, and what the next step is handed, after the last one of dt."""
+        simulation = self.simulation(dt)
+        return entries_of(self.program, simulation.arrays), simulation.packed()
 
     def parts(
         self,
