@@ -23,6 +23,12 @@ from robokit.engine.loops.fields import real, whole
 POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, ELLIPSOID, PLANE, FIELD = range(8)
 """Kinds of cores."""
 
+POINTS, FACES = 128, 256
+"""Corners and faces of the polytope that grows in an overlap (gjk.py), at most."""
+
+ROW = 11
+"""Numbers of a corner of it: points w = a - b, a, b, and the numbers of a and b, -1 for none."""
+
 SHAPES = (
     whole("shape_body", "n_shapes"),  # body of each shape, 0 for the world
     whole("shape_kind", "n_shapes"),  # of its core
@@ -51,6 +57,10 @@ SHAPES = (
     real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
     whole("field", 2),  # how many rows and columns it has
     real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)
+    real("inner_points", POINTS, ROW, role="work"),  # what grows in an overlap (gjk.py): corners,
+    real("inner_faces", FACES, 4, role="work"),  # normals and distances of its faces,
+    whole("inner_corners", FACES, 3, role="work"),  # their corners,
+    whole("inner_gone", FACES, 3, role="work"),  # and those of faces that went
 )
 """What all steps share. A point core has one corner."""
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from robokit.collision.fields import FACES, POINTS, ROW
 from robokit.collision.support import TINY, unit
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
@@ -32,11 +33,8 @@ from robokit.spatial.vector3 import chosen
 Vertex = Callable[[Any, Any], Any]
 """Of a direction (3 numbers) and an array's row (ROW numbers)."""
 
-ROW = 11
-"""Numbers of a corner of A - B: w, a, b, and the numbers of a and b, -1 for none."""
-
 NUMBERS = 9
-"""Where those are."""
+"""Where the numbers of a and b are in a row."""
 
 GOES, FAR, APART, INSIDE = range(4)
 """What GJK knows: nothing yet, farther than asked for, the distance, that the sets overlap."""
@@ -50,8 +48,8 @@ SETTLED = 1e-10
 TURNS = 100
 """Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
 
-POINTS, FACES, ROOM = 128, 256, 40
-"""Of EPA's polytope: corners, twice as many faces, and how many a new corner may bring."""
+ROOM = 40
+"""Faces that a new corner of EPA's polytope may bring."""
 
 
 def at(row: Any, k: int = 0) -> Vector3:
@@ -59,10 +57,11 @@ def at(row: Any, k: int = 0) -> Vector3:
     return Vector3(row[k], row[k + 1], row[k + 2])
 
 
-def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any) -> Any:
+def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any) -> Any:
     """Distance or depth of two sets, their normal and nearest points.
 
     Args:
+        x: with SHAPES, in whose work arrays EPA's polytope grows.
         vertex: of the difference A - B.
         far: larger distances are not looked for.
         direction: unit vector from A to B to begin with; afterwards the last one that was found.
@@ -88,7 +87,7 @@ def nearest_sets(vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any
 
         def others() -> Any:
             def overlap() -> None:
-                _inside(vertex, S, count, size, start, direction, out, note)
+                _inside(x, vertex, S, count, size, start, direction, out, note)
 
             cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
             return status
@@ -272,7 +271,7 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
 
 
 def _inside(
-    vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any, note: Any
+    x: Any, vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any, note: Any
 ) -> None:
     """Depth: the least support of all directions that are known."""
     last, row = at(direction), zeros(ROW)
@@ -283,9 +282,8 @@ def _inside(
         better = -h > out[0] + ROUNDING * size
         cond(better, lambda: _result(out, -h, Vector3(*d), at(row, 3), at(row, 6)), lambda: None)
 
-    P = zeros(POINTS, ROW)
-    flat, d = _completed(vertex, S, count, size, last, P)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(vertex, P, size, out, note))
+    flat, d = _completed(vertex, S, count, size, last, x.inner_points)
+    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
@@ -337,10 +335,9 @@ def _least_axis(e: Vector3) -> Vector3:
     )
 
 
-def _epa(vertex: Vertex, P: Any, size: Any, out: Any, note: Any) -> None:
+def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
     """Grow a polytope within A - B until its face that is nearest to the origin is one of A - B."""
-    F, corners = zeros(FACES, 4), zeros(FACES, 3, kind="integer")  # normal, distance; corners
-    gone = zeros(FACES, 3, kind="integer")  # of a turn
+    P, F, corners, gone = x.inner_points, x.inner_faces, x.inner_corners, x.inner_gone
 
     def add(f: Any, i: Any, j: Any, k: Any) -> Any:
         a = at(P[i])

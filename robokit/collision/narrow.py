@@ -22,6 +22,10 @@ Add = Callable[[Any, Any, Any, Any], None]
 """Of a contact's feature (a whole number, below 2^31), place (3), gap, and normal (3), in world axes."""
 
 
+SAME = -2
+"""In place of further corners of a pair that is far: its first is the farthest of a along the direction."""
+
+
 def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> None:
     """Find the contacts of pair k.
 
@@ -120,17 +124,18 @@ def _apart(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners:
     d = Vector3(direction[0], direction[1], direction[2])
     w = R @ d
     e = S.transpose_apply(w)
-    i, j = farthest(x, a, d, corners[0]), farthest(x, b, -e, corners[1])
+    i = cond(corners[2] == SAME, lambda: corners[0], lambda: farthest(x, a, d, corners[0]))
+    j = farthest(x, b, -e, corners[1])
     corners[0], corners[1] = i, j
     between = w.dot(vector(x.p, body_b) - vector(x.p, body_a))
     distance = between + e.dot(vector(x.corners, j)) - d.dot(vector(x.corners, i))
 
-    def forget() -> Any:
+    def note() -> Any:
         for k in range(2, 6):
-            corners[k] = -1
+            corners[k] = SAME
         return 1
 
-    return cond(distance > reach, forget, lambda: 0)
+    return cond(distance > reach, note, lambda: 0)
 
 
 def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any, put: Any) -> None:
@@ -233,7 +238,7 @@ def _two_cores(
 
         return cond((i >= 0) & (j >= 0), enter, lambda: 0)
 
-    status = nearest_sets(vertex, reach, direction, out, (remembered, corners))
+    status = nearest_sets(x, vertex, reach, direction, out, (remembered, corners))
 
     field = x.shape_kind[a] == FIELD
 

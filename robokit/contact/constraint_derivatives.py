@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact import closing_derivatives
+from robokit.contact.constraints.contacts import STOPPED, TANGENTIAL
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import (
@@ -29,10 +30,13 @@ from robokit.contact.vectors import add, force, motion, nothing, put, vector, wr
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import maximum, where
 
 PLAIN, ALL = 2, 4
-"""Matrices that constraints add to: where no aim follows velocities; where bounces and loops do."""
+"""Matrices that constraints add to: where no aim follows velocities; where impacts and loops do."""
+
+FLAT = 1e-9
+"""Change of an aim by the velocity before that is none: what rests comes to its contacts with rounding."""
 
 TOUCHES = 1e-12
 """Of a shape's size: a gap below it is rounding, and what rests on such a gap is held by its spring."""
@@ -60,7 +64,11 @@ def of_constraints(x: Any) -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
         directions(ALL)
 
-    follows = (x.n_of[2] > 0) | (x.n_loops > 0)
+    def follow(i: Any, found: Any) -> Any:
+        most = maximum(maximum(abs(x.c_aims[i, 1]), abs(x.c_aims[i, 2])), abs(x.c_aims[i, 3]))
+        return where(most > FLAT, 1, found)
+
+    follows = (for_range(x.n_of[0], follow, 0) > 0) | (x.n_loops > 0)
 
     def plain() -> None:
         _with_world(x)
@@ -135,12 +143,13 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_F, i, F)
     write_row(x.F, b, force(x.F, b) + F)
     write_row(x.F, a, force(x.F, a) - F)
-    x.c_aims[i, 0], x.c_aims[i, 1] = 0.0, 0.0
+    write_row(x.c_aims, i, [0.0] * 4)
 
     def contact() -> None:
         look(x, i, x.c_of[i])
-        for k, number in enumerate(_aims(x, i, x.c_of[i])):
-            x.c_aims[i, k] = number
+        bounces = x.contact_bounces[x.c_of[i]] > 0
+        aims = cond(bounces, lambda: _of_bounce(x, i, x.c_of[i]), lambda: _of_impact(x, i, x.c_of[i]))
+        write_row(x.c_aims, i, aims)
 
     def spin() -> None:
         write_row(x.c_by_N, i, by_load(x, i))
@@ -181,20 +190,41 @@ def _slopes(x: Any, i: Any) -> list[Any]:
     return [G[m][k] + along_n[m] * by_u[k] for m in range(3) for k in range(3)]
 
 
-def _aims(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
-    """How the aim along the normal of a contact changes with its gap, and with its speed before."""
-    k, dt = x.contact_pair[c], x.dt[0]
-    stiffness, phi, share = x.pair_stiffness[k], x.contact_gap[c], x.pair_restitution[k]
-    size = x.shape_bound[x.pair_shapes[k, 1]]
-    overlaps = phi < TOUCHES * size
-    spring = where(overlaps, -stiffness / (stiffness * dt + x.pair_damping[k]), -1.0 / dt)
+def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
+    """How the aim of a contact changes with its gap, and along t1, t2, n with its speed before.
+
+    With that its compliance changes, R = 1 / (dt kd). To the law that is a change of the aim by -g dR, apart
+    from friction that slides, which is mu N whatever R_t is.
+    """
+    pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
+    k, R_t, R_n = x.pair_stiffness[pair], x.c_R[i, 0], x.c_R[i, 1]
+    g = [x.c_g[i, m] for m in range(3)]
+    u = Vector3(*relative(x, i, x.V)).z
+    u = where(u < 0.0, u, 0.0)
+    rate = x.pair_impact[pair] * u
+    w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
+    bound = 1.0 + rate * u * dt * STOPPED * w
+    harder = 2.0 * rate / (bound * bound) * dt
+    sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
+    changes = []
+    for m in range(2):
+        bent = -x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
+        changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
+    overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
+    by_gap = where(overlaps, -k * dt * R_n, -1.0 / dt)
+    spring = where(overlaps, x.c_aim[i, 2], 0.0)
+    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder
+
+
+def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
+    """The same of one that bounces."""
+    share = x.pair_restitution[x.contact_pair[c]]
     weight, arrives, square = _fall(x, i, c)
     returns = square > 0.0
     root = where(returns, square, 1.0) ** 0.5
     by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
     by_speed = where(returns, -share * share * arrives / root, 2.0)
-    bounces = x.contact_bounces[c] > 0
-    return where(bounces, by_gap, spring), where(bounces, by_speed, 0.0)
+    return by_gap, 0.0, 0.0, by_speed
 
 
 def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any]:
@@ -326,10 +356,10 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     opens = seen(of(x.X_y, b) - of(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a))
     du = list(opens)
     if what == ALL:
-        # Of loops u - aim has the velocities before in it as well, and so has the aim of a bounce.
+        # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
         both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
         du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        du[2] = du[2] - x.c_aims[i, 1] * (both[2] - opens[2])
+        du = [z - x.c_aims[i, 1 + k] * (both[2] - opens[2]) for k, z in enumerate(du)]
     du[2] = du[2] - x.c_aims[i, 0] * u[2]
 
     def pushed(rates: list[Any], m: int) -> Force:
@@ -346,7 +376,7 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
     changes = [of_q, pushed(u, 1)]
     if what == ALL:
-        by_v = [where(loop, -u[k], x.c_aims[i, 1] * u[2] if k == 2 else 0.0) for k in range(3)]
+        by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
         changes.append(-pushed(by_v, 2))
         changes.append(closing_derivatives.pushed(x, i, u))
     for (_, f), more in zip(_forces(x, what), changes, strict=True):

@@ -80,7 +80,8 @@ STEP_DERIVATIVES = (
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 2, role="work"),  # change of a contact's aim by its gap, by its speed
+    real("c_aims", "n_constraints", 4, role="work"),  # change of a contact's aim_n by its gap; of
+    # its aim along t1, t2, n by its speed before
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (contact_motions.py)
@@ -191,8 +192,9 @@ FORCES = (
     # Contacts
     real("pair_stiffness", "n_pairs"),  # k [N/m]
     real("pair_damping", "n_pairs"),  # d [N s/m]
+    real("pair_impact", "n_pairs"),  # of an impact, over its speed^2: d' [N s^3/m^3]
     real("pair_friction", "n_pairs"),  # Coulomb's coefficient
-    real("pair_restitution", "n_pairs"),  # share of the speed of approach; 0: springs and dampers decide
+    real("pair_restitution", "n_pairs"),  # share of the speed of approach with which it leaves
     real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]
     real("pair_rolling", "n_pairs"),  # and against rolling [m]
     real("body_mobility", "n_bodies"),  # trace(J H^-1 J^T) / 3 of its centre of mass, neutral [1/kg]

@@ -46,6 +46,7 @@ OF_ROWS = (
     "shape_placement",
     "pair_stiffness",
     "pair_damping",
+    "pair_impact",
     "pair_friction",
     "pair_restitution",
     "pair_torsion",

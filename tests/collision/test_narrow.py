@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scenes import (
+    NARROW,
     arrays,
     box,
     capsule,
@@ -438,3 +439,44 @@ def test_features_last_while_a_box_slides() -> None:
         for x in np.linspace(-0.6, 0.6, 20)
     ]
     assert all(a == b for a, b in pairwise(features))
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.02, 1.0], ids=["face on face", "slowly", "by jumps"])
+def test_what_is_remembered_of_a_pair_changes_no_distance(turn: float) -> None:
+    """Corners and directions of the last pose, near or not, lead to the distances that are found without."""
+    rng = np.random.default_rng(7)
+    many = [hull(0.3 * rng.normal(size=(n, 3))) for n in (6, 12, 24, 40)]
+    choice = [box(0.2, 0.3, 0.1), box(0.2, 0.2, 0.2), *many, capsule(0.1, 0.3), sphere(0.2)]
+    count = 40
+    shapes = [choice[k] for k in rng.integers(2 if turn == 0.0 else len(choice), size=2 * count)]
+    pairs = [(2 * k, 2 * k + 1) for k in range(count)]
+    R = [np.eye(3) if turn == 0.0 else turned(k) for k in range(2 * count)]
+    p = rng.normal(size=(2 * count, 3)) * np.tile([[0.0], [0.35]], (count, 1))
+    remembered: dict = {}
+    near = 0
+    for _ in range(12):
+        given = arrays(shapes, pairs, list(zip(R, p, strict=True)))
+        cold = _least(NARROW(**given, far=np.array([0.05]), room=2048), count)
+        found = NARROW(**given | remembered, far=np.array([0.05]), room=2048)
+        remembered = {name: found[name] for name in ("near_direction", "near_corners")}
+        warm = _least(found, count)
+        assert np.array_equal(np.isfinite(warm), np.isfinite(cold))
+        there = np.isfinite(cold)
+        assert np.allclose(warm[there], cold[there], rtol=0.0, atol=1e-13)
+        near += int(there.sum())
+        R = [_turned_by(turn * w) @ r for w, r in zip(rng.normal(size=(2 * count, 3)), R, strict=True)]
+        p = p + rng.normal(size=p.shape) * np.tile([[0.0], [max(0.01, 0.1 * turn)]], (count, 1))
+    assert near > 150
+
+
+def _least(found: dict, count: int) -> np.ndarray:
+    """The least gap of each pair, infinite where it has no contact."""
+    least, n = np.full(count, np.inf), int(found["found"][0])
+    np.minimum.at(least, found["pair"][:n], found["gap"][:n])
+    return least
+
+
+def _turned_by(w: np.ndarray) -> np.ndarray:
+    """A rotation about w by half a tangent of its length."""
+    K = 0.5 * np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    return np.linalg.solve(np.eye(3) - K, np.eye(3) + K)

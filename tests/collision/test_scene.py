@@ -273,5 +273,6 @@ def test_climbing_finds_the_corner_that_is_farthest(kind: str) -> None:
     assert arrays["shape_starts"][0] == 0 and len(cube_directions()) == 6 * CUBE**2
     x = SimpleNamespace(**{name: array.astype(object) for name, array in arrays.items()})
     for d in [*rng.normal(size=(200, 3)), *hull.normals[:20], np.zeros(3), *cube_directions()]:
-        k = farthest(x, 0, Vector3(*d.tolist()))
-        assert hull.corners[k] @ d >= (hull.corners @ d).max() - 1e-15
+        for near in (-1, int(rng.integers(len(hull.corners)))):
+            k = farthest(x, 0, Vector3(*d.tolist()), near)
+            assert hull.corners[k] @ d >= (hull.corners @ d).max() - 1e-15

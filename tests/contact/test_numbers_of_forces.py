@@ -100,7 +100,7 @@ def test_pairs_have_the_friction_of_the_link_or_of_the_solid():
     pairs = np.array([[0, 2], [1, 2], [1, 3], [2, 3], [4, 3]])
     own, ground = np.array([np.nan, 0.1, np.nan, np.nan, np.nan]), np.array([1, 1, 0, 0, 0], bool)
     surface = Surface(ground, np.array([0.0, 0.8, 0.3]), np.array([0.0, 0.2, 0.0]), own, 0.01, 0.02)
-    found = pair_numbers(shapes, pairs, (1e5, 1e3), surface, (0.5, 0.9))
+    found = pair_numbers(shapes, pairs, (1e5, 1e3, 5.0), surface, (0.5, 0.9))
     assert found["pair_friction"].tolist() == [0.8, 0.1, 0.1, 0.5, 0.5]
     assert found["pair_restitution"].tolist() == [0.2, 0.2, 0.0, 0.9, 0.9]
     assert found["pair_torsion"].tolist() == [0.01, 0.01, 0.01, 0.0, 0.0]

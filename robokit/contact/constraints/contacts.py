@@ -12,8 +12,14 @@ e is how far its bristle is bent. What sticks is held by the bristle and does no
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
+What comes fast is damped more, d (1 + u0^2 / c^2) of its speed u0 before, whatever it is: it then bends the
+spring by less than the weight does, and nothing comes back. How much more is bounded by the mobility w of the
+two bodies; it acts along the tangents, too.
+
+    d' = d / c^2,  c = 0.5 sink / time        more = d' u0^2 / (1 + d' u0^2 dt 3e-3 w)
+
 With a restitution r, a contact that would be reached in the step and comes fast leaves at r times its speed:
-R = 1e-4 w along all three, w the mobility of both bodies. Heights count: had it fallen on to the surface at
+R = 1e-4 w along all three. Heights count: had it fallen on to the surface at
 phi and come back up, its speed at phi would be s,
 
     s^2 = r^2 (s0^2 + 2 g phi) - 2 g phi,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
@@ -45,6 +51,9 @@ would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4
 """Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
+
+STOPPED = 3e-3
+"""The same of an impact without restitution: stiffer ones take more iterations."""
 
 TINY = 1e-300
 """Keeps the direction of no bristle finite."""
@@ -89,8 +98,10 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     E = [Motion(p.cross(t), t) for t in axes]
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
     k = x.pair_stiffness[pair]
-    kd, k_t, kd_t = _stiffnesses(x, pair)
     w = x.body_mobility[a] + x.body_mobility[b]
+    kd, k_t, kd_t = _stiffnesses(x, pair)
+    more = _impact(x, pair, u, w)
+    kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     bounces, back = _bounce(x, c, u, w, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
@@ -126,6 +137,12 @@ def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
     k, d, dt = x.pair_stiffness[pair], x.pair_damping[pair], x.dt[0]
     k_t = TANGENTIAL * k
     return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
+
+
+def _impact(x: Any, pair: Any, u: Scalar, w: Scalar) -> Scalar:
+    """Damping of what comes with the speed u along the normal, beyond that of what rests [N s/m]."""
+    more = x.pair_impact[pair] * minimum(u, 0.0) ** 2
+    return more / (1.0 + more * x.dt[0] * STOPPED * w)
 
 
 def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:

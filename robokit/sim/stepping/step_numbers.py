@@ -24,6 +24,7 @@ from robokit.contact.robot_data import robot_data
 from robokit.derived import Recent
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
+from robokit.sim.ground.ground import weight
 from robokit.sim.ground.ground_world import plane_of, world_of
 from robokit.sim.motion.robot_size import size_of
 from robokit.sim.step.step_kernel import Program
@@ -114,7 +115,7 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
             plane, _ = plane_of(ground.row(row))
             place[0] = np.concatenate([plane.rotation.ravel(), plane.position])
         found["shape_placement"] = places
-    return found
+    return {name: np.array(x, order="C") for name, x in found.items()}
 
 
 def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
@@ -140,7 +141,7 @@ def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    return pair_numbers(shapes, pairs, (k, d), surface, between)
+    return pair_numbers(shapes, pairs, (k, d, _at(weight(robot), row)), surface, between)
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
