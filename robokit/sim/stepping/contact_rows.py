@@ -66,10 +66,8 @@ class ContactRunner:
         self.in_lanes = plain and pays(rows, marks[-1], simulation.kernel.reproducible)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
         size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
-        self._shares = [
-            _Share(self, simulation, arrays, range(k, min(k + size, rows))) for k in range(0, rows, size)
-        ]
-        done, stop = [1] * len(self._shares), threading.Event()
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
             share = self._shares[number]
@@ -83,7 +81,8 @@ class ContactRunner:
 
         interrupted = False
         try:
-            in_threads(go, range(len(self._shares)), stop)
+            self._shares = [_Share(self, simulation, arrays, part) for part in parts]  # may compile
+            in_threads(go, range(len(parts)), stop)
         except KeyboardInterrupt:
             interrupted = True
         return min(done, default=len(marks)), interrupted
