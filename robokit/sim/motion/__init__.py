@@ -3,8 +3,7 @@
 implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 momentum_projection  momentum kept to rounding
-body_mobility        how easily bodies and joints move when they are pushed, all in one walk
-effective_mass       how heavy single bodies and joints are to a push
+effective_mass       how heavy single joints are to a push
 carried              what a step hands to the next one besides q and v
 ledger               the running sums of energy and momentum
 robot_size           how large a robot is

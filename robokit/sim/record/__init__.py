@@ -1,7 +1,7 @@
 """What is known of a run: its states, energies, forces, events and sensors, and the file of all that.
 
 trajectory       Trajectory: what happened, with energies, momenta and contact forces
-recorded         energies, momenta and forces of loops of recorded states
+recorded         energies and momenta of recorded states
 replay           the steps of a run between its records
 step_facts       what happens in single steps: contacts, stops, limits of actuators
 contact_facts    the same of steps of "contact"
@@ -9,7 +9,7 @@ events           Event: contacts, impacts, sliding, limits, rest, with time and 
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
-loop_records     the wrenches of loop joints in these steps
+loop_forces      the wrenches of loop joints
 step_contacts    the contacts of recorded states, as the steps of "contact" acted
 state_facts      energies and momentum of states, by the kinematics of that step
 motion_table     a motion as a table: columns by joint, CSV

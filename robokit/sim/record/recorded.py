@@ -1,4 +1,4 @@
-"""Energies, momenta and forces of loop joints of recorded states.
+"""Energies and momenta of recorded states.
 
 The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
 compiled, because these figures are needed only once for each recorded state.
@@ -15,11 +15,8 @@ import numpy as np
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.model.robot import Robot
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.momentum_projection import momentum_at_base
-from robokit.sim.record.loop_records import loop_records
 from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.loop_wrenches import loop_wrenches
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.start_momentum import start_momentum
 
@@ -97,36 +94,3 @@ def even(rows: Sequence[np.ndarray]) -> np.ndarray:
     if all(len(row) == longest for row in rows):
         return np.array(rows)
     return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
-
-
-def loop_forces(
-    program: Program,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray | None,
-    carried: np.ndarray,
-    given: Sequence[np.ndarray],
-    dt: float,
-) -> dict[str, np.ndarray]:
-    """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
-
-    Axes and origin are those of the joint's frame on its predecessor.
-    """
-    robot, loops = program.robot, program.loops
-    if loops is None:
-        return {}
-    if program.contact:
-        own = np.zeros((len(q), robot.nv)) if tau is None else tau
-        each = loop_records(program, (q, v, own, carried, *given), dt)
-        return {model.name: each[:, k] for k, model in enumerate(loops.models)}
-    parameters = [float(x) for x in program.parameters(dt)]
-
-    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters, inputs)
-        found = loop_wrenches(p, *rows, dt, Carried(program.layout, kept))
-        return [x for wrench in found for x in wrench]
-
-    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = in_blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
-    return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}

@@ -22,7 +22,7 @@ from robokit.sim.record import motion_table, saved_robot, trajectory_file
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
-from robokit.sim.record.recorded import loop_forces
+from robokit.sim.record.loop_forces import loop_forces
 from robokit.sim.record.replay import StepInputs, facts_of_run
 from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors

@@ -4,7 +4,6 @@ step_kernel      Program: a robot's step with everything but the state, and the 
 problem          a robot and all that acts on it
 integrators      methods, and the functions of those for passive motion
 held_forces      damping, friction, stops and actuators, which these hold constant during a step
-loop_wrenches    the forces that hold loops closed, for what is reported
 energy_momentum  energy, momentum and the path of the centre of mass kept to rounding
 books            what a step enters into the ledger, and the momentum that it keeps
 measured         what is measured while a rollout runs, in every step

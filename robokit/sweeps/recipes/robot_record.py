@@ -192,8 +192,8 @@ class RobotRecord:
                 raise ShapeError(f"numbers[{name!r}]: expected finite numbers in rows, got shape {x.shape}")
         if "points" in given:
             raise ModelError(
-                f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another; take "
-                "robokit 0.2 to make its rows again, or make the sweep anew"
+                f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another: take "
+                "the version that made it, or make the sweep anew"
             )
         shapes = None if given["shapes"] is None else shapes_of_record(given["shapes"], n)
         return cls(

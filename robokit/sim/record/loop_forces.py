@@ -1,19 +1,80 @@
-"""The wrenches of loop joints in steps of "contact", as they acted."""
+"""Wrenches of loop joints: of steps with contact as they acted, of passive motion where each step begins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.algorithms.loop_dynamics import loop_dynamics
 from robokit.contact.materials import loop_numbers
 from robokit.model.robot import Robot
+from robokit.sim.joints.outside import as_list
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.moving_axes import Rows
+from robokit.sim.record.recorded import in_blocks
+from robokit.sim.step.books import along
+from robokit.sim.step.held_forces import held_forces
+from robokit.sim.step.integrators import forces_outside
+from robokit.sim.step.problem import Problem
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import ContactSteps
+from robokit.spatial import Force
+from robokit.spatial.scalars import Scalar
 
 
-def loop_records(program: Program, steps: Sequence[np.ndarray], dt: float) -> np.ndarray:
+def loop_forces(
+    program: Program,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray | None,
+    carried: np.ndarray,
+    given: Sequence[np.ndarray],
+    dt: float,
+) -> dict[str, np.ndarray]:
+    """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
+
+    Axes and origin are those of the joint's frame on its predecessor.
+    """
+    robot, loops = program.robot, program.loops
+    if loops is None:
+        return {}
+    if program.contact:
+        own = np.zeros((len(q), robot.nv)) if tau is None else tau
+        each = _as_acted(program, (q, v, own, carried, *given), dt)
+        return {model.name: each[:, k] for k, model in enumerate(loops.models)}
+    parameters = [float(x) for x in program.parameters(dt)]
+
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters, inputs)
+        found = _wrenches(p, *rows, dt, Carried(program.layout, kept))
+        return [x for wrench in found for x in wrench]
+
+    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
+    both = in_blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
+    return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
+
+
+def _wrenches(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> list[Force]:
+    """What each loop joint exerts on its successor, in its frame P on the predecessor, at P's origin.
+
+    It is the wrench at the start of the step.
+    """
+    if p.loops is None:
+        return []
+    held = held_forces(p, q, v, tau, dt, carried)
+    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+    outside, _ = forces_outside(p, q, tau)
+    f_ext = None if outside is None else as_list(outside)
+    _, forces, system = loop_dynamics(p.tree, p.loops.models, q, v, total, p.loops.proximal, f_ext)
+    rest = iter(forces)
+    return [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
+
+
+def _as_acted(program: Program, steps: Sequence[np.ndarray], dt: float) -> np.ndarray:
     """The wrench [N m; N] of each loop on its successor, in its frame P on its predecessor, (T, L, 6).
 
     Args:
