@@ -154,10 +154,8 @@ class _Finder:
 
     def _at(self, step: int) -> float:
         """The middle of a step [s]."""
-        end = min(step + 1, self.steps)
-        return (
-            0.5 * (self.edges[step] + self.edges[end]) * self.dt if end > step else self.edges[step] * self.dt
-        )
+        ends = self.edges[step], self.edges[min(step + 1, self.steps)]
+        return 0.5 * float(ends[0] + ends[1]) * self.dt
 
     def _long(self, first: int, end: int) -> float:
         """How long some steps are, in steps."""

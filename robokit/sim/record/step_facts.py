@@ -21,12 +21,6 @@ from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial.scalars import maximum
 
-SLIDING = 1e-3
-"""Speed over the ground from which a point slides [m/s]."""
-
-CONE = 0.9
-"""Share of Coulomb's limit from which it does."""
-
 
 @dataclass
 class StepFacts:

@@ -97,6 +97,7 @@ class ContactSteps:
         except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
             return make()
         found = spare.take(key, make)
+        found.arrays["watched"][0] = 0
         weakref.finalize(self, spare.give, key, found)
         return found
 
