@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.record.state_facts import state_facts
+from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.step_facts import StepFacts, Subjects, past_of
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program

@@ -10,7 +10,7 @@ from robokit.collision.detect_kernel import Detector
 from robokit.collision.scene import Scene
 from robokit.derived import Spare
 from robokit.sim.ground.ground_world import plane_of
-from robokit.sim.record.state_facts import state_poses
+from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.starts.ground_gaps import body_poses
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import ground_stiffness, scene_of
