@@ -21,7 +21,7 @@ from typing import Any
 from robokit.contact.constraints.closing import CLOSED
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import LINE
-from robokit.contact.kinematics import velocities
+from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
 from robokit.contact.vectors import add, force, matrix, motion, nothing, vector, write_row
 from robokit.engine.loops.fields import once
@@ -74,27 +74,24 @@ def prepare(x: Any) -> None:
 def _project(x: Any) -> None:
     """P and the factors of Z."""
 
-    def row(r: Any) -> None:
-        def entry(c: Any) -> None:
-            H = x.H[where(r < c, c, r), where(r < c, r, c)]
-            x.z[r, c] = x.z[r, c] + H
-            x.P[r, c] = H
+    def clear(M: Any) -> None:
+        for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(M, r, c, 0.0)))
 
-        for_range(x.nv, entry)
+    def of_H(r: Any, c: Any) -> None:
+        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
+            x.z[i, k] = x.z[i, k] + x.H[r, c]
+            x.P[i, k] = x.H[r, c]
 
-    def again(r: Any) -> None:
-        for_range(x.nv, lambda c: _set(x.product, r, c, 0.0))
+    def times(r: Any, c: Any) -> None:
+        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
+            for_range(x.nv, lambda m, i=i, k=k: add(x.product, (i, m), x.H[r, c] * x.P[k, m]))
 
-        def term(m: Any) -> None:
-            H = x.H[where(r < m, m, r), where(r < m, r, m)]
-            for_range(x.nv, lambda c: _set(x.product, r, c, x.product[r, c] + H * x.P[m, c]))
-
-        for_range(x.nv, term)
-
-    for_range(x.nv, row)
+    clear(x.P)
+    entries_of_H(x, of_H)
     factor(x, x.z, x.z_inverse)
     once(x, back_substitute, x.z, x.z_inverse, x.P)
-    for_range(x.nv, again)
+    clear(x.product)
+    entries_of_H(x, times)
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.P, r, c, x.product[r, c])))
     once(x, back_substitute, x.z, x.z_inverse, x.P)
 

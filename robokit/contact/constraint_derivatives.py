@@ -35,6 +35,9 @@ from robokit.spatial.scalars import maximum, where
 PLAIN, ALL = 2, 4
 """Matrices that constraints add to: where no aim follows velocities; where impacts and loops do."""
 
+HELD = 1e3
+"""Stiffness of a loop over that of an iteration of the step: the iterations add up to one that holds it."""
+
 FLAT = 1e-9
 """Change of an aim by the velocity before that is none: what rests comes to its contacts with rounding."""
 
@@ -177,7 +180,8 @@ def by_load(x: Any, i: Any) -> list[Any]:
 def _slopes(x: Any, i: Any) -> list[Any]:
     """-dg/du of a constraint, by rows: with the change of the shift s, G + G n ds/du."""
     u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
-    _, (p, q, r, s, t, w) = law_of(x, i, u)
+    _, G = law_of(x, i, u)
+    p, q, r, s, t, w = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
     along_n = s, t, w
     mu, R_t, R_n = x.c_mu[i], x.c_R[i, 0], x.c_R[i, 1]
     N = (aim[2] - u[2]) / R_n

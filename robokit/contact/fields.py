@@ -170,9 +170,9 @@ CONSTRAINTS = (
     real("r_G_last", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
     whole(
-        "n_of", 3, role="work"
+        "n_of", 4, role="work"
     ),  # how many constraints and rows are needed, also beyond the place that there
-    # is; how many of the contacts bounce
+    # is; how many of the contacts bounce; of loops whose forces are found
 )
 """All forces that depend on the velocity to come."""
 

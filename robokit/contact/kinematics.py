@@ -205,9 +205,9 @@ def known_row(row: Any) -> Any:
 
 
 def mass_matrix(x: Any) -> None:
-    """H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
+    """The entries of H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
     composites(x)
-    for_range(x.nv, lambda k: for_range(k + 1, lambda c: put(x.H, (k, c), 0.0)))
+    entries_of_H(x, lambda r, c: put(x.H, (r, c), 0.0))
 
     def dof(j: Any) -> None:
         s, row, first = motion(x.S, j), x.dof_row[j], x.path[j, 0]
@@ -229,6 +229,17 @@ def mass_matrix(x: Any) -> None:
         cond(row < 0, nothing, moves)
 
     for_range(x.n_dofs, dof)
+
+
+def entries_of_H(x: Any, do: Any) -> None:
+    """Call do(row, column) with each entry that H has, rows >= columns."""
+
+    def row(r: Any) -> None:
+        first = x.row_path[r, 0]
+        do(r, r)
+        for_range(x.row_path[r, 1], lambda m: do(r, x.row_columns[first + m]))
+
+    for_range(x.nv, row)
 
 
 def composites(x: Any) -> None:

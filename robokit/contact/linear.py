@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.pattern import apart, tip
-from robokit.contact.vectors import in_lanes, motion, nothing, write_row
+from robokit.contact.vectors import motion, nothing, one_by_one, put, write_row
 from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
@@ -56,13 +56,18 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
     """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
 
     def of_H(j: Any) -> None:
+        first = x.row_path[j, 0]
         x.A[j, j] = x.H[j, j]
 
+        def empty() -> None:
+            for_range(x.pattern_length[j], lambda m: put(x.A, (j, x.pattern[j, m]), 0.0))
+
         def entry(m: Any) -> None:
-            k = x.pattern[j, m]
+            k = x.row_columns[first + m]
             x.A[j, k] = x.H[j, k]
 
-        for_range(x.pattern_length[j], entry)
+        cond(x.lowest[j] < 0, nothing, empty)
+        for_range(x.row_path[j, 1], entry)
 
     def of_row(i: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
@@ -101,11 +106,6 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         cond(acts, lambda: write_row(x.K, body, _sum(matrix(body), stiffness(x, c))), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
-    def on_world(c: Any) -> None:
-        b = x.c_bodies[c, 1]
-        acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        cond(acts, lambda: write_row(x.K, b, _sum(matrix(b), stiffness(x, c))), nothing)
-
     def down(m: Any) -> None:
         b = x.n_bodies - 1 - m
         K = matrix(b)
@@ -136,7 +136,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         cond(acting(K), loaded, nothing)
 
     for_range(x.n_bodies, lambda b: write_row(x.K, b, zero))
-    for_range(constraints, on_world if in_lanes(x) else constraint)
+    one_by_one(x, lambda _: for_range(constraints, constraint))
     for_range(x.n_bodies, down)
 
 

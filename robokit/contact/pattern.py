@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.vectors import nothing, put
+from robokit.contact.vectors import nothing, one_by_one, put
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 
@@ -51,7 +51,7 @@ def symbolic(x: Any) -> None:
         cond(x.lowest[k] < 0, nothing, lambda: _eliminated(x, k))
 
     for_range(x.nv, of_H)
-    for_range(x.n_of[0], of_pair, -1, -1)
+    one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
     for_range(x.nv, eliminate)
 
 

@@ -38,6 +38,7 @@ from robokit.contact.fields import (
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, monitor
 from robokit.contact.robot_data import FLOATING
+from robokit.contact.vectors import one_by_one
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -81,7 +82,7 @@ def step(x: Any) -> None:
 def _step(x: Any) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
-    _note_state(x)
+    note_state(x)
     once(x, advance, x.q, x.v, half)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
@@ -89,7 +90,7 @@ def _step(x: Any) -> None:
     close_for_kick(x)
     detect(x)
     collect(x)
-    cond(_fits(x), lambda: _kick(x, half), lambda: _go_back(x))
+    cond(fits(x), lambda: _kick(x, half), lambda: go_back(x))
 
 
 def _kick(x: Any, half: Any) -> None:
@@ -192,23 +193,30 @@ def set_velocity(x: Any) -> None:
 # ---- places -----------------------------------------------------------------------------------------------
 
 
-def _note_state(x: Any) -> None:
+def note_state(x: Any) -> None:
+    """What :func:`go_back` goes back to."""
     for_range(x.nq, lambda k: _set(x.q_before, k, x.q[k]))
     for_range(x.nv, lambda k: _set(x.v_before, k, x.v[k]))
     _copy_near(x, "", "_before")
 
 
-def _fits(x: Any) -> Any:
+def fits(x: Any) -> Any:
     """Whether there was place; ``needed`` says how much is needed."""
     needs = (x.counts[0], x.counts[1], x.n_of[0], x.n_of[1])
-    sizes = (x.n_contacts, x.n_near, x.n_constraints, x.n_rows)
+    sizes = (x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows)
     for k, need in enumerate(needs):
         x.needed[1 + k] = need
     fits = (needs[0] <= sizes[0]) & (needs[1] <= sizes[1])
     return fits & (needs[2] <= sizes[2]) & (needs[3] <= sizes[3])
 
 
-def _go_back(x: Any) -> None:
+def _remembers(x: Any) -> bool:
+    """Whether detection hands something to the next step."""
+    return hasattr(x, "n_near")
+
+
+def go_back(x: Any) -> None:
+    """To the state before the step."""
     x.needed[0] = 1
     for_range(x.nq, lambda k: _set(x.q, k, x.q_before[k]))
     for_range(x.nv, lambda k: _set(x.v, k, x.v_before[k]))
@@ -239,6 +247,10 @@ def _copy_near(x: Any, source: str, to: str) -> None:
             old, new = array(a.name, source), array(a.name, to)
             _write(new, k, [old[k, c] for c in range(int(a.shape[1]))])
 
-    old, new = array(MEMORY[0].name, source), array(MEMORY[0].name, to)
-    for_range(x.n_near, lambda k: _set(new, k, old[k]))
-    for_range(remembered(old, x.n_near), one)
+    def copy(_: Any) -> None:
+        old, new = array(MEMORY[0].name, source), array(MEMORY[0].name, to)
+        for_range(x.n_near, lambda k: _set(new, k, old[k]))
+        for_range(remembered(old, x.n_near), one)
+
+    if _remembers(x):
+        one_by_one(x, copy)

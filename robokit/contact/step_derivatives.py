@@ -53,7 +53,7 @@ from robokit.contact.fields import (
     STEP_DERIVATIVES,
     STOP,
 )
-from robokit.contact.kinematics import advance
+from robokit.contact.kinematics import advance, entries_of_H
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import add, inertia, motion, nothing, put
 from robokit.engine.loops.fields import kernel_of, once
@@ -118,16 +118,21 @@ def kick(x: Any) -> None:
 
     def matrices(r: Any) -> None:
         def entry(c: Any) -> None:
-            H = x.H[where(r < c, c, r), where(r < c, r, c)]
-            of_products = 0.5 * dt * x.r_v[r, c]
-            x.r_y[r, c], x.r_v[r, c] = of_products + H, of_products - H
+            x.r_v[r, c] = 0.5 * dt * x.r_v[r, c]
+            x.r_y[r, c] = x.r_v[r, c]
             x.r_q[r, c] = dt * x.r_q[r, c]
 
         for_range(x.nv, entry)
 
+    def of_H(r: Any, c: Any) -> None:
+        for place in ((r, c), (c, r))[: 1 if c is r else 2]:
+            add(x.r_y, place, x.H[r, c])
+            add(x.r_v, place, -x.H[r, c])
+
     for_range(x.nv, rates)
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
+    entries_of_H(x, of_H)
     for_range(x.nv, lambda j: put(x.held, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))

@@ -1,12 +1,13 @@
-"""A step of several rows at once, in the lanes of vectors: of robots that touch planes of the world alone.
+"""A step of several rows at once, in the lanes of vectors: contacts with friction, and what is in the joints.
 
 It is made of the parts of step.py and has their bits. What all rows share, no lane reads for itself: which
-entries A has (those of H, since no pair of bodies touches), which rows of joints there are (a limit that one
-lane is near has no impulse in the others), that contacts are with the world and with friction. Lanes whose
-iteration is over wait for the others. Where a lane needs more place, or is no longer finite, its neighbours
-stop too: ``needed`` tells, and steps that were not taken are taken later.
+entries A has (all that one lane needs, zeros in the others), which rows of joints there are (a limit that one
+lane is near has no impulse in the others). What goes other ways in each lane is done for one after the other:
+pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others. Where a lane
+needs more place, or is no longer finite, its neighbours stop too: ``needed`` tells, and steps that were not
+taken are taken later.
 
-Cost: a third to a half of step.py, by row.
+Cost: half of step.py, by row.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.collision.detect import detect
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.collision.on_plane import detect_on_planes
 from robokit.contact import step
@@ -29,7 +31,7 @@ from robokit.contact.fields import FORCES, FRICTION, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, monitor
 from robokit.contact.solver import solve
-from robokit.contact.vectors import anywhere, put
+from robokit.contact.vectors import anywhere, nothing, one_by_one
 from robokit.engine.loops.fields import kernel_of, once, whole
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -58,40 +60,51 @@ OF_ROWS = (
 )
 """Inputs in which rows may differ, beside the forces of the step."""
 
-PATTERN = ("pattern", "pattern_length")
-
-ROWS = ("r_kind", "r_of", "r_row", "r_gain")
-"""What rows of joints are: the same in all lanes."""
+WORK = (
+    "r_kind",
+    "r_of",
+    "r_row",
+    "r_gain",
+    "pattern",
+    "pattern_length",
+    "marks",
+    "lowest",
+    "pair_dofs",
+    "pair_signs",
+)
+"""Work arrays that lanes share: what rows of joints are, and which entries A has."""
 
 
 def _in_lanes(a: ArrayOf) -> ArrayOf:
     numbers = {a.name for a in (*ROBOT, *SHAPES, *PAIRS, *FORCES, *MONITOR)}
     numbers |= {"dt", "tolerance", "keeps", "push_body", "push_point", "push_in_world"}
-    if a.name in PATTERN:
-        return replace(a, role="in", shared=True)
     given = a.role == "in" and a.name in numbers.difference(OF_ROWS)
-    return replace(a, shared=True) if given or a.name in ROWS else a
-
-
-def _is_remembered(a: ArrayOf) -> bool:
-    """Whether detection needs it for more than planes."""
-    return a.name.removesuffix("_before") in {b.name for b in (*MEMORY, *CANDIDATES)}
+    return replace(a, shared=True) if given or a.name in WORK else a
 
 
 ARRAYS = (
-    *(_in_lanes(a) for a in step.ARRAYS if not _is_remembered(a)),
+    *map(_in_lanes, step.ARRAYS),
     replace(whole("somewhere", 1, role="work"), shared=True),  # see vectors.anywhere
     replace(whole("row_count", 1, role="work"), shared=True),  # n_of[1]
 )
-"""What it takes: as :data:`robokit.contact.step.ARRAYS`, and the pattern of H."""
+"""What it takes: as :data:`robokit.contact.step.ARRAYS`."""
+
+REMEMBERED = {a.name + end for a in (*MEMORY, *CANDIDATES) for end in ("", "_before")}
+"""What detection needs for more than planes."""
 
 
 @functools.cache
-def lanes_kernel(reproducible: bool = False) -> LoopKernel:
-    """The kernel."""
-    return kernel_of(
-        "contact_lanes", step_in_lanes, ARRAYS, by_source=True, reproducible=reproducible, lanes=LANES
-    )
+def lanes_kernel(planes: bool, reproducible: bool = False) -> LoopKernel:
+    """The kernel.
+
+    Args:
+        planes: whether nothing touches but planes of the world.
+        reproducible: whether its results are the same bits everywhere.
+    """
+    arrays = [a for a in ARRAYS if not (planes and a.name in REMEMBERED)]
+    function = step_on_planes if planes else step_in_lanes
+    name = "contact_on_planes" if planes else "contact_in_lanes"
+    return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=LANES)
 
 
 def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> bool:
@@ -101,29 +114,16 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
         x: arrays of the step.
         rows: those in which rows differ, (rows, ...) each.
     """
-    first, second = x["shape_kind"][x["pair_shapes"]].reshape(-1, 2).T
-    planes = bool((first == PLANE).all() and (second != PLANE).all())
     numbers = {**x, **rows}
     simple = not any(numbers[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling"))
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    return (
-        planes
-        and simple
-        and not len(x["loop_bodies"])
-        and differ.isdisjoint(a.name for a in ARRAYS if a.shared)
-    )
+    return simple and not len(x["loop_bodies"]) and differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 
-def pattern(x: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """That of H and its factors: columns of the entries of each row, descending."""
-    rows = [set(x["row_columns"][at : at + n].tolist()) for at, n in x["row_path"].tolist()]
-    for row in reversed(rows):
-        if row:
-            rows[max(row)] |= row - {max(row)}
-    columns = np.zeros((len(rows), len(rows)), np.int32)
-    for k, row in enumerate(rows):
-        columns[k, : len(row)] = sorted(row, reverse=True)
-    return {"pattern": columns, "pattern_length": np.array([len(row) for row in rows], np.int32)}
+def on_planes(x: Mapping[str, np.ndarray]) -> bool:
+    """Whether nothing touches but planes of the world; ``x``: arrays of the step."""
+    first, second = x["shape_kind"][x["pair_shapes"]].reshape(-1, 2).T
+    return bool((first == PLANE).all() and (second != PLANE).all())
 
 
 class Known:
@@ -148,34 +148,37 @@ class Known:
 
 def step_in_lanes(x: Any) -> None:
     """One step of all lanes, if there was place for the one before in each of them."""
+    _begin(x)
+    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: one_by_one(x, detect)))
+
+
+def step_on_planes(x: Any) -> None:
+    """The same of robots that touch planes of the world alone."""
+    _begin(x)
+    x.c_bodies = Known(x.c_bodies, lambda at: 0 if isinstance(at[1], int) and at[1] == 0 else None)
+    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: detect_on_planes(x)))
+
+
+def _begin(x: Any) -> None:
+    """Note what is known."""
     count = x.row_count
     x.n_of = Known(x.n_of, lambda k: (count, 0) if isinstance(k, int) and k == 1 else None)
     x.c_kind = Known(x.c_kind, lambda c: FRICTION)
-    x.c_bodies = Known(x.c_bodies, lambda at: 0 if isinstance(at[1], int) and at[1] == 0 else None)
     # Contact and constraint have the same number, as none turns.
     x.c_of, x.contact_constraint = Known(x.c_of, lambda c: c), Known(x.contact_constraint, lambda c: c)
-    cond(anywhere(x, x.needed[0] > 0), _nothing, lambda: _step(x))
 
 
-def _step(x: Any) -> None:
+def _step(x: Any, find: Callable[[], None]) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
-    for_range(x.nq, lambda k: put(x.q_before, k, x.q[k]))
-    for_range(x.nv, lambda k: put(x.v_before, k, x.v[k]))
+    step.note_state(x)
     once(x, advance, x.q, x.v, half)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
-    detect_on_planes(x)
+    find()
     collect(x)
-    missing = (x.counts[0] > x.n_contacts) | (x.n_of[0] > x.n_constraints)
-    cond(anywhere(x, missing), lambda: _go_back(x), lambda: _kick(x, half))
-
-
-def _go_back(x: Any) -> None:
-    x.needed[0], x.needed[1], x.needed[3] = 1, x.counts[0], x.n_of[0]
-    for_range(x.nq, lambda k: put(x.q, k, x.q_before[k]))
-    for_range(x.nv, lambda k: put(x.v, k, x.v_before[k]))
+    cond(anywhere(x, ~step.fits(x)), lambda: step.go_back(x), lambda: _kick(x, half))
 
 
 def _kick(x: Any, half: Any) -> None:
@@ -190,7 +193,3 @@ def _kick(x: Any, half: Any) -> None:
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)
     zero = for_range(x.nv, lambda k, total: total + 0.0 * x.v[k], zero)
     x.needed[0] = where(zero < math.inf, 0, 1)
-
-
-def _nothing() -> None:
-    """The other branch of what is only done sometimes."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from robokit.engine.loops.fields import by_lane
 from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar
@@ -14,7 +16,7 @@ def nothing() -> None:
 
 
 def in_lanes(x: Any) -> bool:
-    """Whether rows go in lanes: they touch the world alone, and have the pattern of H (step_in_lanes.py)."""
+    """Whether rows go in lanes (step_in_lanes.py)."""
     return hasattr(x, "somewhere")
 
 
@@ -26,6 +28,14 @@ def anywhere(x: Any, truth: Any) -> Any:
     found[0] = 0
     cond(truth, lambda: put(found, 0, 1), nothing)
     return found[0] > 0
+
+
+def one_by_one(x: Any, function: Callable[[Any], Any]) -> None:
+    """``function(x)``, of one row after the other where they go in lanes: it goes other ways in each."""
+    if in_lanes(x):
+        by_lane(x, function)
+    else:
+        function(x)
 
 
 def put(A: Any, place: Any, value: Any) -> None:

@@ -27,7 +27,7 @@ TREE += ["row_path", "row_columns"]
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H")]
+    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H", "V")]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -241,7 +241,7 @@ def random_problem(
         numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
-    x["n_of"][:] = len(kinds), rows, 0
+    x["n_of"][:] = len(kinds), rows, 0, 0
     x["dt"], x["tolerance"] = np.array([dt]), np.array([1e-3])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]

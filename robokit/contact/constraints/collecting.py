@@ -28,9 +28,9 @@ def collect(x: Any) -> None:
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
-    place for, a step is not solved.
+    place for, a step is not solved. The last is the number of loops.
     """
-    for k in range(3):
+    for k in range(4):
         x.n_of[k] = 0
     for add, _ in KINDS:
         add(x)

@@ -11,10 +11,10 @@ is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations a
 
     u = E (V_b - V_a)     R = 1e-3 w     aim = -E (V_b - V_a) before + R lambda     set: all impulses
 
-w is the mobility of the whole robot as one body, and lambda the impulse of the last step. So the mean
-velocity of the step is one that the loop allows, and the impulse does no work, from step to step ever more
-exactly, also where loops repeat each other. What a step leaves open is projected away at its end, see
-closing. A loop stores nothing.
+w is the mobility of the whole robot as one body, and lambda the impulse of the last step, then that of the
+last iteration. So the mean velocity of the step is one that the loop allows, and the impulse does no work,
+also where loops repeat each other. What a step leaves open is projected away at its end, see closing. A loop
+stores nothing.
 
 Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
 Cost: O(loops), 600 operations each.
@@ -49,6 +49,7 @@ def collect(x: Any) -> None:
         halves(x, k, rows)
 
     for_range(x.n_loops, loop)
+    x.n_of[3] = x.n_loops
 
 
 def remember(x: Any) -> None:

@@ -230,7 +230,10 @@ class FunctionWriter:
     def _call(self, number: int, node: tuple) -> None:
         """A CALL, or a VMAP; where states are in lanes, its columns are calls one after the other."""
         columns = calls(self.graph, node)
-        if self.lanes > 1 or len(columns) == 1 or self.module.has(node[1], LINK):
+        if self.lanes > 1 and self.graph.functions[node[1]].by_lane:
+            self._lane_by_lane(number, node, columns[0])
+            return
+        if max(self.lanes, self.pattern.stride) > 1 or len(columns) == 1 or self.module.has(node[1], LINK):
             results: list[str] = []
             for values in columns:
                 pattern = self.uniform.called(node, values, bool(self.mask))
@@ -243,6 +246,37 @@ class FunctionWriter:
             group = columns[start : start + self.module.columns]
             for k, column in enumerate(self._in_lanes(node, group)):
                 self.control |= {(number, (start + k) * each + r): value for r, value in enumerate(column)}
+
+    def _lane_by_lane(self, number: int, node: tuple, values: Sequence[int]) -> None:
+        """A CALL of a function that lanes run one after the other."""
+        out, bases = self.out, self.bases
+        if self.graph.functions[node[1]].region.results:
+            line = told("called", self.graph.lines[number])
+            raise TypeError(f"what lanes run one after the other returns nothing{line}")
+        pattern = self.uniform.called(node, values)
+        for lane in range(self.lanes):
+            k = self._fresh()
+            if self.mask:
+                runs = out(f"extractelement {vector(self.lanes, 'i1')} {self.mask}, i32 {lane}")
+                out.do(f"br i1 {runs}, label %lane{k}, label %lanedone{k}")
+                self._block(f"lane{k}")
+            given = []
+            for value in values:
+                name, t = self._value(value, self._width(value)), self._type(self.graph.kinds[value], False)
+                if self._width(value):
+                    name = out(f"extractelement {self._type_of(value)} {name}, i32 {lane}")
+                given.append(f"{t} {name}")
+            own = [array for array in node[2] if array in self.uniform.own]
+            places = {
+                array: out.pointer(bases[array], lane, self._type(self.graph.arrays[array].kind, False))
+                for array in own
+            }
+            self.bases = {**bases, **places}
+            self._called(node, pattern, given)
+            if self.mask:
+                out.do(f"br label %lanedone{k}")
+                self._block(f"lanedone{k}")
+        self.bases = bases
 
     def _in_lanes(self, node: tuple, columns: list[Sequence[int]]) -> list[list[str]]:
         """Results of columns that are computed in lanes; the last one is in those left over, too."""
@@ -555,7 +589,10 @@ class FunctionWriter:
 
     def _address(self, array: int, index: int) -> str:
         """Where an element stands, whose index is the same in all lanes."""
-        element = self._type(self.graph.arrays[array].kind, array in self.uniform.own)
+        own = array in self.uniform.own
+        element = self._type(self.graph.arrays[array].kind, own)
+        if own and self.pattern.stride > 1:
+            element = f"[{self.pattern.stride} x {element}]"
         place = self.out(f"sext i32 {self._value(index, False)} to i64")
         return self.out(f"getelementptr inbounds {element}, ptr {self.bases[array]}, i64 {place}")
 
@@ -594,7 +631,7 @@ class FunctionWriter:
         size = 4 if kind == INTEGER else self.real.bytes
         if self.lanes > 1 and array not in self.uniform.own:
             if self._width(index) or self._width(value):
-                raise TypeError("all states share an array, and lanes write different numbers to it")
+                raise TypeError("lanes write different numbers to an array that all states share")
             where = self._address(array, index)
             out.do(f"store {self._type(kind, False)} {self._value(value, False)}, ptr {where}, align {size}")
             return

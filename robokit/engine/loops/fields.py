@@ -65,3 +65,21 @@ def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     if function not in known:
         known[function] = lambda *given: function(x, *given)
     return call(known[function], *arguments)
+
+
+def by_lane(x: Any, function: Callable[[Any], Any]) -> None:
+    """``function(x)``; states in lanes run it one after the other, with branches and loops of their own.
+
+    Args:
+        x: the namespace of a kernel.
+        function: of it.
+    """
+    known = vars(x).setdefault("once", {})
+    if (function, "by lane") not in known:
+
+        def alone() -> None:
+            function(x)
+
+        alone.by_lane = True  # type: ignore[attr-defined]
+        known[function, "by lane"] = alone
+    call(known[function, "by lane"])

@@ -125,6 +125,7 @@ class Function:
         values: numbers of other functions' regions that it uses, and the parameters that stand for them.
         taken: arrays of other functions that it uses, and which of its own they are.
         explicit: how many of its arrays are arguments'.
+        by_lane: whether states in lanes run it one after the other.
         writes: those of its arrays that it writes to.
         form: what it returns, for :func:`rebuilt`.
     """
@@ -135,6 +136,7 @@ class Function:
     values: dict[int, int] = field(default_factory=dict)
     taken: dict[int, int] = field(default_factory=dict)
     explicit: int = 0
+    by_lane: bool = False
     writes: set[int] = field(default_factory=set)
     form: Any = None
 

@@ -317,6 +317,7 @@ class Recorder:
             for number, memory in zip(bases, outer, strict=True):
                 frame.given[number] = graph.array(memory.kind, made.region, memory.writable)
             made.arrays, made.explicit = list(frame.given.values()), len(bases)
+            made.by_lane = getattr(function, "by_lane", False)
             numbers = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in given]
             self.open.append(key[0])
             try:

@@ -39,6 +39,7 @@ class Pattern:
         own: for each of its arrays, whether every lane has one of its own.
         differs: for each of its parameters, whether it may differ between lanes.
         masked: whether it may run in some lanes alone.
+        stride: lanes of the memory of own arrays, where the function runs for one of them.
     """
 
     function: int
@@ -46,6 +47,7 @@ class Pattern:
     own: tuple[bool, ...]
     differs: tuple[bool, ...] = ()
     masked: bool = False
+    stride: int = 1
 
 
 class Uniformity:
@@ -88,8 +90,10 @@ class Varying:
     def called(self, node: Node, values: Sequence[int], masked: bool = False) -> Pattern:
         """How a CALL or VMAP of this function calls another with these values."""
         own = tuple(k in self.own for k in node[2])
+        if self.graph.functions[node[1]].by_lane and self.pattern.lanes > 1:
+            return Pattern(node[1], 1, own, (False,) * len(values), False, self.pattern.lanes)
         differs = tuple(k in self.nodes for k in values)
-        return Pattern(node[1], self.pattern.lanes, own, differs, masked)
+        return Pattern(node[1], self.pattern.lanes, own, differs, masked, self.pattern.stride)
 
     def _look(self, region: Region) -> None:
         found = self.nodes

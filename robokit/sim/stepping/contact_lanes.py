@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from robokit.contact.step_in_lanes import ARRAYS, LANES, PATTERN, lanes_kernel, may_go_in_lanes, pattern
+from robokit.contact.step_in_lanes import ARRAYS, LANES, lanes_kernel, may_go_in_lanes, on_planes
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.sim.motion import ledger
@@ -20,15 +20,15 @@ CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, cty
 PAYS = 500_000
 """Steps of rows that take longer one after the other than in lanes and with their compilation (9 s)."""
 
-INPUTS = {a.name for a in ARRAYS if a.role == "in"}.difference(PATTERN)
+INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
 STEPS = ledger.SIZE + ledger.OWN.index("steps")
 
 
-def pays(rows: int, steps: int, reproducible: bool) -> bool:
+def pays(rows: int, steps: int, shared: Arrays, reproducible: bool) -> bool:
     """Whether so many steps are sooner over in lanes, if they can go so."""
-    enough = rows * steps >= PAYS
-    return rows >= LANES and (enough or lanes_kernel(reproducible).at_hand("batch", "float64"))
+    kernel = lanes_kernel(on_planes(shared), reproducible)
+    return rows >= LANES and (rows * steps >= PAYS or kernel.at_hand("batch", "float64"))
 
 
 class Lanes:
@@ -48,8 +48,8 @@ class Lanes:
         inputs = {name: x for name, x in rows.items() if name in INPUTS}
         if not may_go_in_lanes(shared, inputs):
             raise NoMachineCode("")
-        self.kernel, self.rows = lanes_kernel(reproducible), rows
-        numbers = {**shared, **{name: x[0] for name, x in inputs.items()}, **pattern(shared)}
+        self.kernel, self.rows = lanes_kernel(on_planes(shared), reproducible), rows
+        numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
         own = [not a.shared and a.name in rows for a in self.kernel.taken]
         self._held = [
             rows[a.name] if one else numbers[a.name] for a, one in zip(self.kernel.taken, own, strict=True)

@@ -62,8 +62,9 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.take(0)  # compiles it
+        numbers = simulation.arrays, simulation.kernel.reproducible
         plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, marks[-1], simulation.kernel.reproducible)
+        self.in_lanes = plain and pays(rows, marks[-1], *numbers)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
         size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
         parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]

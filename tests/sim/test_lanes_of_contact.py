@@ -1,0 +1,89 @@
+"""Rows of rollouts in lanes: the bits of rows one after the other, whatever their neighbours do."""
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.contact.step_in_lanes import may_go_in_lanes
+from robokit.sim.stepping import contact_lanes, contact_rows
+from robokit.sim.stepping.contact_lanes import Lanes
+
+pytestmark = pytest.mark.slow
+
+GIVEN = {"dt": 1e-3, "integrator": "contact", "record_every": 40}
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """A function: the same rollout one row after the other, and in lanes; how many rows went in these."""
+
+    def run(*arguments, **given):
+        taken, found = [], []
+        own = Lanes.run
+        monkeypatch.setattr(
+            Lanes, "run", lambda self, a, b, *rest: (taken.append(b - a), own(self, a, b, *rest))
+        )
+        for lanes in (False, True):
+            monkeypatch.setattr(contact_rows, "pays", lambda *_, lanes=lanes: lanes)
+            found.append(rk.rollout(*arguments, **GIVEN | given))
+            assert lanes or not taken
+        return *found, sum(taken)
+
+    return run
+
+
+def humanoids(rows, spread=0.5):
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    q = np.tile(rk.standing_configuration(robot, height=0.01), (rows, 1))
+    return robot, q, spread * np.random.default_rng(3).normal(size=(rows, robot.nv))
+
+
+def same(one, other):
+    for name in ("q", "v"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.failed.tolist() == other.failed.tolist()
+    for row in (0, len(one.q[0]) - 1):
+        a, b = one.trajectory(row), other.trajectory(row)
+        assert a.summary == b.summary
+
+
+@pytest.mark.parametrize("collisions", [False, True])
+def test_falls_have_the_bits_of_single_rows(both, collisions):
+    """Of 11 humanoids, on two threads; a motor's torques differ by row and step, and one row fails."""
+    robot, q, v = humanoids(11)
+    tau = 0.5 * np.random.default_rng(4).normal(size=(240, 11, robot.nv))
+    tau[150:, 6] = 1e308
+    given = {"tau": tau, "ground": rk.Ground(friction=np.linspace(0.1, 1.0, 11)), "threads": 2}
+    with pytest.warns(UserWarning, match="finite"):
+        one, other, taken = both(robot, q, v, self_collision=collisions, duration=0.24, **given)
+    same(one, other)
+    assert one.failed.tolist() == [6] and taken >= 11
+
+
+def test_rows_that_need_more_place_leave_their_neighbours_alone(both):
+    """Boxes that fall on a floor of tiles, one of them on nine; the others beside it."""
+    tiles = [
+        rk.Solid(rk.model.Box((0.04, 0.04, 0.02)), (0.05 * (k % 4), 0.05 * (k // 4), -0.01))
+        for k in range(16)
+    ]
+    ground = rk.Ground(height=-1.0, shapes=tiles)
+    q, v = np.tile(m.box().neutral(), (6, 1)), 2.0 * np.random.default_rng(5).normal(size=(6, 6))
+    q[:, -1] = 0.15
+    q[:5, 4], q[5, 4:], v[5] = 9.0, (0.075, 0.075, 0.11), 0.0
+    one, other, taken = both(m.box(), q, v, ground=ground, duration=0.4)
+    same(one, other)
+    assert taken >= 6 and abs(one.v[-1, 5]).max() < 0.1
+
+
+def test_what_lanes_do_not_know_goes_one_by_one(both):
+    robot, q, v = humanoids(4)
+    for ground in (rk.Ground(restitution=0.5), rk.Ground(torsional=0.01)):
+        assert both(robot, q, v, ground=ground, self_collision=False, duration=0.01)[2] == 0
+
+
+def test_few_steps_are_no_reason_to_compile(monkeypatch):
+    monkeypatch.setattr(contact_lanes.lanes_kernel(True).__class__, "at_hand", lambda *_: False)
+    robot, q, v = humanoids(4)
+    monkeypatch.setattr(contact_rows, "Lanes", may_go_in_lanes)  # which would be an error
+    rk.rollout(robot, q, v, ground=True, self_collision=False, duration=0.01, **GIVEN)
