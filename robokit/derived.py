@@ -81,3 +81,33 @@ class Recent(Generic[T]):
         if not (self._last and self._last[-1] is found):
             self._last.append(found)
         return found
+
+
+class Spare(Generic[T]):
+    """Objects that one caller has at a time, such as memory to work in, by key; the last few are kept."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, most: int) -> None:
+        """None yet.
+
+        Args:
+            most: so many are kept.
+        """
+        self._kept: deque[tuple[Hashable, T]] = deque(maxlen=most)
+
+    def take(self, key: Hashable, make: Callable[[], T]) -> T:
+        """One of a key, made where there is none to spare."""
+        for _ in range(len(self._kept)):
+            try:
+                found = self._kept.popleft()  # atomic: no two threads get the same
+            except IndexError:
+                break
+            if found[0] == key:
+                return found[1]
+            self._kept.append(found)
+        return make()
+
+    def give(self, key: Hashable, one: T) -> None:
+        """Give it back: nobody uses it any more."""
+        self._kept.append((key, one))

@@ -87,7 +87,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("accounts", "monitor"),
         ("conservation",),
         ("step",),
-        ("step_in_lanes",),
+        ("step_in_lanes", "step_control"),
         ("__init__",),
     ],
     "sim": [

@@ -264,8 +264,8 @@ class Surface(NamedTuple):
 
     Attributes:
         ground: which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,).
-        friction: Coulomb coefficient of each body, (n_bodies,).
-        restitution: share of its speed with which each body leaves, (n_bodies,).
+        friction: Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch.
+        restitution: share of its speed with which each body leaves, likewise.
         own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
         torsion, rolling: arms of the friction against turning and rolling [m].
     """
@@ -281,16 +281,17 @@ class Surface(NamedTuple):
 def pair_numbers(
     shapes: Mapping[str, np.ndarray],
     pairs: np.ndarray,
-    gains: tuple[float, float, float],
+    gains: tuple[Any, Any, Any],
     surface: Surface,
     between: tuple[float, float],
 ) -> Arrays:
-    """Numbers of each pair of shapes.
+    """Numbers of each pair of shapes, (n_pairs,), or (n, n_pairs) for rows of a batch.
 
     Args:
         shapes: arrays of SHAPES.
         pairs: of shapes, sorted by their bodies, (n_pairs, 2).
-        gains: k [N/m] and d [N s/m] of a contact, and the weight that sinks by ``sink`` [N].
+        gains: k [N/m] and d [N s/m] of a contact, and the weight that sinks by ``sink`` [N], numbers or
+            (n,) for rows of a batch.
         surface: of the ground's pairs.
         between: friction and restitution of the others.
     """
@@ -298,17 +299,20 @@ def pair_numbers(
     body = shapes["shape_body"][second]
     ground = surface.ground[first]
     own = surface.own[first]
-    friction = np.where(np.isnan(own), surface.friction[body], own)
-    n, (k, d, load) = len(pairs), gains
-    return {
-        "pair_stiffness": np.full(n, float(k)),
-        "pair_damping": np.full(n, float(d)),
-        "pair_impact": np.full(n, d * (d / (QUICK * load)) ** 2 if load > 0.0 else 0.0),
+    friction = np.where(np.isnan(own), surface.friction[..., body], own)
+    k, d, load = (np.asarray(x, float)[..., None] for x in gains)
+    safe = np.where(load > 0.0, load, 1.0)
+    found = {
+        "pair_stiffness": k,
+        "pair_damping": d,
+        "pair_impact": np.where(load > 0.0, d * (d / (QUICK * safe)) ** 2, 0.0),
         "pair_friction": np.where(ground, friction, between[0]),
-        "pair_restitution": np.where(ground, surface.restitution[body], between[1]),
+        "pair_restitution": np.where(ground, surface.restitution[..., body], between[1]),
         "pair_torsion": np.where(ground, surface.torsion, 0.0),
         "pair_rolling": np.where(ground, surface.rolling, 0.0),
     }
+    shape = np.broadcast_shapes((len(pairs),), *(x.shape for x in found.values()))
+    return {name: np.array(np.broadcast_to(x, shape), float) for name, x in found.items()}
 
 
 def body_numbers(robot: Robot) -> Arrays:

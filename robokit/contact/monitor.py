@@ -1,8 +1,10 @@
-"""What is measured of each step while many are taken: peaks and when, first touches, stops, rest.
+"""What happens in each step: forces on links, of stops and motors; and what is measured of many steps.
 
-The numbers stand in ``measured``: how many steps there were, then those of each group that is wanted, from
-the place that ``measured_at`` says. The trackers of sim/step/trackers.py say what they mean, and find the
-same in the steps of other integrators; steps count from 0, and NEVER stands for none.
+The facts of a step are there where they are wanted (``watched``, or something is measured); events, sensors
+and measures read them. What is measured stands in ``measured``: how many steps there were, then the numbers
+of each group that is wanted, from the place that ``measured_at`` says. The trackers of sim/step/trackers.py
+say what they mean, and find the same in the steps of other integrators; steps count from 0, and NEVER stands
+for none. Where a step is taken in parts (step_control.py), a part is so much of a step.
 
 Forces are those of the step; speeds, those with which it begins.
 
@@ -15,11 +17,13 @@ from typing import Any
 
 from robokit.contact.constraints.adding import speed
 from robokit.contact.constraints.limits import gap
-from robokit.contact.fields import FRICTION, STOP
+from robokit.contact.constraints.motors import limited
+from robokit.contact.fields import FRICTION, MOTOR, STOP
+from robokit.contact.solver import relative
 from robokit.contact.vectors import inertia, motion, nothing, put, write, write_row
 from robokit.engine.loops.fields import real, whole
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, floor, maximum, where
+from robokit.spatial.scalars import Scalar, floor, maximum, sqrt, where
 
 GROUPS = ("links", "load", "deepest", "limits", "past", "motion", "fastest")
 """Entries of ``measured_at``; -1 for what is not wanted."""
@@ -27,11 +31,20 @@ GROUPS = ("links", "load", "deepest", "limits", "past", "motion", "fastest")
 MONITOR = (
     whole("measured_at", len(GROUPS)),  # first place of each group in `measured`, or -1
     whole("measured_of_link", 2),  # 1 where peaks, and where first touches are wanted
+    real("step_share", 2),  # of a step that this one is; how far after its beginning its forces count
+    whole("watched", 1),  # 1 where all facts of each step are wanted
     whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
     whole("joint_of_stop", "n_stops"),  # number of each limit's joint among those with limits
     real("measured", "n_measured", role="inout"),  # empty where nothing is wanted
     real("link_force", "n_link_sums", 4, role="out"),  # of each link, then of all [N]; largest normal force
-    real("stop_force", "n_limited", role="work"),  # of each joint's limits [N m | N]
+    real("stop_force", "n_limited", role="out"),  # of each joint's limits [N m | N]
+    # Only where it is watched
+    real(
+        "link_contact", "n_link_sums", 4, role="out"
+    ),  # normal force; that of what slides [N]; largest speed
+    # of what slides after the step, of approach before it [m/s]
+    real("motor_force", "n_motors", 2, role="out"),  # [N m | N]; 1 at a limit of effort or speed
+    real("met", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
 )
 
 NEVER = -1.0
@@ -47,22 +60,31 @@ REST = 1e-3
 """Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
 
 
+SLIDING = 1e-3
+"""Speed over the ground from which a point slides [m/s]."""
+
+CONE = 0.9
+"""Share of Coulomb's limit from which it does."""
+
+
 def monitor(x: Any) -> None:
-    """Bring what is measured up to date, after the solve, at the middle of the step."""
-    cond(x.n_measured > 0, lambda: _measure(x), nothing)
+    """Note what happened, and bring what is measured up to date; after the solve, at the step's middle."""
+    measured = x.n_measured > 0
+    cond(measured | (x.watched[0] > 0), lambda: _forces(x), nothing)
+    cond(x.watched[0] > 0, lambda: _watch(x), nothing)
+    cond(measured, lambda: _measure(x), nothing)
 
 
 def _measure(x: Any) -> None:
-    _forces(x)
     texts = (_links, _load, _deepest, _limits, _past, _motion, _fastest)
     for group, text in enumerate(texts):
         at = x.measured_at[group]
 
         def measured(at: Any = at, text: Any = text) -> None:
-            text(x, at, x.measured[0])
+            text(x, at, x.measured[0] + x.step_share[1])
 
         cond(at < 0, nothing, measured)
-    x.measured[0] = x.measured[0] + 1.0
+    x.measured[0] = x.measured[0] + x.step_share[0]
 
 
 def _forces(x: Any) -> None:
@@ -95,6 +117,43 @@ def _forces(x: Any) -> None:
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == STOP, lambda: stop(i), nothing))
+
+
+def _watch(x: Any) -> None:
+    """Of each link how it touches the ground; of motors their forces; what bodies give to each other."""
+    for_range(x.n_link_sums, lambda k: write_row(x.link_contact, k, [0.0] * 4))
+    for_range(x.n_motors, lambda k: write_row(x.motor_force, k, [0.0] * 2))
+    for_range(x.n_bodies, lambda b: write_row(x.met, b, [0.0] * 3))
+
+    def meet(i: Any) -> None:
+        c, a, b = x.c_of[i], x.c_bodies[i, 0], x.c_bodies[i, 1]
+        impulse = [sum(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) for k in range(3)]
+        for k, part in enumerate(impulse):
+            x.met[a, k] = x.met[a, k] - part
+            x.met[b, k] = x.met[b, k] + part
+
+    def contact(i: Any) -> None:
+        link = x.link_of_shape[x.pair_shapes[x.contact_pair[x.c_of[i]], 1]]
+        ground = lambda: cond(link < 0, nothing, lambda: _touch(x, i, link))  # noqa: E731
+        cond(x.c_bodies[i, 0] > 0, lambda: meet(i), ground)
+
+    def motor(i: Any) -> None:
+        write_row(x.motor_force, x.r_of[i], [x.r_gain[i] * x.r_g[i] / x.dt[0], limited(x, i)])
+
+    for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
+    for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == MOTOR, lambda: motor(i), nothing))
+
+
+def _touch(x: Any, i: Any, link: Any) -> None:
+    c, N = x.c_of[i], maximum(x.c_g[i, 2], 0.0)
+    off = [x.c_u[i, k] - x.contact_surface[c, k] for k in range(2)]
+    speed_after = sqrt(off[0] * off[0] + off[1] * off[1])
+    most, along = CONE * x.c_mu[i] * N, x.c_g[i, 0] * x.c_g[i, 0] + x.c_g[i, 1] * x.c_g[i, 1]
+    slides = (along >= most * most) & (speed_after > SLIDING) & (N > 0.0)
+    force, (normal, sliding, fastest, closing) = N / x.dt[0], (x.link_contact[link, k] for k in range(4))
+    fastest = maximum(fastest, where(slides, speed_after, 0.0))
+    closing = maximum(closing, where(N > 0.0, -relative(x, i, x.V)[2], 0.0))
+    write_row(x.link_contact, link, [normal + force, sliding + where(slides, force, 0.0), fastest, closing])
 
 
 def _keep(x: Any, at: Any, value: Scalar, step: Scalar) -> None:
@@ -142,7 +201,7 @@ def _deepest(x: Any, at: Any, step: Scalar) -> None:
 
 def _limits(x: Any, at: Any, step: Scalar) -> None:
     """How often a joint stops; of each: first step of a stop that may count, last one, first that counts."""
-    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0]))
+    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0])) * x.step_share[0]
 
     def stop(m: Any) -> None:
         k = x.joint_of_stop[m]
@@ -157,11 +216,12 @@ def _stop(
     x: Any, at: Any, place: Any, force: Scalar, rate: Scalar, few: Scalar, step: Scalar
 ) -> None:  # fmt: skip
     begun, last, first = (x.measured[place + k] for k in range(3))
+    share = x.step_share[0]
     side = where(force > 0.0, 1.0, -1.0)
-    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5)
+    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5 * share)
     fast = where(goes_on, 0.0, abs(rate)) >= IMPACT
     begun = where(goes_on, begun, step)
-    counts = (begun >= 0.0) & ((step + 1.5 - begun > few) | fast)
+    counts = (begun >= 0.0) & ((step + 1.5 * share - begun > few) | fast)
     first = where(counts & (first < 0.0), begun, first)
     write(x.measured, place, [where(counts, NEVER, begun), side * (step + 1.0), first])
     x.measured[at] = x.measured[at] + where(counts, 1.0, 0.0)

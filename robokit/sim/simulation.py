@@ -12,6 +12,7 @@ import numpy as np
 from robokit.contact import accounts
 from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM, NOTHING
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
+from robokit.contact.step_control import controlled_kernel
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
@@ -39,11 +40,16 @@ MEMORY = {
 }
 """Lists that a step hands to the next one, and the size of each; they end with the pair -1."""
 
-NOTHING_MEASURED = {"measured": np.zeros(0), "link_force": np.zeros((1, 4)), "stop_force": np.zeros(0)}
+NOTHING_MEASURED = {
+    "measured": np.zeros(0),
+    "link_force": np.zeros((1, 4)),
+    "stop_force": np.zeros(0),
+    "step_share": np.array([1.0, 0.0]),
+}
 """Of the monitor."""
 
-KEPT = ("kept", "change", "loop_force", "dry_force")
-"""What else it hands on."""
+KEPT = ("kept", "change", "loop_force", "dry_force", "part")
+"""What else it hands on, if there is such an array."""
 
 
 def keeps(tree: Tree) -> int:
@@ -69,15 +75,17 @@ class Simulation:
         Args:
             robot: the robot.
             dt: time step [s].
-            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given.
+            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
+                "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
             options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code.
         """
         self.robot = robot
-        self.kernel = step_kernel(bool(options.get("reproducible", False)))
+        kernel = controlled_kernel if "accuracy" in numbers else step_kernel
+        self.kernel = kernel(bool(options.get("reproducible", False)))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
-        self.sizes |= _sizes(ARRAYS, given, self.sizes)
+        self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
         n = self.sizes
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"]  # all that can be
@@ -97,7 +105,7 @@ class Simulation:
 
     def forget(self) -> None:
         """Nothing was before."""
-        for name in (*MEMORY, *KEPT):
+        for name in (*MEMORY, *handed_on(self.arrays)):
             self.arrays[name][...] = -1 if name.endswith("_pair") else 0
         self.arrays["needed"][:] = 0
 
@@ -111,10 +119,9 @@ class Simulation:
         done = 0
         self._ready()
         while done < steps:
-            ledger = self.arrays["ledger"]
-            before = ledger[STEPS]
+            before = steps_taken(self.arrays)
             self._ready()(steps - done)
-            taken = ledger[STEPS] - before
+            taken = steps_taken(self.arrays) - before
             if not math.isfinite(taken):
                 return done
             done += int(taken)
@@ -127,7 +134,10 @@ class Simulation:
     @property
     def finite(self) -> bool:
         """Whether the state is."""
-        return all(bool(np.isfinite(self.arrays[name]).all()) for name in ("q", "v"))
+        q, v = self.arrays["q"], self.arrays["v"]
+        if math.isfinite(q.sum() + v.sum()):  # almost always, and quicker
+            return True
+        return bool(np.isfinite(q).all() and np.isfinite(v).all())
 
     def _enlarge(self) -> None:
         """Half as much again as was needed, where it was too little."""
@@ -202,13 +212,14 @@ class Simulation:
     def unpack(self, row: np.ndarray) -> None:
         """Go on from what :meth:`packed` gave; from nothing, if that is shorter than it can be."""
         self.forget()
-        if len(row) < 2 + sum(self.arrays[name].size for name in KEPT):
+        kept = handed_on(self.arrays)
+        if len(row) < 2 + sum(self.arrays[name].size for name in kept):
             return
         counts = {"n_near": int(row[0]), "n_contacts": int(row[1])}
         if any(self.sizes[name] < n for name, n in counts.items()):
             self.make_room({name: max(n, self.sizes[name]) for name, n in counts.items()})
         at = 2
-        for name in (*KEPT, *MEMORY):
+        for name in (*kept, *MEMORY):
             to = self.arrays[name]
             part = to[: counts[MEMORY[name]]] if name in MEMORY else to
             part[...] = row[at : at + part.size].reshape(part.shape)
@@ -222,7 +233,17 @@ def packed(x: Mapping[str, np.ndarray]) -> np.ndarray:
     """What the next step is handed besides q and v, of the arrays of one state."""
     counts = [_count(x["near_pair"]), _count(x["bristle_pair"])]
     lists = [x[name][: counts[size == "n_contacts"]] for name, size in MEMORY.items()]
-    return np.concatenate([counts, *(np.ravel(each) for each in (*(x[n] for n in KEPT), *lists))])
+    return np.concatenate([counts, *(each.ravel() for each in (*(x[n] for n in handed_on(x)), *lists))])
+
+
+def handed_on(x: Mapping[str, np.ndarray]) -> list[str]:
+    """Arrays besides lists, q and v that a step hands on, of those of a simulation."""
+    return [name for name in KEPT if name in x]
+
+
+def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
+    """How many steps an array of states has taken, or one state; NaN may be among them."""
+    return np.array(x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS])
 
 
 def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
@@ -238,8 +259,9 @@ def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> di
 
 def _count(pairs: np.ndarray) -> int:
     """Entries of a list before the first -1."""
-    ends = np.flatnonzero(pairs < 0)
-    return int(ends[0]) if len(ends) else len(pairs)
+    ends = pairs < 0
+    first = int(ends.argmax()) if len(pairs) else 0
+    return first if len(pairs) and ends[first] else len(pairs)
 
 
 def _sizes(

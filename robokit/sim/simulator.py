@@ -63,7 +63,8 @@ def simulate(
         v0: velocity at the start, (nv,); zero by default.
         duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
-            ask for it (``summary["dt"]``; see robokit.sim.stepping.default_step).
+            ask for it, or the spin of a body at the start (``summary["dt"]``; see
+            robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
             are a force from outside.
@@ -84,10 +85,16 @@ def simulate(
             ``rk.collision_pairs(robot)``, or such pairs after an edit, False for none. By default they do
             where there is a ground. ``summary["self_collision_pairs"]`` says how many act. Without a ground
             the step becomes that of "contact".
-        accuracy: does nothing any more: every step is solved to a tolerance.
-        estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
-            :meth:`Trajectory.report` what that changes: see robokit.sim.run.half_step. Controllers and
-            targets that are functions are called again, from the start and twice as often.
+        accuracy: largest error of a part of a step, of "contact": dt is then the longest step (None takes
+            4 ms, or as long as without an accuracy where a controller, actuators or pushes act), and each is
+            divided into parts as short as the motion asks, down to dt/1024. The error is the largest
+            difference of a coordinate between a part and its two halves: of angles [rad], of lengths over the
+            robot's size; 1e-3 is usual. ``summary`` says parts taken and rejected, the shortest and the
+            longest, and how many of the shortest missed the accuracy (robokit.contact.step_control).
+        estimate: take the whole run once more with half the step and a quarter of the accuracy, and report in
+            ``summary["estimate"]`` and :meth:`Trajectory.report` what that changes: see
+            robokit.sim.run.half_step. Controllers and targets that are functions are called again, from the
+            start and twice as often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
             the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
@@ -139,7 +146,7 @@ def simulate(
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
     drives = actuators_of(actuators)
-    moving = with_rotors(robot, drives)
+    acting, moving = pushes_of(pushes), with_rotors(robot, drives)
     setup = set_up(
         moving,
         duration,
@@ -151,6 +158,8 @@ def simulate(
         self_collision=self_collision,
         accuracy=accuracy,
         reproducible=reproducible,
+        start=(q, v),
+        by_step=bool(controller is not None or drives or acting),
     )
     program = setup.program
     overlaps = check_starts(program, q)
@@ -158,10 +167,9 @@ def simulate(
     buried = warn_of_start(program, overlaps, q, v, setup.dt)
 
     base = controller is not None and floats(robot.tree)
-    acting = pushes_of(pushes)
 
     def once(dt: float, steps: int, every: int, drives: Sequence[Actuator]) -> Run:
-        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], 1, base)
+        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], 1, base, accuracy is not None)
         if inputs.outside.rows is not None:
             raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
         fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
@@ -177,6 +185,8 @@ def simulate(
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause
     if estimate and not run.interrupted:
         twice = with_rows_twice(drives, setup.steps)
+        if accuracy is not None:  # errors of parts go with the square of their length
+            program = replace(program, accuracy=0.25 * accuracy)
         finer = once(0.5 * setup.dt, 2 * setup.steps, 2 * setup.every, twice)
         trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
     warn_of(trajectory.summary, buried)

@@ -7,8 +7,8 @@ import pytest
 
 import robokit as rk
 from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM
+from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.recorded import energies, momenta
-from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.simulation import Simulation, keeps
 from robokit.sim.stepping.step_numbers import step_numbers

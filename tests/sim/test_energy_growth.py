@@ -179,6 +179,20 @@ def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
     assert default_step(_links(), True) == LONGEST
 
 
+def test_the_default_step_knows_the_spin_of_the_start():
+    """An upright top that spins keeps its energy; a step is 0.3 rad of its spin at most."""
+    builder = ModelBuilder("top").link("top", 1.0, com=(0, 0, 0.1), inertia=np.diag([2e-3, 2e-3, 1e-3]))
+    robot = builder.build("floating")
+    for spin, halvings in ((290.0, 0), (310.0, 1), (590.0, 1), (5000.0, 5)):
+        v = np.array([0.0, 0.1, spin, 0, 0, 0])
+        many = rk.rollout(robot, None, [v, 0.1 * v], steps=2)
+        run = rk.simulate(robot, None, v, 0.02)
+        assert run.summary["dt"] == many.summary["dt"] == LONGEST / 2**halvings
+        assert run.summary["dt_chosen"]
+    with pytest.warns(UserWarning, match="spins at 5e.03 rad/s"):
+        rk.simulate(robot, None, v, 0.002, dt=1e-3)
+
+
 def test_a_small_cross_link_of_a_hip_asks_for_no_shorter_step():
     builder = ModelBuilder("hip")
     for name, com, size in (("pelvis", 0.0, 0.1), ("cross", 1e-3, 1e-3), ("leg", -0.2, 0.15)):

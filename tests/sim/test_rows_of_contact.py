@@ -9,6 +9,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.rollouts.rollout_batch import Batch
+from robokit.sim.simulation import Simulation
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -128,3 +129,24 @@ def test_a_shape_may_have_a_tuple_as_its_place():
     robot = ModelBuilder("cube").link("body", 1.0, inertia=np.eye(3), collisions=(low,)).build("floating")
     run = rk.simulate(robot, [1.0, 0, 0, 0, 0, 0, 0.4], ground=GROUND, **BOTH)
     assert run.contact_force[-1, 2] == pytest.approx(m.G, rel=1e-3)
+
+
+def test_runs_leave_their_arrays_to_the_next_ones(thrown, monkeypatch):
+    """Which are no slower for that, and the same; one that runs within another has its own."""
+    robot, (q0, v0) = m.quadruped(), (rk.standing_configuration(m.quadruped()), None)
+    first = rk.simulate(robot, q0, v0, ground=True, **BOTH)
+    inner = []
+
+    def controller(t, q, v):
+        if not inner:
+            inner.append(rk.simulate(robot, q0, v0, ground=True, **BOTH))
+        return np.zeros(robot.nv)
+
+    outer = rk.simulate(robot, q0, v0, ground=True, controller=controller, **BOTH)
+    made = []
+    monkeypatch.setattr(Simulation, "__init__", lambda *_, **__: made.append(1))
+    again = rk.simulate(robot, q0, v0, ground=True, **BOTH)
+    for run in (inner[0], again):
+        np.testing.assert_array_equal(run.q, first.q)
+    np.testing.assert_allclose(outer.q, first.q, atol=1e-12)
+    assert not made

@@ -31,6 +31,7 @@ def kernel_of(
     function: Callable[[Any], None],
     arrays: Sequence[ArrayOf],
     by_source: bool = False,
+    sizes: Sequence[str] = (),
     **options: Any,
 ) -> LoopKernel:
     """A kernel whose function takes one namespace of sizes and arrays.
@@ -40,9 +41,10 @@ def kernel_of(
         function: of the namespace.
         arrays: what it takes.
         by_source: whether the function reads nothing else that may change (``from_source`` of the kernel).
+        sizes: that it takes besides those of its arrays.
         options: of :class:`LoopKernel`.
     """
-    sizes = sizes_of(arrays)
+    sizes = list(dict.fromkeys([*sizes, *sizes_of(arrays)]))
     names = [*sizes, *(a.name for a in arrays)]
 
     def run(*values: Any) -> None:

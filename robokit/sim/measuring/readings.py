@@ -53,7 +53,10 @@ class Readings:
 
     def times(self, steps: np.ndarray) -> np.ndarray:
         """The middle of steps [s]; NaN where it is none."""
-        return np.where(steps >= 0.0, (steps + 0.5) * self.dt, np.nan)
+        half = (
+            0.5 if self.program.accuracy is None else 0.0
+        )  # of parts of steps it is the middle that is kept
+        return np.where(steps >= 0.0, (steps + half) * self.dt, np.nan)
 
     def names(self, numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """Names by number, (B,); None where the number is none."""

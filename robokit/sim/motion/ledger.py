@@ -37,6 +37,9 @@ DISSIPATED = ("contact", "friction", "stops", "collision")
 OWN = ("steps", "iterations", "most", "missed")
 """The last entries of steps of the integrator "contact" (contact/accounts.py)."""
 
+CONTROL = ("rejected", "shortest", "longest", "not_met")
+"""What follows where these are divided to an accuracy (contact/step_control.py)."""
+
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)

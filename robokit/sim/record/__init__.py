@@ -11,7 +11,6 @@ sensors          what sensors would have measured: IMU, contact wrench, joint fo
 contact_record   Contacts by point and StepForces by link
 loop_forces      the wrenches of loop joints
 step_contacts    the contacts of recorded states, as the steps of "contact" acted
-state_facts      energies and momentum of states, by the kinematics of that step
 motion_table     a motion as a table: columns by joint, CSV
 run_report       a run in a few lines of text
 trajectory_file  the file of a trajectory: sizes are checked, nothing in it runs

@@ -96,22 +96,26 @@ def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) ->
     return found
 
 
-def spans(on: np.ndarray, gap: int = 0, least: int = 1) -> list[tuple[int, int]]:
+def spans(
+    on: np.ndarray, gap: float = 0, least: float = 0, times: np.ndarray | None = None
+) -> list[tuple[int, int]]:
     """(first, last + 1) of the steps in which something holds.
 
     Args:
         on: (S,) whether it does.
-        gap: interruptions up to so many steps do not count.
+        gap: interruptions up to so long do not count.
         least: shorter spans do not count.
+        times: when the steps begin, and the last one ends, (S + 1,); their numbers if it is not given.
     """
+    t = np.arange(len(on) + 1) if times is None else times
     edges = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
     joined: list[list[int]] = []
     for first, end in edges.reshape(-1, 2).tolist():
-        if joined and first - joined[-1][1] <= gap:
+        if joined and t[first] - t[joined[-1][1]] <= gap:
             joined[-1][1] = end
         else:
             joined.append([first, end])
-    return [(first, end) for first, end in joined if end - first >= least]
+    return [(first, end) for first, end in joined if t[end] - t[first] >= least]
 
 
 def three(size: float) -> str:
@@ -143,30 +147,50 @@ class _Finder:
 
     def __init__(self, facts: StepFacts, dt: float) -> None:
         self.facts, self.dt, self.steps = facts, dt, len(facts.moving)
-        self.few = max(1, round(SHORTEST / dt))
+        self.edges = facts.edges
+        self.few, self.blow = (
+            x / dt if facts.lengths is not None else max(1, round(x / dt)) for x in (SHORTEST, BLOW)
+        )
 
     def _at(self, step: int) -> float:
-        return (step + 0.5) * self.dt
+        """The middle of a step [s]."""
+        ends = self.edges[step], self.edges[min(step + 1, self.steps)]
+        return 0.5 * float(ends[0] + ends[1]) * self.dt
+
+    def _long(self, first: int, end: int) -> float:
+        """How long some steps are, in steps."""
+        return float(self.edges[end] - self.edges[first])
+
+    def _until(self, first: int, long: float) -> int:
+        """The step that begins so long after another one, or a little later."""
+        return int(np.searchsorted(self.edges, self.edges[first] + long))
+
+    def _sum(self, values: np.ndarray, first: int, end: int) -> float:
+        """The integral over some steps."""
+        return self.dt * float((values[first:end] * np.diff(self.edges[first : end + 1])).sum())
+
+    def _spans(self, on: np.ndarray, gap: float = 0, least: float = 0) -> list[tuple[int, int]]:
+        return spans(on, gap, least, self.edges)
 
     def of_link(self, k: int, link: str) -> Iterator[Event]:
         """What a link does on the ground."""
-        facts, dt = self.facts, self.dt
+        facts = self.facts
         normal, closing = facts.normal[:, k], facts.closing[:, k]
-        for number, (first, end) in enumerate(spans(normal > 0.0, self.few)):
+        for number, (first, end) in enumerate(self._spans(normal > 0.0, self.few)):
             speed = max(0.0, float(closing[first]))
-            if number and end - first < self.few and speed < IMPACT:
+            if number and self._long(first, end) < self.few and speed < IMPACT:
                 continue
             kind, again = ("contact", " again") if number else ("first contact", "")
             text = f"touches the ground{again} at {speed:.3g} m/s"
             yield Event(self._at(first), kind, link, speed, "m/s", text)
             if end < self.steps:
-                long = (end - first) * dt
+                long = self._long(first, end) * self.dt
                 yield Event(
                     self._at(end), "release", link, long, "s", f"leaves the ground after {long:.3g} s"
                 )
-        blow = max(1, round(BLOW / dt))
-        for first, end in spans(closing > IMPACT, blow):
-            speed, impulse = float(closing[first:end].max()), dt * float(normal[first : end + blow].sum())
+        for first, end in self._spans(closing > IMPACT, self.blow):
+            speed = float(closing[first:end].max())
+            impulse = self._sum(normal, first, min(self._until(end, self.blow), self.steps))
             text = f"hits the ground at {speed:.3g} m/s with {three(impulse)} N s"
             yield Event(self._at(first), "impact", link, impulse, "N s", text)
         step, most = _peak(np.linalg.norm(facts.force[:, k], axis=-1))
@@ -174,8 +198,8 @@ class _Finder:
             text = f"feels the largest force of the ground on it, {newtons(most)}"
             yield Event(self._at(step), "peak force", link, most, "N", text)
         slides = 2.0 * facts.sliding[:, k] > normal
-        for first, end in spans(slides, self.few, self.few):
-            speed, way = float(facts.speed[first, k]), dt * float(facts.speed[first:end, k].sum())
+        for first, end in self._spans(slides, self.few, self.few):
+            speed, way = float(facts.speed[first, k]), self._sum(facts.speed[:, k], first, end)
             yield Event(self._at(first), "slip", link, speed, "m/s", f"slides at {speed:.3g} m/s")
             if end < self.steps and normal[end] > 0.0:
                 yield Event(self._at(end), "stick", link, way, "m", f"sticks after sliding {way:.3g} m")
@@ -184,9 +208,9 @@ class _Finder:
         """What a joint does at its limits."""
         force, rate = self.facts.stop[:, k], self.facts.rate[:, k]
         for sign, side in ((-1.0, "upper"), (1.0, "lower")):
-            for first, end in spans(sign * force > 0.0, self.few):
+            for first, end in self._spans(sign * force > 0.0, self.few):
                 speed, most = abs(float(rate[first])), float(np.abs(force[first:end]).max())
-                if end - first < self.few and speed < IMPACT:
+                if self._long(first, end) < self.few and speed < IMPACT:
                     continue
                 text = f"reaches its {side} limit at {speed:.3g} {speed_unit}"
                 yield Event(self._at(first), "limit", joint, speed, speed_unit, text)
@@ -200,8 +224,8 @@ class _Finder:
 
     def of_drive(self, k: int, joint: str, unit: str) -> Iterator[Event]:
         """When an actuator is at a limit."""
-        for first, end in spans(self.facts.limited[:, k] > 0.5, self.few, self.few):
-            force, long = float(self.facts.drive[first, k]), (end - first) * self.dt
+        for first, end in self._spans(self.facts.limited[:, k] > 0.5, self.few, self.few):
+            force, long = float(self.facts.drive[first, k]), self._long(first, end) * self.dt
             text = f"its actuator is at a limit, with {three(force)} {unit}"
             yield Event(self._at(first), "saturation", joint, force, unit, text)
             if end < self.steps:
@@ -211,10 +235,10 @@ class _Finder:
     def of_meeting(self, k: int, link: str) -> Iterator[Event]:
         """When a link meets other links."""
         impulse = self.facts.met[:, k]
-        for first, end in spans(impulse > 0.0, self.few):
+        for first, end in self._spans(impulse > 0.0, self.few):
             # That of the blow: of links that lie on each other the impulse grows for as long as they lie.
-            size = float(impulse[first : min(end, first + max(1, round(BLOW / self.dt)))].sum())
-            long, blow = (end - first) * self.dt, three(size)
+            size = float(impulse[first : min(end, self._until(first, self.blow))].sum())
+            long, blow = self._long(first, end) * self.dt, three(size)
             text = f"touches another link of the robot for {long:.3g} s, at first with {blow} N s"
             yield Event(self._at(first), "collision", link, size, "N s", text)
 
@@ -222,7 +246,7 @@ class _Finder:
         """When the robot comes to rest."""
         fast = np.flatnonzero(~(self.facts.moving < REST))
         first = int(fast[-1]) + 1 if len(fast) else 0
-        if (self.steps - first) * self.dt >= CALM:
+        if self._long(first, self.steps) * self.dt >= CALM:
             most = float(self.facts.moving[first:].max())
             text = f"is at rest: at most {1e3 * most:.2g} mm/s from here on"
             yield Event(self._at(first), "rest", name, most, "m/s", text)

@@ -107,10 +107,13 @@ class Replay:
     def steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         """(for how many steps it stands, (q, v, tau, carried, inputs...)) of each state."""
         program = self.program
-        kernel, parameters = self.kernel, program.parameters(self.dt)
+        kernel: Any = self.kernel
+        parameters = program.parameters(self.dt)
         real = "float64" if program.contact else program.dtype
         entries = np.zeros(program.entries, real)
         parameters = parameters.astype(real)
+
+        whole = program.contact and self.look is not None and not self.sampled
 
         def look(row: tuple[np.ndarray, ...]) -> None:
             q, v, tau, carried, *given = row
@@ -131,7 +134,7 @@ class Replay:
                 look(record)
                 left = 0
                 continue
-            most, at = -1.0, first
+            most, at, got = -1.0, first, entries
             for step in range(first, last):
                 tau, given = self.inputs.at(step)
                 row = (q, v, tau, carried, *given)
@@ -139,7 +142,12 @@ class Replay:
                     yield 1, row
                 more = [x.astype(real) for x in given]
                 try:
-                    q, v, got, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
+                    if whole:  # only the last step tells what is more than its state
+                        state, told = (q, v, tau, got, carried, parameters, *more), step == last - 1
+                        q, v, got, carried = kernel.iterate(*state, steps=1, told=told)[1]
+                    else:
+                        state = q, v, tau.astype(real), entries, carried, parameters, *more
+                        q, v, got, carried = kernel(*state)
                 except (InvalidValue, ArithmeticError):  # not finite, unlike the records: not their steps
                     self.error, got = np.inf, entries
                 if self.look is not None and not self.sampled:
@@ -193,8 +201,7 @@ def facts_of_run(
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
     if program.contact:
-        counts, facts = contact_facts(program, dt, replay)
-        parts = [facts.repeated(counts)]
+        parts = [contact_facts(program, dt, replay)]
     else:
         parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
     if not parts:  # a run without a step

@@ -63,6 +63,10 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
     s, e = trajectory.summary, trajectory.energy
     if s.get("dt_chosen"):
         yield "time step", f"{1e3 * s['dt']:g} ms, chosen for the robot"
+    if "accuracy" in s:
+        parts = f"{s['parts_taken']:,} of {1e3 * s['shortest_part']:.3g} to {1e3 * s['longest_part']:.3g} ms"
+        missed = f"; {s['parts_not_met']} shortest ones missed it" if s["parts_not_met"] else ""
+        yield "parts", f"{parts} to an accuracy of {s['accuracy']:g}{missed}"
     if s.get("steps_per_second"):
         yield "speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})"
     ends = f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end"

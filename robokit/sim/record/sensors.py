@@ -172,18 +172,18 @@ def _joint_rows(program: Program, dt: float, steps: Sequence[np.ndarray], dofs: 
 
     A joint that no actuator drives has the force that is given to it.
     """
-    taker, parameters, entries = ContactSteps(program), np.array([dt]), np.zeros(program.entries)
+    taker = ContactSteps(program)
     part = {MOTOR: 0, DAMPING: 1, DRY: 1, STOP: 2}
     found = np.zeros((len(steps[0]), 3, dofs.stop - dofs.start))
     for out, (q, v, tau, carried, *given) in zip(found, zip(*steps, strict=True), strict=True):
-        taker.iterate(q, v, tau, entries, carried, parameters, *given, steps=1)
-        x = taker.simulation(dt).work
-        own = [k for k in range(x["n_of"][1]) if dofs.start <= x["r_row"][k] < dofs.stop]
+        for simulation, _ in taker.parts(q, v, tau, carried, dt, *given):
+            x = simulation.work
+            own = [k for k in range(x["n_of"][1]) if dofs.start <= x["r_row"][k] < dofs.stop]
+            for k in own:
+                force = x["r_gain"][k] * x["r_g"][k] / dt
+                out[part[int(x["r_kind"][k])], x["r_row"][k] - dofs.start] += force
         if not any(x["r_kind"][k] == MOTOR for k in own):
             out[0] = tau[dofs]
-        for k in own:
-            force = x["r_gain"][k] * x["r_g"][k] / dt
-            out[part[int(x["r_kind"][k])], x["r_row"][k] - dofs.start] += force
     return found
 
 

@@ -25,14 +25,13 @@ def step_contacts(program: Program, steps: Sequence[np.ndarray], dt: float) -> C
         dt: time step [s].
     """
     robot, links = program.robot, scene_of(program).links
-    taker, parameters = ContactSteps(program), np.array([dt])
+    taker = ContactSteps(program)
     found: list[list[tuple[str, np.ndarray, np.ndarray]]] = []
     origins: list[np.ndarray] = []
     for q, v, tau, carried, *given in zip(*steps, strict=True):
-        entries = np.zeros(program.entries)
-        taker.iterate(q, v, tau, entries, carried, parameters, *given, steps=1)
-        simulation = taker.simulation(dt)
-        found.append(_contacts(simulation, links, dt) if found else [])
+        for simulation, last in taker.parts(q, v, tau, carried, dt, *given):  # noqa: B007
+            pass
+        found.append(_contacts(simulation, links, last) if found else [])
         origins.append(simulation.work["p"] + simulation.work["origin"])
     most: dict[str, int] = {}
     for row in found:

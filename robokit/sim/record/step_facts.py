@@ -21,16 +21,10 @@ from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial.scalars import maximum
 
-SLIDING = 1e-3
-"""Speed over the ground from which a point slides [m/s]."""
-
-CONE = 0.9
-"""Share of Coulomb's limit from which it does."""
-
 
 @dataclass
 class StepFacts:
-    """Facts of S steps.
+    """Facts of S steps, or of S parts of steps that are divided to an accuracy.
 
     Attributes:
         force: of the ground on each link that can touch it, world axes, (S, L, 3) [N].
@@ -48,6 +42,7 @@ class StepFacts:
         v: velocities before the step, (S, nv) [rad/s | m/s].
         q: configurations before the step, (S, nq).
         tau: joint forces of the controller in the step, (S, nv) [N m | N].
+        lengths: shares of a step that the parts are, (S,); None where steps are not divided.
     """
 
     force: np.ndarray
@@ -65,13 +60,33 @@ class StepFacts:
     v: np.ndarray
     q: np.ndarray
     tau: np.ndarray
+    lengths: np.ndarray | None = None
 
     __repr__ = short_repr
 
     @property
+    def edges(self) -> np.ndarray:
+        """Where the steps or parts begin, and the last one ends, (S + 1,) [steps]."""
+        if self.lengths is None:
+            return np.arange(len(self.q) + 1.0)
+        return np.concatenate([[0.0], np.cumsum(self.lengths)])  # exact: shares are powers of two
+
+    @property
+    def force_of_steps(self) -> np.ndarray:
+        """The mean force on each link in whole steps, (steps, L, 3) [N]."""
+        if self.lengths is None:
+            return self.force
+        first = np.flatnonzero(self.edges[:-1] % 1.0 == 0.0)
+        return np.add.reduceat(self.force * self.lengths[:, None, None], first)
+
+    @property
     def nbytes(self) -> int:
         """Memory of all of it."""
-        return sum(getattr(self, f.name).nbytes for f in fields(self))
+        return sum(x.nbytes for x in self._columns if x is not None)
+
+    @property
+    def _columns(self) -> list[np.ndarray | None]:
+        return [getattr(self, f.name) for f in fields(self)]
 
     @property
     def load(self) -> np.ndarray:
@@ -80,12 +95,18 @@ class StepFacts:
 
     def repeated(self, counts: Sequence[int]) -> StepFacts:
         """Each step so many times, S counts."""
-        return StepFacts(*(np.repeat(getattr(self, f.name), counts, axis=0) for f in fields(self)))
+        return self.of(np.repeat(np.arange(len(self.q)), counts))
+
+    def of(self, steps: np.ndarray) -> StepFacts:
+        """Those of some steps, by their numbers."""
+        return StepFacts(*(None if x is None else x[steps] for x in self._columns))  # type: ignore[arg-type]
 
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
         """Several in a row as one."""
-        names = [f.name for f in fields(StepFacts)]
+        if len(parts) == 1:
+            return parts[0]
+        names = [f.name for f in fields(StepFacts) if f.name != "lengths"]
         return StepFacts(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 

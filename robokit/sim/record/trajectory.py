@@ -213,7 +213,7 @@ class Trajectory:
         facts = self.step_facts
         if facts is None:
             return None
-        return StepForces.of(facts.force, self.program.touching_links, self.summary["dt"])
+        return StepForces.of(facts.force_of_steps, self.program.touching_links, self.summary["dt"])
 
     @property
     def answers(self) -> list[Answer]:

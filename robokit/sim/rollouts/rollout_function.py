@@ -250,7 +250,7 @@ def rollout(
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
-        accuracy: as in :func:`robokit.simulate`.
+        accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
         measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
             ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
             own to compile.
@@ -301,6 +301,8 @@ def rollout(
         self_collision=self_collision,
         accuracy=accuracy,
         reproducible=reproducible,
+        start=(q, v),
+        by_step=bool(tau is not None or fitted[0] or fitted[1]),
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
@@ -317,7 +319,7 @@ def rollout(
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
-    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
+    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base, program.accuracy is not None)
     rows = inputs.rows or rows
     program = program.with_given(inputs.layout, inputs.numbers)
     chosen = ChosenMeasures(wanted, program) if wanted else None

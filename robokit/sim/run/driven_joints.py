@@ -41,6 +41,7 @@ class DrivenJoints:
         steps: int,
         q0: np.ndarray,
         rows: int | None,
+        divided: bool = False,
     ) -> None:
         """Fit them.
 
@@ -51,12 +52,13 @@ class DrivenJoints:
             steps: of the run.
             q0: configurations at the start, (B or 1, nq).
             rows: B of a rollout, 1 in a simulation; None where nothing else says how many there are.
+            divided: whether steps are taken in parts, to an accuracy.
 
         Raises:
             UnknownName: no such joint.
             ShapeError: a joint that cannot be driven, or is driven twice; gains or targets that do not fit.
         """
-        self.robot, self.dt, self.steps, self.count = robot, dt, steps, rows
+        self.robot, self.dt, self.steps, self.count, self.divided = robot, dt, steps, rows, divided
         self.joints: list[Joint] = []
         self.drives: list[Drive] = []
         self.rows: int | None = None
@@ -88,6 +90,8 @@ class DrivenJoints:
             np.broadcast_arrays(*effective_inertias(robot, [(j.body, 0) for j in joints])), axis=-1
         )
         b, lag, follow = servo_numbers(kp, kd, mass, self.dt)
+        if self.divided:  # what a step adds to kd goes with its length, and parts of steps have their own
+            follow = kd + 0.0 * follow
         for k, joint in enumerate(joints):
             servo = bool((follow[..., k] > 0.0).any())
             limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]

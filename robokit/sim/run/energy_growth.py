@@ -19,8 +19,8 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.sim.motion import ledger
+from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.recorded import energies
-from robokit.sim.record.state_facts import state_facts
 from robokit.sim.starts.start_contacts import start_contacts
 from robokit.sim.step.step_kernel import Program
 

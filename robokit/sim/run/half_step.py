@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.center_of_mass import center_of_mass
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator
+from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 from robokit.sim.record.recorded import in_blocks
 
@@ -96,31 +96,12 @@ def centers(robot: Robot, q: np.ndarray) -> np.ndarray:
     return in_blocks(lambda qs: list(center_of_mass(robot.tree, robot.split_q(qs))), 3, q)
 
 
-def size_of(robot: Robot) -> float:
-    """Longest edge of a box around the joints and centres of mass in the neutral configuration [m].
-
-    At least twice the largest radius of gyration of a body.
-    """
-    tree = robot.tree
-    X0 = forward_kinematics(tree, robot.split_q(robot.neutral().tolist()))
-    places, gyration = [], 0.0
-    for i in tree.outward():
-        m, h = tree.I[i].m, tree.I[i].h
-        places.append(list(X0[i].r))
-        if m > 0.0:
-            c = h * (1.0 / m)
-            places.append(list(X0[i].point(c)))
-            xx, yy, zz, *_ = tree.I[i].Ibar
-            spread = 0.5 * (xx + yy + zz) / m - c.dot(c)
-            gyration = max(gyration, float(spread) ** 0.5 if spread > 0.0 else 0.0)
-    return max(float(np.ptp(np.array(places, float), axis=0).max()) if places else 0.0, 2.0 * gyration)
-
-
 def _contact(run: Trajectory) -> tuple[float | None, float]:
     """(time of the first contact or None, largest normal force of a step)."""
     facts = run.step_facts
     assert facts is not None
     total = facts.normal.sum(axis=1)
     steps = np.flatnonzero(total > 0.0)
-    time = (float(steps[0]) + 0.5) * run.summary["dt"] if len(steps) else None
+    middles = 0.5 * (facts.edges[1:] + facts.edges[:-1]) * run.summary["dt"]
+    time = float(middles[steps[0]]) if len(steps) else None
     return time, float(total.max(initial=0.0))

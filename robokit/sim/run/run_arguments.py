@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
 from robokit.sim.step.integrators import method
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.default_step import default_step
+from robokit.sim.stepping.default_step import default_step, step_for_spin
 
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
@@ -63,10 +63,14 @@ def set_up(
     self_collision: Any = None,
     accuracy: Any = None,
     reproducible: Any = None,
+    by_step: bool = False,
+    start: Sequence[Any] = (),
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
-    Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
+    ``start`` are q and v at the starts, whose spins a default step knows. ``by_step`` says whether something
+    is given anew in each step: such steps are not longer with an accuracy than without. Warnings point at
+    the caller's caller; for errors see :func:`robokit.simulate`.
     """
     duration = real_number("duration", duration, least=0.0)
     if record_every is not None:
@@ -74,11 +78,6 @@ def set_up(
     surface = _surface(robot, ground, many)
     if accuracy is not None:
         accuracy = real_number("accuracy", accuracy, above=0.0)
-        warnings.warn(
-            "accuracy does nothing: every step is solved to a tolerance; leave it out",
-            SimulationWarning,
-            stacklevel=3,
-        )
     between = body_contacts(robot, self_collision, surface is not None)
     name, row = method(integrator, surface is not None or bool(between.bodies))
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
@@ -87,7 +86,16 @@ def set_up(
             "of which one floats: take 'rkmk4'"
         )
     chosen = dt is None
+    if accuracy is not None and not row.contact:
+        raise ShapeError(
+            f"accuracy: divides the steps of 'contact', not those of {name!r}; give integrator='contact', or "
+            "a shorter dt"
+        )
     dt = default_step(robot, row.contact) if chosen else real_number("dt", dt, above=0.0)
+    if chosen and accuracy is not None and not by_step:
+        dt = LARGEST_CONTACT_STEP
+    if chosen and start:
+        dt = step_for_spin(dt, robot, *start)
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(
@@ -99,7 +107,15 @@ def set_up(
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(
-        robot, name, row, law, surface, dtype, between=between, reproducible=wanted(reproducible)
+        robot,
+        name,
+        row,
+        law,
+        surface,
+        dtype,
+        between=between,
+        reproducible=wanted(reproducible),
+        accuracy=accuracy,
     )
     summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": len(between.bodies)}
     if defaulted:

@@ -37,6 +37,7 @@ class RunInputs:
         q0: np.ndarray,
         rows: int | None,
         base: bool,
+        divided: bool = False,
     ) -> None:
         """Fit them to the robot and the steps.
 
@@ -48,8 +49,9 @@ class RunInputs:
             q0: configurations at the start, (B or 1, nq).
             rows: of a rollout; None where nothing else says how many there are.
             base: whether the first six joint forces are a wrench on a base that floats.
+            divided: whether steps are taken in parts, to an accuracy.
         """
-        self.driven = DrivenJoints(robot, actuators, dt, steps, q0, rows)
+        self.driven = DrivenJoints(robot, actuators, dt, steps, q0, rows, divided)
         self.outside = OutsideForces(robot, pushes, dt, steps)
         places = self.outside.places
         self.layout = GivenLayout(

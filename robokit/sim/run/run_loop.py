@@ -21,7 +21,7 @@ from robokit.sim.run.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.starts.given_states import numbers
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import stepper
+from robokit.sim.stepping.contact_steps import ContactSteps, stepper
 from robokit.sim.stepping.default_step import default_step
 from robokit.stages import stage
 
@@ -99,7 +99,7 @@ class Run:
         self.tau = np.zeros(program.robot.nv)
         self.zeros = [np.zeros(x.size) for x in self.state]
         # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
-        self.alone = self.controlled or bool(self.given) or every < ITERATED
+        self.alone = not program.contact and (self.controlled or bool(self.given) or every < ITERATED)
         self.records = Records()
         self.watch = EnergyWatch(program, q)
         self.done = 0
@@ -159,7 +159,7 @@ class Run:
             few = 1 if self.controlled else min(max(end, self.done + 2) - 1, self.change) - self.done
             if few == 1:
                 self.last = self._step_from_here()
-            done, state = self._free(few)
+            done, state = self._free(few, end - self.done - few <= 1)
             # The next step refuses what is not finite; a record must not get it, nor who looks at each state.
             self._accept(done, state, done == few, self.controlled or self.done + done == end)
             if self.stop is not None:
@@ -174,8 +174,13 @@ class Run:
         if self.stop is None or self.stop.cause is not None:
             self._record()
 
-    def _free(self, steps: int) -> tuple[int, Any]:
-        """Steps with the same joint forces: how many were good, and the state after them."""
+    def _free(self, steps: int, told: bool) -> tuple[int, Any]:
+        """Steps with the same joint forces: how many were good, and the state after them.
+
+        ``told``: whether a record needs that state.
+        """
+        if isinstance(self.kernel, ContactSteps):
+            return self.kernel.iterate(*self._arguments(), steps=steps, told=told)
         if steps >= ITERATED or not self.alone:
             return self.kernel.iterate(*self._arguments(), steps=steps)
         q, v, entries, carried = self.state
@@ -217,6 +222,8 @@ class Run:
 
     def _record(self) -> None:
         q, v, entries, carried = self.state
+        if isinstance(self.kernel, ContactSteps) and not len(entries):  # a controller failed between records
+            entries, carried = self.kernel.tell(self.dt)
         self.records.add(self.done, q, v, entries, self.tau, carried, self.given, self.last)
 
     def _step_from_here(self) -> LastStep:

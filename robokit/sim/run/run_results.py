@@ -11,10 +11,10 @@ import numpy as np
 from robokit.sim.closing import distances, gaps
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
+from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record import Energy, Trajectory
 from robokit.sim.record.recorded import energies, even, momenta
 from robokit.sim.record.replay import StepInputs
-from robokit.sim.record.state_facts import state_facts
 from robokit.sim.run.energy_growth import negligible
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import tally

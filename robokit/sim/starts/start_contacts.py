@@ -7,13 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.collision.detect_kernel import Detector
+from robokit.collision.scene import Scene
+from robokit.derived import Spare
 from robokit.sim.ground.ground_world import plane_of
+from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.starts.ground_gaps import body_poses
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import ground_stiffness, scene_of
 
 ROWS = 1024
 """Starts whose poses are computed together."""
+
+FEW = 16
+"""Starts that one after the other are quicker."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,16 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
     scene = scene_of(program)
     if not len(scene.arrays["pair_shapes"]):
         return found
-    detector, k = Detector(scene.arrays, robot.nbodies + 1), ground_stiffness(program, 0)
+    k = ground_stiffness(program, 0)
+    spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
+    _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
     of_ground = np.array([not link for link in scene.links])
     normals = ground is not None and bool(ground.plane) and np.ndim(ground.normal) == 2
     for first in range(0, B, ROWS):
         some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
         with np.errstate(all="ignore"):
-            R, p = body_poses(robot, some)
+            poses = state_poses if len(some) <= FEW and robot.samples is None else body_poses
+            R, p = poses(robot, some)
         for m in np.flatnonzero(np.isfinite(R).all(axis=(1, 2, 3)) & np.isfinite(p).all(axis=(1, 2))):
             row = first + int(m)
             if normals and ground is not None:
@@ -75,4 +84,6 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
                         found.link[row] = scene.links[shapes[at, 1]]
                     else:
                         found.bodies[row] = contacts["contact_bodies"][at]
+    if not normals:  # else its plane is not that of the scene
+        spare.give(id(scene), kept)
     return found

@@ -10,9 +10,9 @@ import numpy as np
 
 from robokit.errors import ShapeError, SimulationWarning
 from robokit.model.robot import Robot
-from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.starts.start_contacts import StartContacts, start_contacts
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 OVERLAP = 1e-3
 """Bodies that overlap by more at the start are worth a warning [m]."""
@@ -22,13 +22,6 @@ DEEP = 0.01
 
 BURIED = 0.1
 """A start deeper in the ground than this is a mistake [m]."""
-
-SPIN = 0.3
-"""A body that turns by more in a step is worth a warning [rad]. The sine of the half is off its series' first
-term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 rad it is 4 %."""
-
-ROWS = 1024
-"""Starts that are looked at together."""
 
 
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
@@ -76,8 +69,7 @@ def warn_of_start(program: Program, found: StartContacts, q: np.ndarray, v: np.n
     robot = program.robot if program.robot.samples is None else program.robot.sample(0)
     _of_bodies(robot, found)
     depth = _of_ground(found)
-    if np.abs(v).sum(axis=1).max(initial=0.0) * dt > SPIN:  # no body turns faster than all joints together
-        _of_spin(robot, q, v, dt)
+    _of_spin(robot, q, v, dt)
     return depth
 
 
@@ -120,18 +112,7 @@ def _of_ground(found: StartContacts) -> float:
 
 
 def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
-    fastest, rows = (SPIN / dt, 0, 0), max(len(q), len(v))
-    for first in range(0, rows, ROWS):
-        x, y = (a if len(a) == 1 else a[first : first + ROWS] for a in (q, v))
-        with np.errstate(all="ignore"):
-            X = robot.tree.transforms(robot.split_q(list(x.T)))
-            turning = body_velocities(robot.tree, X, robot.split_v(list(y.T)))
-            for i, V in enumerate(turning[1:], 1):
-                speed = np.nan_to_num(np.atleast_1d(np.sqrt(V.ang.dot(V.ang) + 0.0 * y.T[0])), posinf=0.0)
-                k = int(speed.argmax())
-                if speed[k] > fastest[0]:
-                    fastest = (float(speed[k]), first + k, i)
-    speed, row, body = fastest
+    rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
     if body:
         digits = 10.0 ** math.floor(math.log10(SPIN / speed) - 1)
         where, better = "v0" if rows == 1 else f"v0[{row}]", math.floor(SPIN / speed / digits) * digits

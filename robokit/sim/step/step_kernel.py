@@ -49,6 +49,7 @@ class Program:
         given_numbers: their parameters, floats or (B,).
         between: bodies that may touch each other.
         measured: what is measured in each step.
+        accuracy: to which steps of "contact" are divided (contact/step_control.py); None: they are not.
         reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
         loops: the loop joints, or None.
         layout: of what a step of passive motion hands to the next.
@@ -66,6 +67,7 @@ class Program:
     between: BodyContacts = NO_CONTACTS
     measured: MeasuredLayout = NOTHING_MEASURED
     reproducible: bool = False
+    accuracy: float | None = None
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
@@ -98,7 +100,8 @@ class Program:
     @property
     def sums(self) -> int:
         """Size of the ledger without what is measured, which comes after it."""
-        return ledger.SIZE + self.given.entries + len(ledger.OWN) * self.contact
+        own = len(ledger.OWN) * self.contact + len(ledger.CONTROL) * (self.accuracy is not None)
+        return ledger.SIZE + self.given.entries + own
 
     @property
     def entries(self) -> int:

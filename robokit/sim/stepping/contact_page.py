@@ -160,7 +160,8 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
         pushes: keep the actuators and pushes of the run: the first pushes are its own, and what a driven
             joint wants is the first column of ``motor_command``.
     """
-    kept = program if pushes else replace(program, given=GivenLayout(), given_numbers=())
+    kept = replace(program, accuracy=None)
+    kept = kept if pushes else replace(kept, given=GivenLayout(), given_numbers=())
     given = step_numbers(kept, dt)
     given["push_body"] = np.append(given["push_body"], np.ones(HANDS, np.int32))
     given["push_in_world"] = np.append(given["push_in_world"], np.zeros(HANDS, np.int32))

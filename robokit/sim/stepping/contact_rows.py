@@ -20,7 +20,7 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.sim.motion import ledger
-from robokit.sim.simulation import Simulation, enlarged, packed
+from robokit.sim.simulation import Simulation, enlarged, packed, steps_taken
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
 from robokit.sim.stepping.own_measures import OwnMeasures
@@ -63,13 +63,12 @@ class ContactRunner:
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible
-        self.in_lanes = simulation.refused is None and pays(rows, marks[-1], *numbers)
+        plain = simulation.refused is None and self.program.accuracy is None
+        self.in_lanes = plain and pays(rows, marks[-1], *numbers)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
         size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
-        self._shares = [
-            _Share(self, simulation, arrays, range(k, min(k + size, rows))) for k in range(0, rows, size)
-        ]
-        done, stop = [1] * len(self._shares), threading.Event()
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
             share = self._shares[number]
@@ -83,7 +82,8 @@ class ContactRunner:
 
         interrupted = False
         try:
-            in_threads(go, range(len(self._shares)), stop)
+            self._shares = [_Share(self, simulation, arrays, part) for part in parts]  # may compile
+            in_threads(go, range(len(parts)), stop)
         except KeyboardInterrupt:
             interrupted = True
         return min(done, default=len(marks)), interrupted
@@ -123,8 +123,7 @@ class _Share:
         self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
         if differ(self.program):
             scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
-            found = [row_numbers(self.program, dt, scene, row) for row in rows]
-            self.states |= {name: np.array([x[name] for x in found]) for name in found[0]}
+            self.states |= row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
         self.done = np.zeros(n, np.int64)
         self.good = self._finite(slice(0, n))
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
@@ -194,7 +193,7 @@ class _Share:
         """Steps of rows a..b, counted from the first of the share."""
         given, part = self._inputs(a, b, first, steps), slice(a, b)
         needed, done = self.states["needed"], self.done[part]
-        before = self._taken(part)
+        before = steps_taken(self.states)[part]
         (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
         short = np.flatnonzero(needed[part, 0])
         bad = (done < steps) | ~self._finite(part)
@@ -203,17 +202,13 @@ class _Share:
             self.good[a + k] = False
             self.runner.failed[self.rows.start + a + k] = first + int(done[k])
         if len(short):
-            taken = self._taken(part) - before
+            taken = steps_taken(self.states)[part] - before
             self._enlarge(needed[part][short].max(axis=0))
             for k in short.tolist():
                 self.states["needed"][a + k] = 0
                 self._take(a + k, a + k + 1, first + int(taken[k]), steps - int(taken[k]))
         for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
             self._measure(a + start, a + end, first)
-
-    def _taken(self, part: slice) -> np.ndarray:
-        """Steps that rows have taken so far."""
-        return np.array(self.states["ledger"][part, STEPS])
 
     def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
         """By machine code; ``done``: how often each row ran."""
@@ -287,9 +282,6 @@ class _Share:
         self.own.after(x["measured"][part], state, x["link_force"][part, :, :3], parameters, more)
 
 
-STEPS = ledger.SIZE + ledger.OWN.index("steps")
-
-
 def _runs(on: np.ndarray) -> list[tuple[int, int]]:
     """First and end of each run of rows that are on."""
     if on.all():
@@ -319,5 +311,6 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     sums = x["ledger"]
     outside = [x["outside_impulse"]] if program.given.outside else []
     motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
-    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], x["measured"]
+    control = [x["control"]] if program.accuracy is not None else []
+    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], *control, x["measured"]
     return np.concatenate(own, axis=-1)

@@ -22,9 +22,11 @@ from robokit.contact.materials import (
 )
 from robokit.contact.robot_data import robot_data
 from robokit.derived import Recent
+from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground import weight
 from robokit.sim.ground.ground_world import plane_of, world_of
+from robokit.sim.motion.robot_size import size_of
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
@@ -41,7 +43,33 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
     found |= _measured(program, scene, found)
+    found |= _control(program)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+
+
+def _control(program: Program) -> Arrays:
+    """What a step that is divided takes besides."""
+    if program.accuracy is None:
+        return {}
+    return {
+        "accuracy": np.array([program.accuracy]),
+        "coordinate_weight": coordinate_weights(program.robot),
+        "part": np.zeros(3, np.int32),
+    }
+
+
+def coordinate_weights(robot: Robot) -> np.ndarray:
+    """What makes a small change of each entry of q an angle [rad], or a share of the robot's size, (nq,)."""
+    lengths = {"prismatic": (0,), "cylindrical": (1,), "planar": (1, 2), "floating": (4, 5, 6)}
+    weights = np.ones(robot.nq)
+    one = robot if robot.samples is None else robot.sample(0)
+    for joint in robot.joints:
+        first, kind = joint.q_slice.start, robot.tree.joint[joint.body].kind
+        if kind.quaternion is not None:
+            weights[first + kind.quaternion : first + kind.quaternion + 4] = 2.0
+        for k in lengths.get(kind.name, ()):
+            weights[first + k] = 1.0 / (size_of(one) or 1.0)
+    return weights
 
 
 def _bodies(program: Program, row: int) -> Arrays:
@@ -62,34 +90,42 @@ def differ(program: Program) -> bool:
     return several or (program.ground is not None and program.ground.rows is not None)
 
 
-def row_numbers(program: Program, dt: float, scene: Scene, row: int) -> Arrays:
-    """The arrays in which a row of a batch differs from the others.
+def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> Arrays:
+    """The arrays in which rows of a batch differ, (n, ...) each.
 
     Args:
         program: the step.
         dt: time step [s].
         scene: of the first row.
-        row: of the batch.
+        rows: numbers of some rows, (n,).
     """
-    found = {**_motors(program, dt, row), **_pairs(program, scene, row)}
-    if program.robot.samples is not None:
-        found |= _bodies(program, row)
-    if program.ground is not None and program.ground.plane:
-        places = scene.arrays["shape_placement"].copy()
-        plane, _ = plane_of(program.ground.row(row))
-        places[0] = np.concatenate([plane.rotation.ravel(), plane.position])
+    robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
+    samples = robot.samples is not None
+    if program.given.drives:
+        moved = _motors(program, dt, rows)
+        found |= {name: moved[name] for name in ("motor_gains", "motor_limits", "motor_inertia")}
+    if samples or (ground is not None and ground.rows is not None):
+        found |= _pairs(program, scene, rows)
+    if samples:
+        bodies = [_bodies(program, row) for row in rows.tolist()]
+        found |= {name: np.array([x[name] for x in bodies]) for name in bodies[0]}
+    if ground is not None and ground.plane and np.ndim(ground.normal) == 2:
+        places = np.repeat(scene.arrays["shape_placement"][None], len(rows), axis=0)
+        for place, row in zip(places, rows.tolist(), strict=True):
+            plane, _ = plane_of(ground.row(row))
+            place[0] = np.concatenate([plane.rotation.ravel(), plane.position])
         found["shape_placement"] = places
-    return found
+    return {name: np.array(x, order="C") for name, x in found.items()}
 
 
-def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
-    """Numbers of the pairs of shapes."""
+def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
+    """Numbers of the pairs of shapes, of a row, or of some: (n, ...) each."""
     robot, found = program.robot, scene
-    law = (program.ground or Ground()).row(row)
+    law = program.ground or Ground()
     shapes, pairs = found.arrays, found.arrays["pair_shapes"]
-    k, d = _gains(program, found, law)
+    k, d = (_at(x, row) for x in _gains(program, found, law))
     links = {link.body: link.name for link in reversed(robot.links)}
-    bodies = range(robot.nbodies + 1)
+    names = [links.get(b, "") for b in range(robot.nbodies + 1)]
     own = np.full(len(found.solid), math.nan)
     for shape in np.flatnonzero(found.solid >= 0).tolist():
         mu = law.shapes[found.solid[shape]].friction
@@ -98,15 +134,14 @@ def _pairs(program: Program, scene: Scene, row: int) -> Arrays:
         own[shapes["shape_kind"] == FIELD] = law.terrain.friction
     surface = Surface(
         np.array([not name for name in found.links]),
-        np.array([_at(law.coefficient(links.get(b, "")), row) for b in bodies]),
-        np.array([_at(law.bounce(links.get(b, "")), row) for b in bodies]),
+        np.stack([_at(law.coefficient(name), row) for name in names], axis=-1),
+        np.stack([_at(law.bounce(name), row) for name in names], axis=-1),
         own,
         law.torsional,
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    gains = _at(k, row), _at(d, row), _at(weight(robot), row)
-    return pair_numbers(shapes, pairs, gains, surface, between)
+    return pair_numbers(shapes, pairs, (k, d, _at(weight(robot), row)), surface, between)
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
@@ -119,17 +154,24 @@ def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
 def ground_stiffness(program: Program, row: int) -> float:
     """Stiffness of a contact with the ground [N/m]."""
     law = (program.ground or Ground()).row(row)
-    return _at(_gains(program, scene_of(program), law)[0], row)
+    return float(_at(_gains(program, scene_of(program), law)[0], row))
 
 
-def _at(x: Any, row: int) -> float:
-    """A number, or that of a row."""
+def _at(x: Any, row: int | np.ndarray) -> np.ndarray:
+    """A number, or that of a row, or those of some."""
     each = np.ravel(x)
-    return float(each[min(row, len(each) - 1)])
+    return np.asarray(each[np.minimum(row, len(each) - 1)], float)
 
 
 def scene_of(program: Program) -> Scene:
-    """What can touch in a program; those of a robot on a plane are kept."""
+    """What can touch in a program, kept with it; those of a robot on a plane are kept with the robot."""
+    found = vars(program).get("scene")
+    if found is None:
+        found = vars(program)["scene"] = _scene(program)
+    return found
+
+
+def _scene(program: Program) -> Scene:
     ground, error, bodies = program.ground, _error(program), tuple(program.touching_bodies)
     world = None if ground is None else world_of(ground)
     if ground is not None and not ground.only_plane:
@@ -174,24 +216,26 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     }
 
 
-def _motors(program: Program, dt: float, row: int) -> Arrays:
-    """Driven joints: gains again from the numbers that today's law is made of."""
+def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
+    """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
     rest = iter(program.given_numbers)
     own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
     dof = mobilities(robot).dof if robot.samples is None else mobilities(robot).dof[row]
-    inertia = 1.0 / np.maximum(dof[dofs], LEAST)
-    gains, limits = np.zeros((len(drives), 2)), np.full((len(drives), 2), math.inf)
+    lead, n = np.shape(row), len(drives)
+    inertia = np.array(np.broadcast_to(1.0 / np.maximum(dof[..., dofs], LEAST), (*lead, n)))
+    gains, limits = np.zeros((*lead, n, 2)), np.full((*lead, n, 2), math.inf)
     for k, (drive, given) in enumerate(zip(drives, own, strict=True)):
-        inertia[k] = given.get("mass", inertia[k])
-        limits[k] = given.get("effort", math.inf), given.get("speed", math.inf)
+        inertia[..., k] = given.get("mass", inertia[..., k])
+        limits[..., k, 0], limits[..., k, 1] = given.get("effort", math.inf), given.get("speed", math.inf)
         if drive.servo:
-            R = given["kp"] * dt * dt / inertia[k]
+            R = given["kp"] * dt * dt / inertia[..., k]
             extra = given["kp"] * dt * (2.0 * R / (1.0 + 2.0 * R))
-            gains[k] = given["kp"], given["b"] + given["lag"] - extra
-    return motor_numbers(robot, bodies, gains, limits, inertia)
+            gains[..., k, 0], gains[..., k, 1] = given["kp"], given["b"] + given["lag"] - extra
+    numbers = {"motor_gains": gains, "motor_limits": limits, "motor_inertia": inertia}
+    return motor_numbers(robot, bodies, inertia=np.zeros(n)) | numbers
 
 
 def _pushes(program: Program) -> Arrays:

@@ -94,10 +94,8 @@ def _own_arrays(program: Program, dt: float, rows: int) -> dict[str, np.ndarray]
     """Arrays of the step in which rows differ, (n, width) each, but for what driven joints want."""
     if not differ(program):
         return {}
-    scene = scene_of(program)
-    found = [row_numbers(program, dt, scene, row) for row in range(rows)]
-    names = [name for name, x in found[0].items() if x.size and x.dtype == float and name != "motor_command"]
-    return {name: np.array([x[name].ravel() for x in found]) for name in names}
+    found = row_numbers(program, dt, scene_of(program), np.arange(rows))
+    return {name: x.reshape(rows, -1) for name, x in found.items() if x.size and x.dtype == float}
 
 
 @dataclass(frozen=True)

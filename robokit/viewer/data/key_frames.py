@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -106,7 +107,7 @@ def key_steps(trajectory: Trajectory) -> list[int]:
     dt, marks, found = trajectory.summary["dt"], set(trajectory.marks), set()
     for kind, most in MOST.items():
         events = sorted((e for e in trajectory.events if e.kind == kind), key=lambda event: -event.size)
-        # An event's time is the middle of its step.
-        found |= {round(event.time / dt - 0.5) for event in events[:most]}
+        # An event's time is the middle of its step, or of a part of it.
+        found |= {math.floor(event.time / dt) for event in events[:most]}
     last = trajectory.marks[-1]
     return sorted(step for step in found if 0 <= step < last and step + 1 not in marks)

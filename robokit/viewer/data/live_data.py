@@ -21,6 +21,7 @@ from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Trajectory
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
+from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.page_step import PageStep, page_step
 from robokit.viewer.data.packing import base64_text
 from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData, StepperData
@@ -43,7 +44,9 @@ def live_data(trajectory: Trajectory, worker: str) -> LiveData:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
     program = _program(trajectory)
-    return live_data_of(program, trajectory.summary["dt"], trajectory.q[0], trajectory.v[0], worker)
+    # Its steps are not divided to an accuracy.
+    dt = trajectory.summary["dt"] if program.accuracy is None else default_step(program.robot, True)
+    return live_data_of(program, dt, trajectory.q[0], trajectory.v[0], worker)
 
 
 def live_data_of(

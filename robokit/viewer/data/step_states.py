@@ -71,7 +71,7 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
     if facts is None or trajectory.robot is None or not len(facts.v):
         return None
     t = trajectory.t - trajectory.t[0]
-    times = np.append(trajectory.summary["dt"] * np.arange(len(facts.v)), t[-1])
+    times = np.append(trajectory.summary["dt"] * facts.edges[:-1], t[-1])
     tau = None if trajectory.tau is None else np.concatenate([facts.tau, trajectory.tau[-1:]])
     return StepStates(
         trajectory.robot,
