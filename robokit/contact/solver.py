@@ -40,9 +40,9 @@ Once a residual whose shift is new is below the tolerance, the shift is held: wh
 iteration doubles its digits. Falls of G1 take 3.0 iterations so, not 3.7.
 """
 
-TIGHT, MOST = 1e-6, 60
-"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals: so
-many may take it anew, and there are as many iterations."""
+TIGHT, SHIFTS_IF_TIGHT, MOST = 1e-6, 60, 80
+"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals. So
+many may take it anew, as it has no end in some steps; and iterations at most then."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -61,7 +61,7 @@ def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     tolerance = x.tolerance[0]
     tight, goal = tolerance < TIGHT, where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
-    most = where(tight, MOST, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
+    most = where(tight, SHIFTS_IF_TIGHT, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
     cap = where(tight, MOST, CAP)
 
     def turn(it: Any, e: Any, _: Any, settled: Any, updates: Any) -> tuple[Any, ...]:

@@ -54,8 +54,29 @@ if TYPE_CHECKING:
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
-ATTRIBUTES = 'attributes #2 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
-"""Of functions with loops; those of straight lines are not inlined, these may be."""
+ATTRIBUTES = (
+    'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
+)
+"""Of functions with loops; those of straight lines are not inlined, these may be. No loop becomes a call of
+the C library's memcpy or memset: with one a module needs LLVM's own loader, in every process that runs it."""
+
+MEMSET = """define hidden ptr @memset(ptr %place, i32 %byte, i64 %count) noinline nounwind "no-builtins" {
+entry:
+  %small = trunc i32 %byte to i8
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %end, label %turn
+turn:
+  %k = phi i64 [ 0, %entry ], [ %next, %turn ]
+  %at = getelementptr i8, ptr %place, i64 %k
+  store i8 %small, ptr %at
+  %next = add i64 %k, 1
+  %done = icmp eq i64 %next, %count
+  br i1 %done, label %end, label %turn
+end:
+  ret ptr %place
+}
+"""
+"""What fills zeros; memset of the C library is not in the module."""
 
 
 class LoopKernel:
@@ -73,6 +94,7 @@ class LoopKernel:
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
+        seldom: whether it runs a few times in a process: its code is compiled sooner, and not as fast.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -99,11 +121,13 @@ class LoopKernel:
         checked: bool = False,
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
+        seldom: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
+        self.seldom = seldom
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -662,11 +686,17 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
         shared.append(MORE)
     if any("@no_times(" in text for text in texts):
         shared.append(no_times(real))
+    if any("@llvm.memset" in text for text in texts):
+        shared.append(MEMSET)
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
             shared.append(sincos.function(width, real, f"sincos_{width}"))
     text = module([*shared, *texts], widths) + ATTRIBUTES
-    text = LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
+    if all(kernel.seldom for kernel in kernels):
+        about = llvm.SELDOM
+    else:
+        about = llvm.LONG if len(text) > llvm.LONG_FROM else ""
+    text = LOOPS + about + text
     return in_one_order(text) if kernels[0].reproducible else text
 
 

@@ -29,14 +29,12 @@ class GivenLayout:
         places: (body, whether the wrench is about the world's origin) of each place of pushes.
         base: whether the first six joint forces are a wrench from outside on a base that floats.
         bodies: how many bodies, from the first on, are given a wrench each, in body coordinates.
-        walls: whether robots that hang on nothing may touch the fixed base of another.
     """
 
     drives: tuple[Drive, ...] = ()
     places: tuple[tuple[int, bool], ...] = ()
     base: bool = False
     bodies: int = 0
-    walls: bool = False
 
     @property
     def inputs(self) -> list[tuple[str, int]]:
@@ -56,7 +54,7 @@ class GivenLayout:
     @property
     def outside(self) -> bool:
         """Whether there are forces from outside."""
-        return bool(self.places) or self.base or bool(self.bodies) or self.walls
+        return bool(self.places) or self.base or bool(self.bodies)
 
     def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
         """What is given in a step.

@@ -3,9 +3,8 @@
     tau = -damping qd + friction + stop
 
 Dry friction is a bristle like that of a contact point: -min(kd, f / |x|) x with x = qd + r e, where e is how
-far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. With a speed
-``fade`` it is -f qd / sqrt(qd^2 + fade^2) instead. A stop is a contact in one dimension:
-max(0, -k phi - d phi') where phi is the distance left to the limit.
+far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
+contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
-FADE = 1e-3
-"""Speed below which dry friction fades out where there is no bristle [rad/s | m/s]."""
-
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [rad/s | m/s]."""
 
@@ -30,18 +26,15 @@ SLOWEST = 1e-9
 class JointState:
     """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
-    def __init__(
-        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None
-    ) -> None:
+    def __init__(self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried) -> None:
         self.tree, self.law, self.q, self.dt = tree, law, q, dt
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
         self.rub: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
-        if law.fade is None and carried is not None:
-            for (i, k), e in carried.wound.items():
-                self._wind(i, k, e, v[i][k])
-            carried.wound = dict(self.wound)
+        for (i, k), e in carried.wound.items():
+            self._wind(i, k, e, v[i][k])
+        carried.wound = dict(self.wound)
 
     def _wind(self, i: int, k: int, e: Scalar, qd: Scalar) -> None:
         """Wind a bristle by what the joint has moved in the last step."""
@@ -97,12 +90,9 @@ class JointState:
 
     def _damper(self, i: int, k: int, qd: Scalar, old: Scalar | None) -> Scalar:
         """The slope of dry friction at the speed qd."""
-        f, fade = self.law.friction[i][k], self.law.fade
+        f = self.law.friction[i][k]
         if f is None:
             return 0.0
-        if (i, k) not in self.wound:
-            fade = FADE if fade is None else fade
-            return f.most / sqrt(qd * qd + fade * fade)
         x, kd = self._bristle(i, k, qd)
         s = sqrt(x * x + SLOWEST * SLOWEST)
         if old is not None:
@@ -151,7 +141,7 @@ class JointState:
                 if not is_zero(b):
                     force = force - b * s
                 if not is_zero(c):
-                    force = force - c * (self._bristle(i, k, s)[0] if (i, k) in self.wound else s)
+                    force = force - c * self._bristle(i, k, s)[0]
                 rub.append(force)
             stops: list[Scalar] = [0.0] * len(rub)
             stop = self.law.stop[i]

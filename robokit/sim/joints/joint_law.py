@@ -82,14 +82,12 @@ class JointLaw:
         assumed: whether that damping is not from the description but follows from the inertia.
         friction: by dof, None where there is none.
         stop: limits, or None.
-        fade: speed below which dry friction fades out [rad/s | m/s]; None for bristles.
     """
 
     damping: tuple[tuple[Scalar, ...], ...]
     assumed: tuple[bool, ...]
     friction: tuple[tuple[Friction | None, ...], ...]
     stop: tuple[Stop | None, ...]
-    fade: float | None = None
 
     @property
     def active(self) -> bool:
@@ -102,8 +100,6 @@ class JointLaw:
     @property
     def wound(self) -> tuple[tuple[int, int], ...]:
         """(joint, dof of the joint) with a bristle."""
-        if self.fade is not None:
-            return ()
         return tuple((i, k) for i, row in enumerate(self.friction) for k, f in enumerate(row) if f)
 
     @property
@@ -138,16 +134,13 @@ def assumed_damping(amount: float | str) -> str:
     return f"inertia / {DAMPING_TIME:g} s" if isinstance(amount, str) else f"{amount:g} N m s/rad"
 
 
-def joint_law(
-    robot: Robot, default_damping: float | None = 0.0, fade: float | None = None
-) -> tuple[JointLaw, list[str]]:
+def joint_law(robot: Robot, default_damping: float | None = 0.0) -> tuple[JointLaw, list[str]]:
     """The robot's passive joint forces, computed once.
 
     Args:
         robot: the robot.
         default_damping: given to moving joints that have none, the floating base excepted
             [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
-        fade: speed below which dry friction fades out [rad/s | m/s]; None for bristles.
 
     Returns:
         the law, and the names of the joints that got the default.
@@ -155,11 +148,10 @@ def joint_law(
     Raises:
         ModelError: dry friction below zero.
     """
-    key = ("joint law", default_damping, fade)
-    return robot.derived.get(key, lambda: _joint_law(robot, default_damping, fade))
+    return robot.derived.get(("joint law", default_damping), lambda: _joint_law(robot, default_damping))
 
 
-def _joint_law(robot: Robot, default_damping: float | None, fade: float | None) -> tuple[JointLaw, list[str]]:
+def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, list[str]]:
     damping: list[tuple[Any, ...]] = [()]
     assumed = [False]
     friction: list[tuple[Friction | None, ...]] = [()]
@@ -196,7 +188,7 @@ def _joint_law(robot: Robot, default_damping: float | None, fade: float | None) 
             stop.append(_stop(joint, carried()[i], weight(robot)))
         else:
             stop.append(None)
-    return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop), fade), defaulted
+    return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop)), defaulted
 
 
 def _once(make: Any) -> Any:

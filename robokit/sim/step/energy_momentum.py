@@ -87,12 +87,8 @@ def conserve(
     ledger: Ledger,
     carried: Carried,
     impulse: Force | None = None,
-    touched: Any = None,
 ) -> tuple[Rows, Rows]:
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
-
-    In a step with contacts, which is less exact, energy is only taken, where the step has made some; what it
-    has lost stays lost, and from there on the energy is kept as it is.
 
     Args:
         tree: the tree.
@@ -103,20 +99,17 @@ def conserve(
         ledger: takes what was missing.
         carried: energy and momentum wanted before the step; takes those after.
         impulse: of the forces from outside about the centre of mass, world axes [N m s; N s], or None.
-        touched: whether it was a step with contacts; None for a method whose forces are not one kick in the
-            middle of the step.
     """
     if floats(tree):
-        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse, touched)
-    touched = False if touched is None else touched
+        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse)
     assert carried.energy is not None
     target = carried.energy + work
     X = tree.transforms(q1)
     T, V = kinetic(tree, X, v1), potential(tree, X)
     missing = target - (T + V)
-    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))), touched)
+    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))))
     ledger.add("corrected_e", maximum(x, -x) * 2.0 * T)
-    carried.energy = where(touched, T * (1.0 + 2.0 * x) + V, target)
+    carried.energy = target
     s = sqrt(1.0 + 2.0 * x)
     return q1, [[s * rate for rate in row] for row in v1]
 
@@ -139,7 +132,6 @@ def _floating(
     ledger: Ledger,
     carried: Carried,
     impulse: Force | None,
-    touched: Any,
 ) -> tuple[Rows, Rows]:
     assert carried.momentum is not None and carried.energy is not None
     after = inner(tree, q1, v1)
@@ -157,23 +149,20 @@ def _floating(
         target = carried.energy + work
     else:  # the place of G is that of the step, unless it was thrown; part of the work is done on its motion
         G = Vector3(*q1[1][4:]) + p_G
-        if touched is not None:
-            G = Vector3(*(where(touched, a, b) for a, b in zip(G, throw, strict=True)))
         # The work of the weight on that motion is left out on both sides: it is so much that its rounding
         # would turn a robot that hardly moves.
         target = carried.energy + work - impulse.lin.dot(mean) + weight.dot(G - throw)
-    touched = False if touched is None else touched
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + TINY))
+    direction = _solve(I_G, torque) * (1.0 / (omega.dot(omega) + TINY))
     gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
     farthest = (LARGEST * dt) ** 2 * omega.dot(omega) / (direction.dot(direction) + TINY)
     x: Scalar = 0.0
     turned = k
     for _ in range(2):
-        x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain, touched)
+        x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain)
         turn = quat_exp(direction * _within(x, farthest))
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
@@ -189,8 +178,8 @@ def _floating(
     moved = R.transpose_apply(v_G) - after.v_com
     change = [*(E @ (spin * more + faster)), *(E @ (shift * more + moved - faster.cross(p_G)))]
     base = [a + b for a, b in zip(v1[1], change, strict=True)]
-    carried.energy = where(touched, T_s * (1.0 + 2.0 * x) + 0.5 * turned.dot(omega), target)
-    missed_e = where(touched, 2.0 * x * T_s, target - after.T)
+    carried.energy = target
+    missed_e = target - after.T
     ledger.add("corrected_e", maximum(missed_e, -missed_e))
     missed_k, missed_l = k - after.k, (v_G - after.v_com) * mass
     ledger.add("corrected_k", sqrt(missed_k.dot(missed_k)))
@@ -253,5 +242,5 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
     return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
-def _bounded(x: Scalar, touched: Any) -> Scalar:
-    return minimum(maximum(x, -LARGEST), where(touched, 0.0, LARGEST))
+def _bounded(x: Scalar) -> Scalar:
+    return minimum(maximum(x, -LARGEST), LARGEST)

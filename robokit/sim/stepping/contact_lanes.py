@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,7 +19,9 @@ CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, cty
 """Of the driver "batch" (engine/loops/rows.py)."""
 
 PAYS = 500_000
-"""Steps of rows that take longer one after the other than in lanes and with their compilation (9 s)."""
+"""Steps of rows, in all calls of a process, by which lanes save the time of their compilation (3 to 5 s)."""
+
+_alone: Counter[str] = Counter()
 
 INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
@@ -28,7 +31,10 @@ STEPS = ledger.SIZE + ledger.OWN.index("steps")
 def pays(rows: int, steps: int, shared: Arrays, reproducible: bool) -> bool:
     """Whether so many steps are sooner over in lanes, if they can go so."""
     kernel = lanes_kernel(on_planes(shared), reproducible)
-    return rows >= LANES and (rows * steps >= PAYS or kernel.at_hand("batch", "float64"))
+    if rows < LANES:
+        return False
+    _alone[kernel.name] += rows * steps
+    return _alone[kernel.name] >= PAYS or kernel.at_hand("batch", "float64")
 
 
 class Lanes:
