@@ -102,6 +102,19 @@ def test_rows_have_parts_of_their_own(fallen):
     assert rows.measures["peak_force_time"][1] == pytest.approx(most.time, abs=1e-12)
 
 
+def test_a_fall_of_another_size_has_the_same_parts():
+    runs = []
+    for size in (1.0, 0.01):
+        time, v = size**0.5, np.array([1.0, 2.0, 0.0, 0.5, 0.0, 0.0])
+        v *= np.repeat([1.0 / time, size / time], 3)
+        step = {"dt": 4e-3 * time, "record_every": 1, "accuracy": 1e-4}
+        q0 = [1, 0, 0, 0, 0, 0, 0.2 * size]
+        run = rk.simulate(m.box(0.2 * size), q0, v, 0.4 * time, ground=True, **step)
+        runs.append((run.summary["parts_taken"], run.q / [1, 1, 1, 1, size, size, size]))
+    assert runs[0][0] == runs[1][0]
+    np.testing.assert_allclose(runs[0][1], runs[1][1], atol=1e-12)
+
+
 def test_arrays_grow_within_a_step():
     """A box that drops on tiles: more contacts than there is place for at first."""
     tiles = [(0.05 * (k % 4), 0.05 * (k // 4), -0.01) for k in range(16)]

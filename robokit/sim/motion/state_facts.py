@@ -45,9 +45,8 @@ def _poses(x: Any) -> None:
 @functools.cache
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
     arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
-    return kernel_of(
-        f"state{text.__name__}", text, [*arrays, *STATE, real("facts", 8, role="out")], seldom=True
-    )
+    arrays += [*STATE, real("facts", 8, role="out")]
+    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True, seldom=True)
 
 
 class _Call:
