@@ -70,6 +70,7 @@ def solve(x: Any) -> None:
         once(x, direction)
 
         def iteration() -> tuple[Any, ...]:
+            once(x, multiply, x.d, x.Hd)
             go(x, search(x))
             cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
             e = once(x, residual, where(it + 1 < updates, 1, 0))
@@ -119,10 +120,9 @@ def system(x: Any) -> None:
 
 
 def direction(x: Any) -> None:
-    """d = -A^-1 r, the momentum and the velocities of constraints that it gives."""
+    """d = -A^-1 r, and the velocities of constraints that it gives."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
-    once(x, multiply, x.d, x.Hd)
     see(x, x.d, x.c_du)
 
 

@@ -593,8 +593,28 @@ class FunctionWriter:
         element = self._type(self.graph.arrays[array].kind, own)
         if own and self.pattern.stride > 1:
             element = f"[{self.pattern.stride} x {element}]"
-        place = self.out(f"sext i32 {self._value(index, False)} to i64")
+        terms, known = self._terms(index)
+        total = ""
+        for term in terms:
+            value = self._value(term, False)
+            total = self.out(f"add nsw i32 {total}, {value}") if total else value
+        place = self.out(f"sext i32 {total} to i64") if total else "0"
+        if known:
+            place = self.out(f"add nsw i64 {place}, {known}")
         return self.out(f"getelementptr inbounds {element}, ptr {self.bases[array]}, i64 {place}")
+
+    def _terms(self, index: int) -> tuple[list[int], int]:
+        """An index as a sum of nodes and a known number, so that LLVM sees which elements are neighbours.
+
+        With the known number last; the sum of the others overflows no more than the index does.
+        """
+        node = self.graph.nodes[index]
+        if node[0] == WHOLE:
+            return [], node[1]
+        if node[0] != PLUS:
+            return [index], 0
+        (one, first), (other, second) = (self._terms(k) for k in node[1:])
+        return ([*one, *other], first + second) if first or second else ([index], 0)
 
     def _addresses(self, array: int, index: int) -> list[str]:
         """Where the element of each lane stands; in lanes that do not run that is the first one."""

@@ -204,9 +204,12 @@ class _Share:
         if len(short):
             taken = steps_taken(self.states)[part] - before
             self._enlarge(needed[part][short].max(axis=0))
-            for k in short.tolist():
-                self.states["needed"][a + k] = 0
-                self._take(a + k, a + k + 1, first + int(taken[k]), steps - int(taken[k]))
+            self.states["needed"][a + short] = 0
+            # Rows that went in lanes have stopped together, and go on so.
+            ends = np.flatnonzero((np.diff(short) > 1) | (np.diff(taken[short]) != 0.0)) + 1
+            for some in np.split(short, ends):
+                so_far = int(taken[some[0]])
+                self._take(a + int(some[0]), a + int(some[-1]) + 1, first + so_far, steps - so_far)
         for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
             self._measure(a + start, a + end, first)
 
