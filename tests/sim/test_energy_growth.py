@@ -161,7 +161,7 @@ def test_a_four_bar_thrown_with_a_step_that_is_far_too_long_is_stopped():
     q = rk.standing_configuration(robot, tilt=0.2, seed=0)
     v = np.zeros(robot.nv)
     v[:3] = 40.0
-    with pytest.warns(UserWarning), pytest.raises(rk.SimulationError, match="the energy has grown"):
+    with pytest.warns(UserWarning), pytest.raises(rk.SimulationError, match=r"energy has grown|finite"):
         rk.simulate(robot, q, v, 3.0, 0.1, rk.Ground())
 
 

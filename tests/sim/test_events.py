@@ -183,7 +183,7 @@ def test_sampled_events_have_the_largest_force_of_every_step():
     assert rough["first contact"].time == pytest.approx(exact["first contact"].time, abs=40 * DT)
     again = tumbling(40)
     assert again.sampled_events and any("recorded states, every 40 ms" in x for x in again.report())
-    assert len(again.sampled_events) < len(run.events)
+    assert len(again.sampled_events) <= len(run.events)
 
 
 def test_a_robot_that_stands_touches_from_the_start():
