@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.pattern import apart, tip
-from robokit.contact.vectors import motion, nothing, one_by_one, put, write_row
+from robokit.contact.pattern import FEW, apart, place, place_of_dof, tip
+from robokit.contact.vectors import in_lanes, motion, nothing, one_by_one, put, write_row
 from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
@@ -55,22 +55,22 @@ def sum_of(terms: Any) -> Any:
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
     """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
 
-    def of_H(j: Any) -> None:
-        first = x.row_path[j, 0]
-        x.A[j, j] = x.H[j, j]
+    def of_H(r: Any) -> None:
+        first, j = x.row_path[r, 0], place(x, r)
+        x.A[j, j] = x.H[r, r]
 
         def empty() -> None:
             for_range(x.pattern_length[j], lambda m: put(x.A, (j, x.pattern[j, m]), 0.0))
 
         def entry(m: Any) -> None:
             k = x.row_columns[first + m]
-            x.A[j, k] = x.H[j, k]
+            x.A[j, k + (j - r)] = x.H[r, k]
 
         cond(x.lowest[j] < 0, nothing, empty)
-        for_range(x.row_path[j, 1], entry)
+        for_range(x.row_path[r, 1], entry)
 
     def of_row(i: Any) -> None:
-        j, gain = x.r_row[i], x.r_gain[i]
+        j, gain = place(x, x.r_row[i]), x.r_gain[i]
         x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
 
     for_range(x.nv, of_H)
@@ -113,7 +113,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
         def of_dof(e: Any) -> None:
             j = x.body_dofs[b, 0] + e
-            row, s, first = x.dof_row[j], motion(x.S, j), x.path[j, 0]
+            row, s, first = place_of_dof(x, j), motion(x.S, j), x.path[j, 0]
             F = ArticulatedInertia.of(K) @ s
 
             def of_ancestor(e: Any) -> None:
@@ -146,7 +146,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
     def of_dof(m: Any) -> None:
         j = x.pair_dofs[m]
-        row, s = x.dof_row[j], motion(x.S, j) * x.pair_signs[m]
+        row, s = place_of_dof(x, j), motion(x.S, j) * x.pair_signs[m]
         F = K @ s
 
         def of_other(e: Any) -> None:
@@ -167,11 +167,11 @@ def add(x: Any, row: Any, k: Any, value: Any) -> None:
 
     Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
     """
-    other = x.dof_row[k]
+    other = place_of_dof(x, k)
     other = where(other < 0, row, other)
     twice = where(row == other, 2.0, 1.0)
-    place = where(row < other, other, row), where(row < other, row, other)
-    x.A[place] = x.A[place] + twice * value
+    entry = where(row < other, other, row), where(row < other, row, other)
+    x.A[entry] = x.A[entry] + twice * value
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -221,6 +221,18 @@ def factor(x: Any) -> None:
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
 
+    def by_place() -> None:
+        for_range(x.nv, lambda r: put(x.permuted, x.place[r], b[r]))
+        _back_substitute(x, x.permuted)
+        for_range(x.nv, lambda r: put(b, r, x.permuted[x.place[r]]))
+
+    if in_lanes(x):
+        _back_substitute(x, b)
+    else:
+        cond(x.n_parts > FEW, by_place, lambda: _back_substitute(x, b))
+
+
+def _back_substitute(x: Any, b: Any) -> None:
     def up(m: Any) -> None:
         k = x.nv - 1 - m
         known = b[k]
