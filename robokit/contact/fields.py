@@ -36,6 +36,7 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
+    whole("column_row", "n_columns"),  # row of v of each column of A; these come in fours, the last ones: -1
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates
     real("gravity", 3),  # [m/s^2]
 )
@@ -257,16 +258,21 @@ SOLVER = (
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "nv", "nv", role="work"),  # H + J^T G J, then its factors, rows >= columns
+    real("A", "nv", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
     real("Dinv", "nv", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
     whole("part_beside", "n_parts", "n_parts", role="work"),  # 1 where two parts are coupled, while parts are
     whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
-    real("permuted", "nv", role="work"),  # what is solved for, by place
+    real("permuted", "n_columns", role="work"),  # what is solved for, by place
+    real("shares", "nv", role="work"),  # of a row, while it is eliminated
     whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("pattern_length", "nv", role="work"),
+    whole("fours", "nv", "nv", role="work"),  # first columns of the fours in which a row of A has entries
+    # or its diagonal, descending: four columns each, from a multiple of four on
+    whole("fours_end", "nv", "nv", role="work"),  # of each, how many entries of the row stand from there on
+    whole("fours_length", "nv", role="work"),
     whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
     whole("lowest", "nv", role="work"),  # first marked column of a row; -1: its entries are those of H
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending

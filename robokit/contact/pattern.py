@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.vectors import in_lanes, nothing, one_by_one, put
+from robokit.contact.vectors import in_lanes, nothing, one_by_one, put, write_four
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 
@@ -56,6 +56,28 @@ def symbolic(x: Any) -> None:
     for_range(x.nv, of_H)
     one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
     for_range(x.nv, eliminate)
+    for_range(x.nv, lambda k: _by_fours(x, k))
+
+
+def _by_fours(x: Any, k: Any) -> None:
+    """The fours of a row, from its entries; in A they are 0, as what is no entry stays."""
+
+    def entry(m: Any, at: Any, first: Any) -> tuple[Any, Any]:
+        own = first_of_four(x.pattern[k, m])
+        at, first = where(own < first, at + 1, at), own
+        x.fours[k, at], x.fours_end[k, at] = first, m + 1
+        return at, first
+
+    diagonal = first_of_four(k)
+    x.fours[k, 0], x.fours_end[k, 0] = diagonal, 0
+    count = for_range(x.pattern_length[k], entry, 0, diagonal)[0] + 1
+    x.fours_length[k] = count
+    for_range(count, lambda m: write_four(x.A, k, x.fours[k, m], [0.0] * 4))
+
+
+def first_of_four(column: Any) -> Any:
+    """First column of the four that one stands in."""
+    return 4 * (column // 4)
 
 
 FEW = 2

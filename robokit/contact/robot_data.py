@@ -136,6 +136,7 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
         **_lists(_columns_of_H(tree, rows, robot.nv), "row_path", "row_columns"),
         **_parts(tree, rows, robot.nv),
+        "column_row": [*range(robot.nv), *[-1] * (-robot.nv % 4)],
     }
     real = {
         "coordinate_gain": [gain for _, gain, _ in q_from],

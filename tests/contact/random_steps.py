@@ -21,7 +21,7 @@ from robokit.spatial.control_flow import cond, for_range
 Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
-TREE += ["row_path", "row_columns", "part_rows", "body_part"]
+TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row"]
 
 
 def taken() -> list[Any]:
@@ -174,6 +174,7 @@ def random_tree(
     own, counts = counts, np.array([len(c) for c in columns])
     whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled)
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
+    whole["column_row"] = np.array([*range(nv), *[-1] * (-nv % 4)])
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
@@ -195,6 +196,7 @@ def random_problem(
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
+    sizes["n_columns"] = len(tree["column_row"])
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]

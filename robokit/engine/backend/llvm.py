@@ -220,7 +220,7 @@ def _optimise(llvm: Any, module: Any, machine: Any, long: bool, seldom: bool) ->
     """LLVM's passes over a module: loops leave out what does not change, and go through vectors."""
     options = llvm.create_pipeline_tuning_options(speed_level=1 if long or seldom else 3)
     options.loop_vectorization = not seldom
-    options.slp_vectorization = not (long or seldom)
+    options.slp_vectorization = not seldom
     options.loop_interleaving = options.loop_unrolling = not (long or seldom)
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -326,9 +326,9 @@ store after the other, so loops over indices are slower as vectors (a step with 
 LONG = "; long\n"
 """Second line of a module with loops that is a whole program.
 
-Without loops unrolled or interleaved it is faster by 2 to 4 %. With level 1 of LLVM's passes, and vectors in
-loops alone, a step with contacts takes 2.9 s, with level 3 and vectors everywhere 3.9 s; it is slower by 0 to
-3 % then.
+Without loops unrolled or interleaved it is faster by 2 to 4 %. With level 1 of LLVM's passes a step with
+contacts takes 3.6 s, with level 3 4.1 s; it is slower by 1 to 2 % then. Without vectors in straight lines it
+takes 3.0 s, and is slower by 7 to 10 %.
 """
 
 SELDOM = "; seldom\n"
