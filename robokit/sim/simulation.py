@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.contact import accounts
-from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM, NOTHING
+from robokit.contact.conservation import FIXED, FLOATS, NOTHING, TOGETHER
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
@@ -49,7 +49,7 @@ KEPT = ("kept", "change", "loop_force", "dry_force")
 def keeps(tree: Tree) -> int:
     """What the end of a step corrects."""
     if hangs_on_nothing(tree):
-        return FLOATS if floats(tree) and may_keep_energy(tree) else MOMENTUM
+        return FLOATS if floats(tree) and may_keep_energy(tree) else TOGETHER
     return FIXED if may_keep_energy(tree) else NOTHING
 
 
