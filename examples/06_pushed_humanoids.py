@@ -1,10 +1,10 @@
-"""A thousand humanoids, pushed in every direction.
+"""Three hundred humanoids, pushed in every direction.
 
 One robot, many states: rk.rollout computes all steps of all states in machine code, on all processors.
 
-    starts = np.zeros((1000, robot.nv));  starts[:, 3:6] = push      base: [angular; linear] in base axes
+    starts = np.zeros((300, robot.nv));  starts[:, 3:6] = push      base: [angular; linear] in base axes
     rollout = rk.rollout(robot, q0, starts, duration=1.5, ground=rk.Ground())
-    rollout.q                                                        (states recorded, 1000, nq)
+    rollout.q                                                        (states recorded, 300, nq)
 
 Each row moves as in rk.simulate, independent of the other rows. rollout.trajectory(k) gives row k with its
 energies and contact forces. If a row failed, it would be NaN from then on, and rollout.failed would list it.
@@ -28,7 +28,7 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--headless", action="store_true", help="only write the picture")
 parser.add_argument("--output", type=Path, default=Path("pushed.png"), metavar="FILE")
 parser.add_argument("--duration", type=float, default=1.5, help="seconds, default 1.5")
-parser.add_argument("--robots", type=int, default=1000, help="how many, default 1000")
+parser.add_argument("--robots", type=int, default=300, help="how many, default 300")
 arguments = parser.parse_args()
 
 robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
@@ -37,7 +37,7 @@ rng = np.random.default_rng(0)
 speed, angle = rng.uniform(0.2, 2.0, arguments.robots), rng.uniform(0.0, 2.0 * np.pi, arguments.robots)
 starts = np.zeros((arguments.robots, robot.nv))
 starts[:, 3], starts[:, 4] = speed * np.cos(angle), speed * np.sin(angle)
-ground = rk.Ground(sink=5e-4)  # stiffer than usual: a few of a thousand heads hit it hard
+ground = rk.Ground(sink=5e-4)  # stiffer than usual: a few of hundreds of heads hit it hard
 rollout = rk.rollout(robot, q0, starts, duration=arguments.duration, ground=ground, progress=True)
 print(f"{rollout}, {rollout.summary['steps_per_second']:,.0f} steps a second")
 

@@ -64,7 +64,7 @@ def test_a_tilted_plane_is_a_tilted_gravity():
     tilted = rk.simulate(robot, turned, duration=0.3, ground=ground)
     np.testing.assert_allclose(tilted.q[:, 4:7], flat.q[:, 4:7] @ R.T, atol=1e-9)
     np.testing.assert_allclose(tilted.q[:, 7:], flat.q[:, 7:], atol=1e-9)
-    assert flat.summary["deepest_penetration"] > 5e-5
+    assert flat.summary["deepest_penetration"] > 1e-5  # it has arrived
 
 
 def test_a_belt_carries_a_box_to_its_speed_and_its_work_closes_the_balance():
