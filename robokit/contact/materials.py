@@ -73,7 +73,8 @@ def _mobilities(robot: Robot) -> Mobilities:
     move, dof = np.zeros((tree.n + 1, *samples)), np.zeros((*samples, tree.nv))
     for bodies, dofs in _parts(robot):
         J, M = _columns(robot, X, bodies, dofs), np.stack([_inertia(tree.I[i]) for i in bodies], axis=-3)
-        H = np.einsum("nai,...nab,nbj->...ij", J, M, J, optimize=True)
+        # Matrix by matrix, so that a sample has the bits that it has alone.
+        H = sum((J[n].T @ M[..., n, :, :] @ J[n] for n in range(1, len(J))), J[0].T @ M[..., 0, :, :] @ J[0])
         if tree.armature:
             rotors = [tree.armature[i][k] for i in bodies for k in range(len(tree.armature[i]))]
             H[..., range(len(dofs)), range(len(dofs))] += rotors
@@ -83,8 +84,10 @@ def _mobilities(robot: Robot) -> Mobilities:
         arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
         arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
         middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
-        found = np.einsum("...nci,...ij,...ncj->...n", middle, W, middle, optimize=True) / 3.0
-        move[bodies] = np.moveaxis(found, -1, 0)
+        for n, i in enumerate(bodies):
+            own = middle[..., n, :, :]
+            squares = ((own @ W) * own).sum(axis=-1)
+            move[i] = (squares[..., 0] + squares[..., 1] + squares[..., 2]) / 3.0
         dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)
     return Mobilities(np.moveaxis(move, 0, -1), dof)
 
