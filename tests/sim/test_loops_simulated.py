@@ -319,9 +319,7 @@ SLOPE = 0.5
 )
 def test_a_loop_joint_ties_a_floating_body_to_the_world(kind, axis, part, wanted, integrator, monkeypatch):
     """The world holds it: its momentum is not that of a body in free fall."""
-    if (
-        integrator == "energy_momentum"
-    ):  # twenty steps take less time than to compile them
+    if integrator == "energy_momentum":  # twenty steps take less time than to compile them
         monkeypatch.setenv("ROBOKIT_ENGINE", "python")
     b = ModelBuilder("tied").link("world").link("body", 2.0, (0.2, 0, 0), np.diag([0.03, 0.05, 0.05]))
     b.joint("free", "floating", "world", "body")
