@@ -206,7 +206,8 @@ def _residuals(t: rk.Trajectory, force: np.ndarray, points: np.ndarray) -> np.nd
         acting = normal[k] > 1e-6
         if not acting.any():
             continue
-        R, p = rk.forward_kinematics(t.robot, t.q[k])["box"]
+        middle = t.robot.integrate(t.q[k], -0.5e-3 * t.v[k])  # where the forces act
+        R, p = rk.forward_kinematics(t.robot, middle)["box"]
         omega, v = R @ t.v[k, :3], R @ t.v[k, 3:6]
         u = v + np.cross(omega, points[k][acting] - p)
         gap = points[k][acting][:, 2] + 1e-3 * u[:, 2]

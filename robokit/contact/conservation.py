@@ -9,8 +9,9 @@ in its shape, and the two share no kinetic energy:
 
 Where nothing touches, G goes the way of the throw, k stays and the energy about G is met. A step with
 contacts is less exact: there energy is only taken, where the step has made some; what it has lost stays lost.
-With a fixed base T is scaled to meet T + V. Several robots that hang on nothing share their momentum, and
-nothing holds their energy.
+With a fixed base T is scaled to meet T + V. Several robots that hang on nothing share their momentum and
+their energy T + V: their shape is that of the whole, with the places of the robots to each other. Some of
+them may touch in many steps: there they get no more than what they had at the start and were given.
 
 Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 kinetic energy about G, dynamics notes eq. 20-22.
@@ -38,9 +39,9 @@ from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
-NOTHING, MOMENTUM, FIXED, FLOATS = range(4)
-"""What is kept: nothing; the momentum of robots that hang on nothing; the energy of robots with a fixed base;
-momentum and energy of one that floats."""
+NOTHING, TOGETHER, FIXED, FLOATS = range(4)
+"""What is kept: nothing; momentum and energy of robots that hang on nothing; the energy of robots with a
+fixed base; momentum and energy of one that floats."""
 
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
@@ -53,7 +54,7 @@ stays there, and what is missing is carried until there is motion again."""
 TINY = 1e-300
 """Added to what is divided by."""
 
-MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10
+MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT, GIVEN_AT = 0, 6, 7, 10, 11
 """Places in ``kept``."""
 
 
@@ -95,14 +96,16 @@ def begin(x: Any) -> None:
         T, V = once(x, _energies)
         _keep(x, [0.0] * 6, T + V, Vector3.zero())
 
-    def momentum() -> None:
+    def together() -> None:
         state = _of_all(x)
-        _keep(x, [*state.k, *state.u * state.m], 0.0, Vector3.zero())
+        energy = state.T + 0.5 * state.m * state.u.dot(state.u) + potential_energy(x)
+        _keep(x, [*state.k, *state.u * state.m], energy, Vector3.zero())
+        x.kept[GIVEN_AT] = energy
 
     def all_of_it() -> None:
         once(x, place_bodies, x.q)
         x.kept[KNOWN_AT] = 1.0
-        _chosen(x, momentum, fixed, floats)
+        _chosen(x, together, fixed, floats)
 
     new = (x.kept[KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
     cond(new, all_of_it, _nothing)
@@ -113,14 +116,14 @@ def conserve(x: Any) -> None:
 
     def all_of_it() -> None:
         once(x, place_bodies, x.q)
-        _chosen(x, lambda: _hold_momentum(x), lambda: _hold_energy(x), lambda: _hold_both(x))
+        _chosen(x, lambda: _hold_together(x), lambda: _hold_energy(x), lambda: _hold_both(x))
 
     cond(x.keeps[0] > NOTHING, all_of_it, _nothing)
 
 
-def _chosen(x: Any, momentum: Any, fixed: Any, floats: Any) -> None:
+def _chosen(x: Any, together: Any, fixed: Any, floats: Any) -> None:
     keeps = x.keeps[0]
-    cond(keeps == FLOATS, floats, lambda: cond(keeps == FIXED, fixed, momentum))
+    cond(keeps == FLOATS, floats, lambda: cond(keeps == FIXED, fixed, together))
 
 
 def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
@@ -186,12 +189,26 @@ def _hold_energy(x: Any) -> None:
     for_range(x.nv, lambda j: _set(x.v, j, s * x.v[j]))
 
 
-def _hold_momentum(x: Any) -> None:
-    """The rigid motion of all that adds what is missing, to each base that floats."""
+def _hold_together(x: Any) -> None:
+    """The shape's velocities scaled; the rigid motion of all that adds what is missing, to each base."""
     state = _of_all(x)
     _, wanted = _wanted(x, state.m)
     k, lin = wanted.ang - state.k, wanted.lin - state.u * state.m
-    omega, v_G = _solve(_factor(state.I_G), k), lin * (1.0 / state.m)
+    I_G = _factor(state.I_G)
+    rigid, v_G = _solve(I_G, state.k), wanted.lin * (1.0 / state.m)
+    omega = _solve(I_G, wanted.ang)
+    T_s = maximum(state.T - 0.5 * state.k.dot(rigid), 0.0)
+    held = 0.5 * wanted.ang.dot(omega) + 0.5 * state.m * v_G.dot(v_G) + potential_energy(x)
+    touched, given = x.account[TOUCHED] > 0.0, x.kept[GIVEN_AT] + x.account[GIVEN]
+    target = where(touched, given, x.kept[ENERGY_AT] + x.account[GIVEN])
+    x.kept[GIVEN_AT] = given
+    gain = _inverse(2.0 * T_s, SMALL * (T_s + abs(held)))
+    change = _bounded((target - T_s - held) * gain, touched)
+    x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + held, target)
+    s = sqrt(1.0 + 2.0 * change)
+    less = -2.0 * change / (1.0 + s)  # 1 - s, without rounding
+    for_range(x.nv, lambda j: _set(x.v, j, x.v[j] - less * x.v[j]))
+    turn, go = omega - rigid + rigid * less, v_G - state.u + state.u * less
 
     def body(m: Any) -> None:
         b = m + 1
@@ -199,16 +216,14 @@ def _hold_momentum(x: Any) -> None:
         def moved() -> None:
             R, row = _rotation(x, b), x.dof_row[x.body_dofs[b, 0]]
             p = Vector3(*(x.p[b, c] for c in range(3)))
-            faster = [
-                *R.transpose_apply(omega),
-                *R.transpose_apply(v_G + omega.cross(p - state.com)),
-            ]
+            faster = [*R.transpose_apply(turn), *R.transpose_apply(go + turn.cross(p - state.com))]
             for c, more in enumerate(faster):
                 x.v[row + c] = x.v[row + c] + more
 
         cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, _nothing)
 
     for_range(x.n_bodies - 1, body)
+    add(x, "corrected_e", abs(change) * 2.0 * T_s)
     add(x, "corrected_k", sqrt(k.dot(k)))
     add(x, "corrected_l", sqrt(lin.dot(lin)))
 

@@ -34,6 +34,9 @@ ROBOT = (
     whole("row_path", "nv", 2),  # first of a row's entries of `row_columns`, and how many
     whole("row_columns", "n_entries"),  # columns of H left of the diagonal, nearest first; without followers
     # these two are `path` and `ancestors`
+    whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
+    whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
+    whole("column_row", "n_columns"),  # row of v of each column of A; these come in fours, the last ones: -1
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates
     real("gravity", 3),  # [m/s^2]
 )
@@ -244,6 +247,7 @@ FORCE_MEMORY = (
 SOLVER = (
     real("dt", 1),  # [s]
     real("tolerance", 1),  # of the residual, relative to the impulses of the step
+    whole("orders", 1),  # 1 where parts are eliminated in the order that makes little fill, 0 in their own
     real("v0", "nv", role="work"),  # velocity at the kick's beginning
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
@@ -254,10 +258,21 @@ SOLVER = (
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "nv", "nv", role="work"),  # H + J^T G J, then its factors, rows >= columns
+    real("A", "nv", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
     real("Dinv", "nv", role="work"),
+    whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
+    whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
+    whole("part_beside", "n_parts", "n_parts", role="work"),  # 1 where two parts are coupled, while parts are
+    whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
+    whole("pair_parts", "n_parts", role="work"),  # those beside one
+    real("permuted", "n_columns", role="work"),  # what is solved for, by place
+    real("shares", "nv", role="work"),  # of a row, while it is eliminated
     whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("pattern_length", "nv", role="work"),
+    whole("fours", "nv", "nv", role="work"),  # first columns of the fours in which a row of A has entries
+    # or its diagonal, descending: four columns each, from a multiple of four on
+    whole("fours_end", "nv", "nv", role="work"),  # of each, how many entries of the row stand from there on
+    whole("fours_length", "nv", role="work"),
     whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
     whole("lowest", "nv", role="work"),  # first marked column of a row; -1: its entries are those of H
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
@@ -286,8 +301,8 @@ STEP = (
     whole("keeps", 1),  # what the end of a step corrects (conservation.py); -1: it stops after the kick
     # What is handed to the next step
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
-    real("kept", 11, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
-    # centre of mass in the world; 1 once these are known
+    real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
+    # centre of mass in the world; 1 once these are known; energy of the start and all that was given
     whole("needed", 5, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
     # contacts, near pairs, constraints and rows that the step needed
     # Accounts (accounts.py)

@@ -203,20 +203,24 @@ def row(
         speed_R: compliance there.
         expected: the impulse that the last iteration has expected here; without it, the slope.
     """
-    free = -(u - aim) / R
+    stiff = 1.0 / R
+    free = (aim - u) * stiff
     g = maximum(low, minimum(high, free))
     inside = (low < free) & (free < high)
-    G = where(inside, 1.0 / R, 0.0)
-    if expected is not None:
+
+    def chord() -> Any:
         known = maximum(low, minimum(high, expected))
         across = R * (free - known)
         apart = abs(across) > 0.0
-        chord = where(apart, (g - known) / where(apart, across, 1.0), 0.0)
-        G = where(inside, G, chord)
-    sign = where(g < 0.0, -1.0, 1.0)
-    room = maximum(0.0, speed - sign * u)
-    # room / speed_R < |g|, for any speed
-    slower = room < speed_R * abs(g)
-    g = where(slower, sign * (room / speed_R), g)
-    G = where(slower, where(room > 0.0, 1.0 / speed_R, 0.0), G)
-    return g, G
+        return where(apart, (g - known) / where(apart, across, 1.0), 0.0)
+
+    def limited() -> tuple[Any, Any]:
+        sign = where(g < 0.0, -1.0, 1.0)
+        room = maximum(0.0, speed - sign * u)
+        # room / speed_R < |g|, for any speed
+        slower = room < speed_R * abs(g)
+        slope = where(room > 0.0, 1.0 / speed_R, 0.0)
+        return where(slower, sign * (room / speed_R), g), where(slower, slope, G)
+
+    G = where(inside, stiff, 0.0) if expected is None else cond(inside, lambda: stiff, chord)
+    return cond(speed < math.inf, limited, lambda: (g, G))

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.pattern import apart, tip
-from robokit.contact.vectors import motion, nothing, one_by_one, put, write_row
+from robokit.contact.pattern import apart, place, place_of_dof, tip
+from robokit.contact.vectors import motion, nothing, one_by_one, put, read_four, write_four, write_row
 from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
@@ -55,22 +55,23 @@ def sum_of(terms: Any) -> Any:
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
     """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
 
-    def of_H(j: Any) -> None:
-        first = x.row_path[j, 0]
-        x.A[j, j] = x.H[j, j]
+    def of_H(r: Any) -> None:
+        first, j = x.row_path[r, 0], place(x, r)
 
         def empty() -> None:
-            for_range(x.pattern_length[j], lambda m: put(x.A, (j, x.pattern[j, m]), 0.0))
+            for_range(x.fours_length[j], lambda m: write_four(x.A, j, x.fours[j, m], [0.0] * 4))
+
+        cond(x.lowest[j] < 0, nothing, empty)
+        x.A[j, j] = x.H[r, r]
 
         def entry(m: Any) -> None:
             k = x.row_columns[first + m]
-            x.A[j, k] = x.H[j, k]
+            x.A[j, k + (j - r)] = x.H[r, k]
 
-        cond(x.lowest[j] < 0, nothing, empty)
-        for_range(x.row_path[j, 1], entry)
+        for_range(x.row_path[r, 1], entry)
 
     def of_row(i: Any) -> None:
-        j, gain = x.r_row[i], x.r_gain[i]
+        j, gain = place(x, x.r_row[i]), x.r_gain[i]
         x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
 
     for_range(x.nv, of_H)
@@ -113,7 +114,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
         def of_dof(e: Any) -> None:
             j = x.body_dofs[b, 0] + e
-            row, s, first = x.dof_row[j], motion(x.S, j), x.path[j, 0]
+            row, s, first = place_of_dof(x, j), motion(x.S, j), x.path[j, 0]
             F = ArticulatedInertia.of(K) @ s
 
             def of_ancestor(e: Any) -> None:
@@ -146,7 +147,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
     def of_dof(m: Any) -> None:
         j = x.pair_dofs[m]
-        row, s = x.dof_row[j], motion(x.S, j) * x.pair_signs[m]
+        row, s = place_of_dof(x, j), motion(x.S, j) * x.pair_signs[m]
         F = K @ s
 
         def of_other(e: Any) -> None:
@@ -167,11 +168,11 @@ def add(x: Any, row: Any, k: Any, value: Any) -> None:
 
     Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
     """
-    other = x.dof_row[k]
+    other = place_of_dof(x, k)
     other = where(other < 0, row, other)
     twice = where(row == other, 2.0, 1.0)
-    place = where(row < other, other, row), where(row < other, row, other)
-    x.A[place] = x.A[place] + twice * value
+    entry = where(row < other, other, row), where(row < other, row, other)
+    x.A[entry] = x.A[entry] + twice * value
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -180,63 +181,63 @@ def _sum(one: Any, other: Any) -> list[Any]:
 
 
 def factor(x: Any) -> None:
-    """A = L^T D L in place: L below the diagonal, with ones on it; 1 / D in Dinv.
+    """A = L^T D L in place: L below the diagonal, and 0 from there to the end of its four; 1 / D in Dinv.
 
-    Row k is taken from the rows of its entries, four of them at a time: they share its numbers.
+    Each row is taken from the rows of its entries, four columns at a time: one operation of a vector, also
+    where some of them are 0.
     """
     A, pattern = x.A, x.pattern
 
     def row(m: Any) -> None:
         k = x.nv - 1 - m
-        inverse, count = 1.0 / A[k, k], x.pattern_length[k]
+        inverse, last, count = 1.0 / A[k, k], x.fours[k, 0], x.pattern_length[k]
         x.Dinv[k] = inverse
+        write_four(A, k, last, [where(last + n < k, A[k, last + n], 0.0) for n in range(4)])
+        for_range(count, lambda n: put(x.shares, n, A[k, pattern[k, n]] * inverse))
 
-        def some(start: Any, width: int) -> None:
-            rows = [pattern[k, start + n] for n in range(width)]
-            known = [A[k, i] for i in rows]
-            shares = [a * inverse for a in known]
-            for n, i in enumerate(rows):
-                for c in range(n, width):
-                    A[i, rows[c]] = A[i, rows[c]] - shares[n] * known[c]
+        def four(z: Any) -> None:
+            first = x.fours[k, z]
+            own = read_four(A, k, first)
 
-            def entry(z: Any) -> None:
-                c = pattern[k, start + width + z]
-                number = A[k, c]
-                for i, share in zip(rows, shares, strict=True):
-                    A[i, c] = A[i, c] - share * number
+            def entry(n: Any) -> None:
+                i, share = pattern[k, n], x.shares[n]
+                less = [a - share * b for a, b in zip(read_four(A, i, first), own, strict=True)]
+                write_four(A, i, first, less)
 
-            for_range(count - start - width, entry)
-            for i, share in zip(rows, shares, strict=True):
-                A[k, i] = share
+            for_range(x.fours_end[k, z], entry)
+            write_four(A, k, first, [a * inverse for a in own])
 
-        fours = count // 4
-        rest = count - 4 * fours
-        for_range(fours, lambda n: some(4 * n, 4))
-        cond(rest > 1, lambda: some(4 * fours, 2), nothing)
-        cond((rest == 1) | (rest == 3), lambda: some(count - 1, 1), nothing)
+        for_range(x.fours_length[k], four)
 
     for_range(x.nv, row)
 
 
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
+    known = x.permuted
 
     def up(m: Any) -> None:
         k = x.nv - 1 - m
-        known = b[k]
+        number = known[k]
 
         def take(z: Any) -> None:
-            i = x.pattern[k, z]
-            b[i] = b[i] - x.A[k, i] * known
+            first = x.fours[k, z]
+            less = [known[first + n] - x.A[k, first + n] * number for n in range(4)]
+            for n, value in enumerate(less):
+                known[first + n] = value
 
-        for_range(x.pattern_length[k], take)
+        for_range(x.fours_length[k], take)
 
     def down(k: Any) -> None:
+        # One by one: four numbers of which one was written just before are not read until it is in the cache.
         def entry(z: Any, total: Any) -> Any:
             i = x.pattern[k, z]
-            return total - x.A[k, i] * b[i]
+            return total - x.A[k, i] * known[i]
 
-        b[k] = for_range(x.pattern_length[k], entry, b[k] * x.Dinv[k])
+        known[k] = for_range(x.pattern_length[k], entry, known[k] * x.Dinv[k])
 
+    for_range(x.n_columns, lambda c: put(known, c, 0.0))
+    for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
     for_range(x.nv, up)
     for_range(x.nv, down)
+    for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.vectors import nothing, one_by_one, put
+from robokit.contact.vectors import in_lanes, nothing, one_by_one, put, write_four
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 
@@ -31,13 +31,16 @@ def symbolic(x: Any) -> None:
     Eliminated from the last row to the first, row k changes the rows of its entries. All of these are in the
     pattern of the first of them, so that it is enough to hand them on to that one. Rows that no pair touches
     keep the pattern of H, for which this holds already if no dof follows another.
+
+    Rows and columns are places: see :func:`order`.
     """
+    order(x)
     follows = x.n_dofs > x.nv
 
-    def of_H(k: Any) -> None:
-        first, count = x.row_path[k, 0], x.row_path[k, 1]
+    def of_H(r: Any) -> None:
+        first, count, k = x.row_path[r, 0], x.row_path[r, 1], place(x, r)
         x.pattern_length[k], x.lowest[k] = count, -1
-        for_range(count, lambda m: put(x.pattern, (k, m), x.row_columns[first + m]))
+        for_range(count, lambda m: put(x.pattern, (k, m), x.row_columns[first + m] + (k - r)))
         cond(follows, lambda: touch(x, k), nothing)
 
     def of_pair(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -53,6 +56,111 @@ def symbolic(x: Any) -> None:
     for_range(x.nv, of_H)
     one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
     for_range(x.nv, eliminate)
+    for_range(x.nv, lambda k: _by_fours(x, k))
+
+
+def _by_fours(x: Any, k: Any) -> None:
+    """The fours of a row, from its entries; in A they are 0, as what is no entry stays."""
+
+    def entry(m: Any, at: Any, first: Any) -> tuple[Any, Any]:
+        own = first_of_four(x.pattern[k, m])
+        at, first = where(own < first, at + 1, at), own
+        x.fours[k, at], x.fours_end[k, at] = first, m + 1
+        return at, first
+
+    diagonal = first_of_four(k)
+    x.fours[k, 0], x.fours_end[k, 0] = diagonal, 0
+    count = for_range(x.pattern_length[k], entry, 0, diagonal)[0] + 1
+    x.fours_length[k] = count
+    for_range(count, lambda m: write_four(x.A, k, x.fours[k, m], [0.0] * 4))
+
+
+def first_of_four(column: Any) -> Any:
+    """First column of the four that one stands in."""
+    return 4 * (column // 4)
+
+
+FEW = 2
+"""Parts whose order makes no difference to the fill."""
+
+
+def place(x: Any, row: Any) -> Any:
+    """Of a row of H in A."""
+    return row if in_lanes(x) else x.place[row]
+
+
+def place_of_dof(x: Any, j: Any) -> Any:
+    """Of the row of a dof in A, -1 of one that stands still."""
+    return x.dof_row[j] if in_lanes(x) else x.dof_place[j]
+
+
+def order(x: Any) -> None:
+    """Places of the rows in A: those of a part of the robot stay together, in their order.
+
+    Of the parts that are left the one whose neighbours have the fewest rows is eliminated first; then these
+    are coupled with each other. A heap of hundreds of loose bodies has a fiftieth of the products for that.
+
+    Source: W. Tinney, J. Walker, Direct solutions of sparse network equations by optimally ordered triangular
+    factorization, Proceedings of the IEEE 55 (1967): minimum degree.
+    """
+    if in_lanes(x):
+        return
+    for_range(x.nv, lambda r: put(x.place, r, r))
+    cond((x.n_parts > FEW) & (x.orders[0] > 0), lambda: _by_weight(x), nothing)
+
+    def dof(j: Any) -> None:
+        row = x.dof_row[j]
+        x.dof_place[j] = cond(row < 0, lambda: -1, lambda: 1 * x.place[row])
+
+    for_range(x.n_dofs, dof)
+
+
+def _by_weight(x: Any) -> None:
+    n = x.n_parts
+
+    def part(p: Any) -> None:
+        x.part_weight[p] = 0
+        for_range(n, lambda q: put(x.part_beside, (p, q), 0))
+
+    def couple(p: Any, q: Any) -> None:
+        for one, other in ((p, q), (q, p)):
+            x.part_beside[one, other] = 1
+            x.part_weight[one] = x.part_weight[one] + x.part_rows[other, 1]
+
+    def join(p: Any, q: Any) -> None:
+        cond((p != q) & (x.part_beside[p, q] == 0), lambda: couple(p, q), nothing)
+
+    def of_pair(c: Any) -> None:
+        a, b = x.body_part[x.c_bodies[c, 0]], x.body_part[x.c_bodies[c, 1]]
+        cond((a >= 0) & (b >= 0), lambda: join(a, b), nothing)
+
+    def lightest(p: Any, least: Any, at: Any) -> Any:
+        w = x.part_weight[p]
+        fewer = (w >= 0) & ((at < 0) | (w < least))
+        return where(fewer, w, least), where(fewer, p, at)
+
+    def eliminate(_: Any, end: Any) -> Any:
+        p = for_range(n, lightest, 0, -1)[1]
+        first, count = x.part_rows[p, 0], x.part_rows[p, 1]
+        x.part_weight[p] = -1
+        for_range(count, lambda k: put(x.place, first + k, end - count + k))
+
+        def neighbour(q: Any, found: Any) -> Any:
+            def leave() -> Any:
+                x.part_weight[q] = x.part_weight[q] - count
+                x.pair_parts[found] = q
+                return found + 1
+
+            beside = (x.part_weight[q] >= 0) & (x.part_beside[p, q] > 0)
+            return cond(beside, leave, lambda: found)
+
+        found = for_range(n, neighbour, 0)
+        for_range(found, lambda k: for_range(k, lambda m: join(x.pair_parts[k], x.pair_parts[m])))
+        return end - count
+
+    for_range(n, part)
+    for_range(x.n_of[0], of_pair)
+    for_range(n, eliminate, x.nv)
 
 
 def touch(x: Any, k: Any) -> None:
@@ -121,7 +229,7 @@ def _clique(x: Any, one: Any, other: Any) -> None:
         count = apart(x, one, other)
 
         def begin(m: Any) -> None:
-            row = x.dof_row[x.pair_dofs[m]]
+            row = place_of_dof(x, x.pair_dofs[m])
             cond(row < 0, nothing, lambda: touch(x, row))
 
         def row(m: Any) -> None:
@@ -137,6 +245,6 @@ def _clique(x: Any, one: Any, other: Any) -> None:
 
 def _couple(x: Any, j: Any, k: Any) -> None:
     """Mark the entry of the rows of two dofs; of one that stands still, or of one row, the diagonal."""
-    a, b = x.dof_row[j], x.dof_row[k]
+    a, b = place_of_dof(x, j), place_of_dof(x, k)
     a, b = where(a < 0, b, a), where(b < 0, a, b)
     _mark(x, where(a < b, b, a), where(a < b, a, b))

@@ -135,6 +135,8 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         "dof_row": rows,
         "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
         **_lists(_columns_of_H(tree, rows, robot.nv), "row_path", "row_columns"),
+        **_parts(tree, rows, robot.nv),
+        "column_row": [*range(robot.nv), *[-1] * (-robot.nv % 4)],
     }
     real = {
         "coordinate_gain": [gain for _, gain, _ in q_from],
@@ -142,6 +144,35 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         "dof_gain": [gain if row >= 0 else 0.0 for row, gain in v_from],
     }
     return whole, real
+
+
+def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
+    """Bodies that joints connect without the world, and their rows; all are one part if these are not beside
+    each other, as where joints of two follow one.
+    """
+    root = [0] * (tree.n + 1)
+    of_row = [0] * nv
+    for i in tree.outward():
+        root[i] = root[tree.parent[i]] or i
+        for j in range(tree.nv)[tree.v_slice[i]]:
+            if rows[j] >= 0:
+                of_row[rows[j]] = root[i]
+    first = [r for r in range(nv) if not r or of_row[r] != of_row[r - 1]]
+    known = [of_row[r] for r in first]
+    moved = {of_row[rows[j]]: None for j in range(tree.nv) if rows[j] >= 0}
+    alone = len(known) == len(moved) and all(
+        rows[j] < 0 or of_row[rows[j]] == root[i]
+        for i in tree.outward()
+        for j in range(tree.nv)[tree.v_slice[i]]
+    )
+    if not (alone and known):
+        return {"part_rows": [[0, nv]], "body_part": [-1] + [0] * tree.n}
+    number = {i: p for p, i in enumerate(known)}
+    ends = [*first[1:], nv]
+    return {
+        "part_rows": [[a, b - a] for a, b in zip(first, ends, strict=True)],
+        "body_part": [number.get(i, -1) for i in root],
+    }
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

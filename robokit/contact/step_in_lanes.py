@@ -30,6 +30,7 @@ from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import FORCES, FRICTION, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, monitor
+from robokit.contact.pattern import FEW
 from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, one_by_one
 from robokit.engine.loops.fields import kernel_of, once, whole
@@ -67,6 +68,9 @@ WORK = (
     "r_gain",
     "pattern",
     "pattern_length",
+    "fours",
+    "fours_end",
+    "fours_length",
     "marks",
     "lowest",
     "pair_dofs",
@@ -77,7 +81,7 @@ WORK = (
 
 def _in_lanes(a: ArrayOf) -> ArrayOf:
     numbers = {a.name for a in (*ROBOT, *SHAPES, *PAIRS, *FORCES, *MONITOR)}
-    numbers |= {"dt", "tolerance", "keeps", "push_body", "push_point", "push_in_world"}
+    numbers |= {"dt", "tolerance", "orders", "keeps", "push_body", "push_point", "push_in_world"}
     given = a.role == "in" and a.name in numbers.difference(OF_ROWS)
     return replace(a, shared=True) if given or a.name in WORK else a
 
@@ -117,6 +121,7 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
     numbers = {**x, **rows}
     simple = not any(numbers[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling"))
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
+    simple = simple and len(x["part_rows"]) <= FEW
     return simple and not len(x["loop_bodies"]) and differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.contact import accounts
-from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM, NOTHING
+from robokit.contact.conservation import FIXED, FLOATS, NOTHING, TOGETHER
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.engine.loops.environment import NoMachineCode
@@ -55,7 +55,7 @@ KEPT = ("kept", "change", "loop_force", "dry_force", "part")
 def keeps(tree: Tree) -> int:
     """What the end of a step corrects."""
     if hangs_on_nothing(tree):
-        return FLOATS if floats(tree) and may_keep_energy(tree) else MOMENTUM
+        return FLOATS if floats(tree) and may_keep_energy(tree) else TOGETHER
     return FIXED if may_keep_energy(tree) else NOTHING
 
 
@@ -83,7 +83,8 @@ class Simulation:
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
         self.kernel = kernel(bool(options.get("reproducible", False)))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
-        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), **NOTHING_MEASURED, **numbers}
+        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
+        given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time

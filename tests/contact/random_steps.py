@@ -21,7 +21,7 @@ from robokit.spatial.control_flow import cond, for_range
 Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
-TREE += ["row_path", "row_columns"]
+TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row"]
 
 
 def taken() -> list[Any]:
@@ -171,8 +171,10 @@ def random_tree(
         for k in above[j]:
             low, high = sorted((row[j], row[k]))
             columns[high] |= {low} if 0 <= low < high else set()
-    counts = np.array([len(c) for c in columns])
+    own, counts = counts, np.array([len(c) for c in columns])
+    whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled)
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
+    whole["column_row"] = np.array([*range(nv), *[-1] * (-nv % 4)])
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
@@ -193,7 +195,8 @@ def random_problem(
     x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
-    sizes["n_entries"] = len(tree["row_columns"])
+    sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
+    sizes["n_columns"] = len(tree["column_row"])
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
@@ -242,10 +245,17 @@ def random_problem(
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
     x["n_of"][:] = len(kinds), rows, 0, 0
-    x["dt"], x["tolerance"] = np.array([dt]), np.array([1e-3])
+    x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-3]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
     return x
+
+
+def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -> Arrays:
+    """Each body its own part if all float and none carries another, else all one."""
+    if not coupled and (parent[1:] == 0).all():
+        return {"part_rows": dofs[1:], "body_part": np.arange(-1, n_bodies - 1)}
+    return {"part_rows": np.array([[0, dofs[:, 1].sum()]]), "body_part": np.arange(n_bodies) * 0}
 
 
 def bodies_jacobian(tree: Arrays, x: Arrays, c: int) -> np.ndarray:

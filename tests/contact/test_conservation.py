@@ -40,7 +40,7 @@ class Step:
         self.robot, self.plain = robot, ladder.Plain(robot)
         q, v = robot.random_configuration(rng), rng.normal(size=robot.nv)
         given = {**robot_data(robot), "dt": np.array([DT]), "keeps": np.array([keeps])}
-        given |= {"kept": np.zeros(11), "account": np.zeros(8), "ledger": np.zeros(len(ENTRIES))}
+        given |= {"kept": np.zeros(12), "account": np.zeros(8), "ledger": np.zeros(len(ENTRIES))}
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
         self.start = q, v
         # A step without forces: the centre of mass is thrown, and the rest is off.
@@ -141,21 +141,23 @@ def test_a_fixed_base_keeps_energy(touched: bool, work: float) -> None:
     assert (step.q == step.q1).all()
 
 
-def test_a_world_keeps_the_momentum_of_all() -> None:
+def test_a_world_keeps_momentum_and_energy_of_all() -> None:
     turned = rk.Placement(ladder.rotation(np.random.default_rng(2)), np.array([1.0, 2.0, 3.0]))
     tree, chain = ladder.random_tree(1, "floating"), ladder.chain(3, "floating")
     world = rk.together({"one": tree, "two": (chain, turned), "three": (ladder.chain(2, "floating"), turned)})
-    step = Step(world, con.MOMENTUM, 1e-3, False, impulse=IMPULSE_GIVEN)
+    step = Step(world, con.TOGETHER, 1e-3, False, impulse=IMPULSE_GIVEN)
     wanted = step.wanted()
     assert np.abs(step.momentum(step.q1, step.v1) - wanted).max() > 1e-4
     assert np.abs(step.momentum(step.q, step.v) - wanted).max() < 1e-12 * np.abs(wanted).max()
     assert (step.q == step.q1).all()
-    # By one rigid motion of all: no joint moves otherwise.
+    assert step.energy(step.q, step.v) == pytest.approx(step.energy(*step.start), rel=1e-9)
+    # By one rigid motion of all, and one factor of what moves otherwise.
     joints = np.ones(world.nv, dtype=bool)
     for joint in world.joints:
         if joint.kind == "floating" and world.tree.parent[joint.body] == 0:
             joints[joint.v_slice] = False
-    assert (step.v == step.v1)[joints].all() and not (step.v == step.v1)[~joints].any()
+    factor = (step.v / step.v1)[joints]
+    assert np.ptp(factor) < 1e-12 and not (step.v == step.v1)[~joints].any()
 
 
 def test_rest_stays_rest() -> None:
@@ -166,7 +168,7 @@ def test_rest_stays_rest() -> None:
         "dt": np.array([DT]),
         "keeps": np.array([con.FLOATS]),
     }
-    given |= {"account": np.zeros(8), "ledger": np.zeros(len(ENTRIES)), "kept": np.zeros(11)}
+    given |= {"account": np.zeros(8), "ledger": np.zeros(len(ENTRIES)), "kept": np.zeros(12)}
     given["kept"] = BEGIN(**given, q=q, v=np.zeros(robot.nv))["kept"]
     found = CONSERVE(**given, q=q, v=np.zeros(robot.nv))
     assert np.abs(found["q"] - q).max() < 1e-15

@@ -85,9 +85,28 @@ def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system() -> N
             columns = found["pattern"][k, :count]
             assert (np.diff(columns) < 0).all() and (columns < k).all()
             entries[k, columns] = True
-        factors = np.where(entries, found["A"], 0.0)
+        factors = np.where(entries, found["A"][:, : len(b)], 0.0)
         L = np.tril(factors, -1) + np.eye(len(b))
         assert np.allclose(L.T @ np.diag(1 / found["Dinv"]) @ L, A, rtol=0, atol=1e-11 * np.abs(A).max())
+
+
+def test_a_heap_of_loose_bodies_is_eliminated_in_an_order_that_makes_less_fill() -> None:
+    rng, n = np.random.default_rng(5), 60
+    for _ in range(5):
+        tree = random_tree(rng, 31, floating=1.0)
+        x = random_problem(rng, tree, n)
+        x["c_bodies"][:n] = np.sort([rng.choice(30, 2, replace=False) + 1 for _ in range(n)], axis=1)
+        x["c_G"][:n, [0, 2, 5]] = rng.uniform(1.0, 2.0, (n, 3))
+        b = x["d"][:] = rng.normal(size=len(x["y"]))
+        J, G = jacobian(tree, x)[: 3 * n], np.diag(x["c_G"][:n, [0, 2, 5]].ravel())
+        A = tree["full_H"] + J.T @ G @ J
+        entries = []
+        for x["orders"][0] in (0, 1):
+            found = solved(x, LINEAR)
+            assert sorted(found["place"]) == list(range(len(b)))
+            assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
+            entries.append(found["pattern_length"].sum())
+        assert entries[1] < 0.8 * entries[0]
 
 
 def test_contacts_with_the_world_make_no_fill() -> None:

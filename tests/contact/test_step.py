@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.contact.conservation import FIXED, FLOATS, MOMENTUM
+from robokit.contact.conservation import FIXED, FLOATS, TOGETHER
 from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.recorded import energies, momenta
 from robokit.sim.run.run_arguments import set_up
@@ -85,7 +85,7 @@ def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
     assert keeps(humanoid.tree) == FLOATS
     assert keeps(pendulum.tree) == FIXED
     both = rk.together({"a": floating("double_pendulum"), "b": floating("double_pendulum")})
-    assert keeps(both.tree) == MOMENTUM
+    assert keeps(both.tree) == TOGETHER
 
 
 def falling(robot: rk.Robot, places: int | None = None) -> Simulation:

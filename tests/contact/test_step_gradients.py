@@ -134,7 +134,7 @@ def test_gradients_of_a_rollout(driven) -> None:
 
 def test_what_is_refused(driven) -> None:
     robot, q, v, how = driven
-    with pytest.raises(rk.UnknownName, match=r"parameter named .slip."):
+    with pytest.raises(rk.UnknownName, match="parameter named"):
         rk.step_function(robot, ground=True, integrator="contact", parameters=("slip",))
     with pytest.raises(rk.RobokitError, match="with contact"):
         rk.step_function(robot)

@@ -21,7 +21,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops import code_on_disk
+from robokit.engine.loops import code_on_disk, haste
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
@@ -254,9 +254,9 @@ class LoopKernel:
             drivers += [driver.once(), driver.single(), driver.rows()] if lanes == 1 else []
         return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
 
-    def text(self, lanes: int, real: Real, part: str = "") -> str:
-        """The module for so many lanes; parts as of :meth:`code`."""
-        return module_of([self], lanes, real, part)
+    def text(self, lanes: int, real: Real, part: str = "", soon: bool = False) -> str:
+        """The module for so many lanes; parts as of :meth:`code`. ``soon``: it is compiled in haste."""
+        return module_of([self], lanes, real, part, soon)
 
     def code(self, lanes: int, real: Real, part: str = "") -> llvm.Loaded:
         """Machine code for so many lanes, from the cache or compiled now.
@@ -299,7 +299,13 @@ class LoopKernel:
         found = self._found(source)
         if found:
             return found
-        text = self.text(lanes, real, part)
+        soon = haste.is_on() and not self.seldom
+        if soon:
+            source = self._source_of(lanes, real, f"{part} soon")
+            found = self._found(source)
+            if found:
+                return found
+        text = self.text(lanes, real, part, soon)
         made = code_on_disk.code_of(self.name, text, key)
         if source and not self.graph.links and not self.graph.claims:
             source.note(self.name, text, self._may_fail)
@@ -676,7 +682,9 @@ class Parts:
     widths: set[int]
 
 
-def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "") -> str:
+def module_of(
+    kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "", soon: bool = False
+) -> str:
     """One module of kernels for so many lanes; the kernels are alike in whether they are reproducible."""
     parts = [kernel.parts(lanes, real, part) for kernel in kernels]
     widths = sorted(set().union(*(part.widths for part in parts)))
@@ -694,6 +702,8 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
     text = module([*shared, *texts], widths) + ATTRIBUTES
     if all(kernel.seldom for kernel in kernels):
         about = llvm.SELDOM
+    elif soon:
+        about = llvm.SOON
     else:
         about = llvm.LONG if len(text) > llvm.LONG_FROM else ""
     text = LOOPS + about + text

@@ -39,6 +39,7 @@ from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.sim.joints.given import GivenLayout
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.shipped_step import shipped_module
 from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import cond, for_range
 
@@ -117,16 +118,24 @@ def _add_force(x: Any, b: Any, force: Any, before: float) -> None:
 
 @functools.cache
 def page_module() -> bytes:
-    """The module, compressed by gzip; made once a machine, where there is a cache."""
+    """The module, compressed by gzip: that which comes with robokit, or one made once a machine."""
+    shipped = shipped_module()
+    if shipped is not None:
+        return shipped
     source = disk_cache.source_digest()
     name = disk_cache.digest("page module", source)
     found = disk_cache.load(name) if source else None
     if found is not None:
         return found[1]
-    content = gzip.compress(wasm_module([step_kernel(reproducible=True), look_kernel()]), 9, mtime=0)
+    content = made_module()
     if source:
         disk_cache.store(name, {"kernel": "contact_step", "part": "page"}, content)
     return content
+
+
+def made_module() -> bytes:
+    """The module as this source makes it, compressed by gzip."""
+    return gzip.compress(wasm_module([step_kernel(reproducible=True), look_kernel()]), 9, mtime=0)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class LinearSteps:
             engine: "python" for no machine code.
         """
         self.simulation = Simulation(program.robot, dt, step_numbers(program, dt), engine=engine)
+        self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
         self.wanted: np.ndarray | None = None
         self._calls: dict[str, Any] = {}
