@@ -186,6 +186,9 @@ def test_the_default_step_knows_the_spin_of_the_start():
     for spin, halvings in ((290.0, 0), (310.0, 1), (590.0, 1), (5000.0, 5)):
         v = np.array([0.0, 0.1, spin, 0, 0, 0])
         many = rk.rollout(robot, None, [v, 0.1 * v], steps=2)
+        with pytest.warns(UserWarning):  # no default step is short enough for the last ones
+            lost = rk.rollout(robot, None, [v, 1e30 * v, np.nan * v], steps=2)
+        assert lost.summary["dt"] == many.summary["dt"]
         run = rk.simulate(robot, None, v, 0.02)
         assert run.summary["dt"] == many.summary["dt"] == LONGEST / 2**halvings
         assert run.summary["dt_chosen"]

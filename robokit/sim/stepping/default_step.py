@@ -24,6 +24,7 @@ SPIN in it.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,24 +55,27 @@ ROWS = 1024
 
 
 def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
-    """A time step halved as often as the spins of starts ask.
+    """A time step halved as often as the spins of starts ask, but for those that ask for less than SHORTEST.
 
     Args:
         dt: the step [s].
         robot: the robot.
         q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
     """
-    speed, _, _ = fastest_spin(robot, q, v, SPIN / dt)
+    speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
     return dt / 2 ** max(0, math.ceil(math.log2(speed * dt / SPIN) - 1e-9))
 
 
-def fastest_spin(robot: Robot, q: np.ndarray, v: np.ndarray, least: float) -> tuple[float, int, int]:
+def fastest_spin(
+    robot: Robot, q: np.ndarray, v: np.ndarray, least: float, most: float = math.inf
+) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
     Args:
         robot: the robot.
         q, v: as of :func:`step_for_spin`; rows that are not finite are skipped.
         least: [rad/s].
+        most: rows with larger ones are skipped, too [rad/s].
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
@@ -84,10 +88,11 @@ def fastest_spin(robot: Robot, q: np.ndarray, v: np.ndarray, least: float) -> tu
         with np.errstate(all="ignore"):
             X = robot.tree.transforms(robot.split_q(list(x.T)))
             turning = body_velocities(robot.tree, X, robot.split_v(list(y.T)))
-            for i, V in enumerate(turning[1:], 1):
-                speed = np.nan_to_num(np.atleast_1d(np.sqrt(V.ang.dot(V.ang) + 0.0 * y.T[0])), posinf=0.0)
-                k = int(speed.argmax())
-                if speed[k] > found[0]:
+            speeds = [np.atleast_1d(np.sqrt(V.ang.dot(V.ang) + 0.0 * y.T[0])) for V in turning[1:]]
+            good = np.logical_and.reduce([speed <= min(most, sys.float_info.max) for speed in speeds])
+            for i, speed in enumerate(speeds, 1):
+                k = int(np.where(good, speed, 0.0).argmax())
+                if good[k] and speed[k] > found[0]:
                     found = (float(speed[k]), first + k, i)
     return found
 
