@@ -12,7 +12,16 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.pattern import apart, place, place_of_dof, tip
-from robokit.contact.vectors import motion, nothing, one_by_one, put, read_four, write_four, write_row
+from robokit.contact.vectors import (
+    in_lanes,
+    motion,
+    nothing,
+    one_by_one,
+    put,
+    read_four,
+    write_four,
+    write_row,
+)
 from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
@@ -186,6 +195,9 @@ def factor(x: Any) -> None:
     Each row is taken from the rows of its entries, four columns at a time: one operation of a vector, also
     where some of them are 0.
     """
+    if in_lanes(x):
+        _factor_in_lanes(x)
+        return
     A, pattern = x.A, x.pattern
 
     def row(m: Any) -> None:
@@ -214,6 +226,9 @@ def factor(x: Any) -> None:
 
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
+    if in_lanes(x):
+        _back_substitute_in_lanes(x, b)
+        return
     known = x.permuted
 
     def up(m: Any) -> None:
@@ -241,3 +256,64 @@ def back_substitute(x: Any, b: Any) -> None:
     for_range(x.nv, up)
     for_range(x.nv, down)
     for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))
+
+
+# ---- rows in lanes ----------------------------------------------------------------------------------------
+
+
+def _factor_in_lanes(x: Any) -> None:
+    """As :func:`factor`, by the entries alone: rows fill the vectors. Four rows at a time share numbers."""
+    A, pattern = x.A, x.pattern
+
+    def row(m: Any) -> None:
+        k = x.nv - 1 - m
+        inverse, count = 1.0 / A[k, k], x.pattern_length[k]
+        x.Dinv[k] = inverse
+
+        def some(start: Any, width: int) -> None:
+            rows = [pattern[k, start + n] for n in range(width)]
+            known = [A[k, i] for i in rows]
+            shares = [a * inverse for a in known]
+            for n, i in enumerate(rows):
+                for c in range(n, width):
+                    A[i, rows[c]] = A[i, rows[c]] - shares[n] * known[c]
+
+            def entry(z: Any) -> None:
+                c = pattern[k, start + width + z]
+                number = A[k, c]
+                for i, share in zip(rows, shares, strict=True):
+                    A[i, c] = A[i, c] - share * number
+
+            for_range(count - start - width, entry)
+            for i, share in zip(rows, shares, strict=True):
+                A[k, i] = share
+
+        fours = count // 4
+        rest = count - 4 * fours
+        for_range(fours, lambda n: some(4 * n, 4))
+        cond(rest > 1, lambda: some(4 * fours, 2), nothing)
+        cond((rest == 1) | (rest == 3), lambda: some(count - 1, 1), nothing)
+
+    for_range(x.nv, row)
+
+
+def _back_substitute_in_lanes(x: Any, b: Any) -> None:
+    def up(m: Any) -> None:
+        k = x.nv - 1 - m
+        known = b[k]
+
+        def take(z: Any) -> None:
+            i = x.pattern[k, z]
+            b[i] = b[i] - x.A[k, i] * known
+
+        for_range(x.pattern_length[k], take)
+
+    def down(k: Any) -> None:
+        def entry(z: Any, total: Any) -> Any:
+            i = x.pattern[k, z]
+            return total - x.A[k, i] * b[i]
+
+        b[k] = for_range(x.pattern_length[k], entry, b[k] * x.Dinv[k])
+
+    for_range(x.nv, up)
+    for_range(x.nv, down)
