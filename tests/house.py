@@ -83,10 +83,12 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("closing_derivatives",),
         ("constraint_derivatives",),
         ("step_derivatives",),
+        ("parameter_gradients",),
         ("step_pullback",),
         ("accounts", "monitor"),
         ("conservation",),
         ("step",),
+        ("step_in_lanes",),
         ("__init__",),
     ],
     "sim": [
