@@ -254,7 +254,7 @@ class Maker:
         name = self._file_name(target)
         found = None if name is None else disk_cache.load(name)
         if found is None:
-            with _logged(self._signature.name, target.name):
+            with logged(self._signature.name, target.name):
                 if name is None:
                     return self._compile(target, name)
                 found = _made_once(name, lambda: self._compile(target, name))
@@ -314,7 +314,7 @@ class Maker:
         shape, foreign = self._signature, _foreign_source(self.text)
 
         def make() -> list[np.ndarray]:
-            with _logged(shape.name, "list"), without_collector():
+            with logged(shape.name, "list"), without_collector():
                 made = trace(
                     self.text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
                 )
@@ -359,7 +359,7 @@ def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> t
 
 
 @contextlib.contextmanager
-def _logged(kernel: str, part: str) -> Iterator[None]:
+def logged(kernel: str, part: str) -> Iterator[None]:
     """Log that a compilation begins, and that it has ended and in what time (``record.seconds``)."""
     _log.info("compiling %s (%s)", kernel, part)
     started = time.perf_counter()
