@@ -12,8 +12,8 @@ energies and contact forces. If a row failed, it would be NaN from then on, and 
 The picture shows the final position of each pelvis, coloured by the speed of the push. No motor drives the
 joints, so all robots fall; the push decides how far.
 
-Check: no row failed, the row of the strongest push is what rk.simulate computes, and in 99 of 100 rows no contact
-sank in by 1 cm.
+Check: no row failed, the row of the strongest push is what rk.simulate computes, and in 99 of 100 rows
+no contact sank in by 1 cm.
 """
 
 import argparse

@@ -53,12 +53,19 @@ def figures(entry: dict[str, Any]) -> list[str]:
     return table(("", *(heads.get(key, key) for key in shown)), body)
 
 
+def measured(entry: dict[str, Any]) -> bool:
+    """Whether the case has figures of the step as it is, not only of the one before."""
+    return any(row["robokit"] is not None for row in entry.get("figures", ()))
+
+
 def verdict(entry: dict[str, Any]) -> tuple[str, str]:
     """In a word, and how many figures are as wanted."""
     if "missing" in entry:
         return "not yet possible", entry["missing"]
     if "failed" in entry:
         return "failed", entry["failed"]
+    if not measured(entry):
+        return "", "not measured yet"
     met = [row["met"] for row in entry["figures"] if row["met"] is not None]
     if not met:
         return "", "measured, nothing wanted"
@@ -96,7 +103,10 @@ class Misses(Generated):
                     rows.append(
                         [f"``{name}``", row["what"], wanted(row) + unit, number(row["robokit"]) + unit]
                     )
-        return table(("case", "", "wanted", "robokit"), rows) if rows else ["Nothing.", ""]
+        if rows:
+            return table(("case", "", "wanted", "robokit"), rows)
+        whole = all(measured(entry) for entry in found["cases"].values())
+        return ["Nothing." if whole else "Nothing of what has been measured.", ""]
 
 
 class Topic(Generated):
@@ -120,7 +130,7 @@ class Topic(Generated):
             lines += figures(entry)
             for plot in entry.get("plots", ()):
                 picture = f"fidelity_{plot['name']}.svg"
-                if (ROOT / "docs" / "_static" / picture).exists():
+                if measured(entry) and (ROOT / "docs" / "_static" / picture).exists():
                     lines += [f".. image:: /_static/{picture}", f"   :alt: {plot['title']}", ""]
             for note in entry.get("notes", ()):
                 lines += [note, ""]
@@ -142,10 +152,9 @@ class Gates(Generated):
             asked = name.split()[0].strip(",") in self.arguments[0].split()
             if asked and not any(isinstance(x, dict) for x in cells):
                 rows.append([f"{name} [{row['unit']}]", *map(number, cells)])
-        made = (
-            f"``python benchmarks/gates.py``; {found['machine']}, commit {found['commit']}, {found['date']}."
-        )
-        made += f"*Before*: commit {past['commit']}, {past['date']}, {past['machine']}."
+        made = f"``python benchmarks/gates.py``; {found['machine']}"
+        made += f", commit {found['commit']}, {found['date']}." if found["commit"] else "; not measured yet."
+        made += f" *Before*: commit {past['commit']}, {past['date']}, {past['machine']}."
         return [*table(("", "before", "robokit", "MuJoCo"), rows), "", made, ""]
 
 

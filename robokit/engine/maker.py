@@ -249,7 +249,7 @@ class Maker:
         name = self._file_name(target)
         found = None if name is None else disk_cache.load(name)
         if found is None:
-            with _logged(self._signature.name, target.name):
+            with logged(self._signature.name, target.name):
                 if name is None:
                     return self._compile(target, name)
                 found = _made_once(name, lambda: self._compile(target, name))
@@ -324,7 +324,7 @@ def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> t
 
 
 @contextlib.contextmanager
-def _logged(kernel: str, part: str) -> Iterator[None]:
+def logged(kernel: str, part: str) -> Iterator[None]:
     """Log that a compilation begins, and that it has ended and in what time (``record.seconds``)."""
     _log.info("compiling %s (%s)", kernel, part)
     started = time.perf_counter()

@@ -194,7 +194,7 @@ def test_the_followers_limit_stops_the_leader(integrator):
 
 
 def test_one_step_is_the_dense_implicit_one():
-    """Half a drift, a kick in three sweeps with the forces at its end, half a drift; the energy is met."""
+    """Half a drift, a kick with the forces at its end, half a drift; the energy is met."""
     full = gripper()
     robot = couple(full)
     q, v, dt = robot.neutral(), np.linspace(-1, 1, robot.nv), 1e-3
@@ -210,13 +210,12 @@ def test_one_step_is_the_dense_implicit_one():
     b = np.array([j.damping for j in full.joints])
     rub = np.zeros(full.nv)
     rub[full.joint("right_joint").v_slice] = 0.1  # the joint slides: Coulomb's force
-    ys = [v]
-    for _ in range(3):
-        w = 0.5 * (v + np.mean(ys[1:][-2:] or [v], axis=0))
-        p = H @ v - dt * G.T @ (rk.bias_forces(zero, qf, G @ w) + rub * np.sign(G @ ys[-1]))
-        ys.append(np.linalg.solve(H + dt * G.T @ np.diag(b) @ G, p))
-    y = ys[-1]
+    y = v
+    for _ in range(20):  # velocity products at the mean velocity
+        p = H @ v - dt * G.T @ (rk.bias_forces(zero, qf, G @ (v + y) / 2) + rub * np.sign(G @ y))
+        y = np.linalg.solve(H + dt * G.T @ np.diag(b) @ G, p)
     lost = dt * (b * (G @ y) + rub * np.sign(G @ y)) @ G @ (v + y) / 2
     before, after = v @ inertia(q)[2] @ v / 2, y @ inertia(middle + 0.5 * dt * y)[2] @ y / 2
     assert run.q[-1] == pytest.approx(middle + 0.5 * dt * y, abs=1e-12)
-    assert run.v[-1] == pytest.approx(y * np.sqrt((before - lost) / after), abs=1e-11)
+    # A settled step is right to 1e-4 of its impulses, which change velocities by 1e-4 here.
+    assert run.v[-1] == pytest.approx(y * np.sqrt((before - lost) / after), abs=1e-9)

@@ -30,7 +30,7 @@ def test_forward_derivatives_of_public_steps(name: str, seconds: float) -> None:
     """Along random directions of each of q, v and tau, by steps that have all that a run has."""
     robot, q, v = fallen(name, seconds)
     nv, h, rng = robot.nv, 1e-7, np.random.default_rng(1)
-    how = {"dt": DT, "ground": rk.Ground(), "integrator": "newton"}
+    how = {"dt": DT, "ground": rk.Ground(), "integrator": "contact"}
     step = rk.step_derivatives(robot, q, v, **how)
     M = np.hstack([step.A, step.B])
     for k in range(9):
@@ -48,14 +48,14 @@ def test_forward_derivatives_of_public_steps(name: str, seconds: float) -> None:
 def driven() -> tuple[rk.Robot, np.ndarray, np.ndarray, dict]:
     robot, q, v = fallen("quadruped", 0.05)
     servo = {"kp": 60.0, "kd": 2.0, "target": q + 0.1, "velocity": 0.2, "effort": 6.5}
-    return robot, q, v, {"dt": DT, "integrator": "newton", "servo": servo, "friction": 0.5}
+    return robot, q, v, {"dt": DT, "integrator": "contact", "servo": servo, "friction": 0.5}
 
 
 def arguments(how: dict, **other) -> dict:
     """Of a step, with one of its parameters changed."""
     servo = {**how["servo"], **{k: x for k, x in other.items() if k != "friction"}}
     ground = rk.Ground(friction=other.get("friction", how["friction"]))
-    return {"dt": DT, "integrator": "newton", "ground": ground, "actuators": rk.PD(**servo)}
+    return {"dt": DT, "integrator": "contact", "ground": ground, "actuators": rk.PD(**servo)}
 
 
 def test_reverse_mode_and_what_parameters_are_worth(driven) -> None:

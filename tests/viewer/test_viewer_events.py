@@ -258,7 +258,7 @@ def test_marks_of_close_events_lie_beside_one_another(page):
 def test_what_was_assumed_and_how_the_books_close_is_said(page, run):
     page.get_by_role("button", name="Assumed", exact=True).click()
     said = page.locator(".details").inner_text()
-    assert "2 ms" in said and "links of the robot pass through each other" in said
+    assert "2 ms" in said and "1 pair of bodies kept apart" in said
     page.get_by_role("button", name="Ledger", exact=True).click()
     said = page.locator(".details").inner_text()
     assert f"{run.summary['energy_balance']:.3g} J" in said

@@ -26,7 +26,10 @@ def code_of(kernel: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
     place = name_of(text)
     found = disk_cache.load(place)
     if found is None:
-        content = llvm.assemble(text)
+        from robokit.engine.maker import logged  # which needs kernels with loops itself
+
+        with logged(kernel, " ".join(map(str, key[2:])) or "single"):
+            content = llvm.assemble(text)
         disk_cache.store(place, {"kernel": kernel, "part": " ".join(map(str, key))}, content)
     return llvm.Loaded(content if found is None else found[1])
 
