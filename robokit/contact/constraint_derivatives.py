@@ -146,7 +146,7 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_F, i, F)
     write_row(x.F, b, force(x.F, b) + F)
     write_row(x.F, a, force(x.F, a) - F)
-    write_row(x.c_aims, i, [0.0] * 4)
+    write_row(x.c_aims, i, [0.0] * 5)
 
     def contact() -> None:
         look(x, i, x.c_of[i])
@@ -195,7 +195,7 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How the aim of a contact changes with its gap, and along t1, t2, n with its speed before.
+    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; and that with its gap.
 
     With that its compliance changes, R = 1 / (dt kd). To the law that is a change of the aim by -g dR, apart
     from friction that slides, which is mu N whatever R_t is.
@@ -203,11 +203,10 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
     k, R_t, R_n = x.pair_stiffness[pair], x.c_R[i, 0], x.c_R[i, 1]
     g = [x.c_g[i, m] for m in range(3)]
-    u = Vector3(*relative(x, i, x.V)).z
-    u = where(u < 0.0, u, 0.0)
-    rate = x.pair_impact[pair] * u
+    hit = x.contact_hit[c]
+    rate = x.pair_impact[pair] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    bound = 1.0 + rate * u * dt * STOPPED * w
+    bound = 1.0 + rate * hit * dt * STOPPED * w
     harder = 2.0 * rate / (bound * bound) * dt
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
@@ -217,7 +216,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
     by_gap = where(overlaps, -k * dt * R_n, -1.0 / dt)
     spring = where(overlaps, x.c_aim[i, 2], 0.0)
-    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder
+    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, where(phi < 0.0, -dt * k * w, 0.0)
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
@@ -228,7 +227,7 @@ def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     root = where(returns, square, 1.0) ** 0.5
     by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
     by_speed = where(returns, -share * share * arrives / root, 2.0)
-    return by_gap, 0.0, 0.0, by_speed
+    return by_gap, 0.0, 0.0, by_speed, 0.0
 
 
 def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any]:
@@ -363,7 +362,8 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
         # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
         both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
         du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        du = [z - x.c_aims[i, 1 + k] * (both[2] - opens[2]) for k, z in enumerate(du)]
+        hits = both[2] - opens[2] + x.c_aims[i, 4] * u[2]
+        du = [z - x.c_aims[i, 1 + k] * hits for k, z in enumerate(du)]
     du[2] = du[2] - x.c_aims[i, 0] * u[2]
 
     def pushed(rates: list[Any], m: int) -> Force:

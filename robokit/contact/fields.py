@@ -83,8 +83,8 @@ STEP_DERIVATIVES = (
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 4, role="work"),  # change of a contact's aim_n by its gap; of
-    # its aim along t1, t2, n by its speed before
+    real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of
+    # its aim along t1, t2, n by its speed before; of that speed by its gap
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (contact_motions.py)
@@ -239,6 +239,7 @@ FORCE_MEMORY = (
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
     real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
+    real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1 where restitution decides
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )

@@ -100,7 +100,9 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     k = x.pair_stiffness[pair]
     w = x.body_mobility[a] + x.body_mobility[b]
     kd, k_t, kd_t = _stiffnesses(x, pair)
-    more = _impact(x, pair, u, w)
+    hit = minimum(u + dt * k * w * maximum(-phi, 0.0), 0.0)
+    x.contact_hit[c] = hit
+    more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     bounces, back = _bounce(x, c, u, w, N * w)
     surface = _surface(x, c, p, axes)
@@ -139,9 +141,13 @@ def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
     return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
 
 
-def _impact(x: Any, pair: Any, u: Scalar, w: Scalar) -> Scalar:
-    """Damping of what comes with the speed u along the normal, beyond that of what rests [N s/m]."""
-    more = x.pair_impact[pair] * minimum(u, 0.0) ** 2
+def _impact(x: Any, pair: Any, hit: Scalar, w: Scalar) -> Scalar:
+    """Damping of an impact, beyond that of what rests [N s/m].
+
+    Its speed is that along the normal beyond what the spring takes of it in a step: what rolls or rocks meets
+    the ground anew in every step.
+    """
+    more = x.pair_impact[pair] * hit**2
     return more / (1.0 + more * x.dt[0] * STOPPED * w)
 
 
