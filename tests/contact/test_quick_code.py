@@ -11,7 +11,7 @@ from robokit.engine.backend import elf, llvm
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.haste import haste
 from robokit.engine.loops.kernel import REALS
-from robokit.sim.stepping import shipped_step
+from robokit.sim.stepping import contact_page
 from robokit.spatial.control_flow import for_range, zeros
 
 
@@ -51,10 +51,10 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
 
 def test_a_page_step_of_another_source_is_passed_over(tmp_path, monkeypatch) -> None:
     file = tmp_path / "page_step.wasm.gz"
-    monkeypatch.setattr(shipped_step, "FILE", file)
-    assert shipped_step.shipped_module() is None
+    monkeypatch.setattr(contact_page, "FILE", file)
+    assert contact_page.shipped_module() is None
     content = gzip.compress(b"a module", mtime=0)
-    file.write_bytes(shipped_step.sources_digest() + content)
-    assert shipped_step.shipped_module() == content
-    monkeypatch.setattr(shipped_step, "SOURCES", ("spatial",))
-    assert shipped_step.shipped_module() is None
+    file.write_bytes(contact_page.sources_digest() + content)
+    assert contact_page.shipped_module() == content
+    monkeypatch.setattr(contact_page, "SOURCES", ("spatial",))
+    assert contact_page.shipped_module() is None

@@ -35,8 +35,11 @@ def kerb_run(width: float, speed: float, dt: float = 1e-3, yaw: float = 0.0):
 @pytest.mark.parametrize("width", [0.05, 0.4])
 @pytest.mark.parametrize("speed", [0.55, 0.65, 0.95])
 def test_a_wheel_climbs_a_kerb_or_rolls_back(width, speed):
-    """It turns about the edge from the momentum about it, and loses m g h on its way up."""
-    run = kerb_run(width, speed)
+    """It turns about the edge from the momentum about it, and loses m g h on its way up.
+
+    At 0.65 m/s little is left of the energy; an impact that comes up to a step late takes a tenth of that.
+    """
+    run = kerb_run(width, speed, dt=2.5e-4 if speed == 0.65 else 1e-3)
     turned = speed * (1.5 - HEIGHT / RADIUS) / 1.5
     left = turned**2 - 4.0 / 3.0 * m.G * HEIGHT
     if left < 0.0:

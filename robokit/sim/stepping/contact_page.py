@@ -10,14 +10,21 @@ bit, as long as nobody pulls, pushes or changes gravity, friction or the time st
 
 Controllers of the run are left out, and its actuators and pushes unless they are asked for. The last two
 pushes are the host's: at any point of any body.
+
+A compiled module comes with robokit, so that nobody waits for it. It begins with the digest of the sources
+that it was made of; where these have changed since, it is passed over. After a change of the step:
+
+    python -m robokit.sim.stepping.contact_page
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +46,6 @@ from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.sim.joints.given import GivenLayout
 from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.shipped_step import shipped_module
 from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import cond, for_range
 
@@ -55,6 +61,13 @@ LOOK = (
 
 ARRAYS = (*STEP_ARRAYS, *LOOK)
 """All arrays of the module, in the order in which their places are given."""
+
+FILE = Path(__file__).with_name("page_step.wasm.gz")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/stepping/contact_page.py")
+"""Folders and files of robokit that decide what the module does."""
 
 HANDS = 2
 """Pushes that are the host's."""
@@ -114,6 +127,29 @@ def _add_force(x: Any, b: Any, force: Any, before: float) -> None:
     """To what the ground does to a body, or in place of it."""
     for k in range(3):
         x.ground_force[b, k] = x.ground_force[b, k] * before + force[k]
+
+
+def sources_digest() -> bytes:
+    """Hash of these; empty where they are not the source of the code that runs."""
+    total = hashlib.sha256()
+    for source in SOURCES:
+        place = ROOT / source
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            content = disk_cache.source_file(path)
+            if content is None:
+                return b""
+            total.update(f"{path.relative_to(ROOT).as_posix()}\0{len(content)}\0".encode() + content)
+    return total.digest()
+
+
+def shipped_module() -> bytes | None:
+    """The module, compressed by gzip, if it is that of this source."""
+    try:
+        content = FILE.read_bytes()
+    except OSError:
+        return None
+    digest = sources_digest()
+    return content[len(digest) :] if digest and content.startswith(digest) else None
 
 
 @functools.cache
@@ -181,3 +217,12 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
     numbers = {a.name: made.arrays[a.name] for a in STEP_ARRAYS if a.role == "in"}
     numbers = {name: x for name, x in numbers.items() if np.any(x)}
     return ContactPage(sizes, numbers)
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_bytes(sources_digest() + made_module())
+
+
+if __name__ == "__main__":
+    main()
