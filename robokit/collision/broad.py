@@ -142,9 +142,11 @@ def _mark(x: Any, s: Any, o: Any, may_touch: Any) -> None:
         return where(below, middle + 1, low), where(below, high, middle)
 
     at, _ = while_loop(lambda low, high: low < high, halve, first, first + count)
-    at = minimum(at, x.n_pairs - 1)
-    is_pair = (at < first + count) & (x.partners[at, 0] == b)
-    cond(is_pair, lambda: _put(may_touch, x.partners[at, 1], 1), lambda: None)
+
+    def found() -> None:
+        cond(x.partners[at, 0] == b, lambda: _put(may_touch, x.partners[at, 1], 1), lambda: None)
+
+    cond(at < first + count, found, lambda: None)
 
 
 def _centre(array: Any, s: Any) -> Vector3:

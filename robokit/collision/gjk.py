@@ -278,9 +278,17 @@ def _inside(
     out[0] = -float("inf")
 
     def take(d: Any) -> None:
+        """A direction that bounds the depth better. EPA's points stay, unless it has missed most of it."""
         h = vertex(d, row)
-        better = -h > out[0] + ROUNDING * size
-        cond(better, lambda: _result(out, -h, Vector3(*d), at(row, 3), at(row, 6)), lambda: None)
+
+        def points() -> Any:
+            return [row[k] for k in range(3, 9)]
+
+        def better() -> None:
+            nearest = cond(-h > 0.5 * out[0], points, lambda: [out[k] for k in range(4, 10)])
+            _result(out, -h, Vector3(*d), Vector3(*nearest[:3]), Vector3(*nearest[3:]))
+
+        cond(-h > out[0] + ROUNDING * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
     cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))

@@ -163,9 +163,13 @@ def robot_shapes(robot: Robot, error: float = ERROR) -> RobotShapes:
     return found
 
 
+def touches_as_its_inertia(robot: Robot) -> bool:
+    """Whether no link has a shape, so that all touch as boxes with their inertias."""
+    return not any(link.collisions or link.visuals for link in robot.links)
+
+
 def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
-    collide = any(link.collisions for link in robot.links)
-    nothing = not collide and not any(link.visuals for link in robot.links)
+    collide, nothing = any(link.collisions for link in robot.links), touches_as_its_inertia(robot)
     found: list[PlacedCore] = []
     unread: list[tuple[Link, Exception]] = []
     for link in robot.links:

@@ -73,21 +73,23 @@ def _mobilities(robot: Robot) -> Mobilities:
     move, dof = np.zeros((tree.n + 1, *samples)), np.zeros((*samples, tree.nv))
     for bodies, dofs in _parts(robot):
         J, M = _columns(robot, X, bodies, dofs), np.stack([_inertia(tree.I[i]) for i in bodies], axis=-3)
-        # Matrix by matrix, so that a sample has the bits that it has alone.
-        H = sum((J[n].T @ M[..., n, :, :] @ J[n] for n in range(1, len(J))), J[0].T @ M[..., 0, :, :] @ J[0])
+        H = _mass_matrix(robot, X, bodies, J, M)
         if tree.armature:
             rotors = [tree.armature[i][k] for i in bodies for k in range(len(tree.armature[i]))]
             H[..., range(len(dofs)), range(len(dofs))] += rotors
-        G = _gains(robot, dofs)
-        W = G @ np.linalg.pinv(G.T @ H @ G) @ G.T
+        if tree.coupling is None:
+            W = _inverse(H)
+        else:
+            G = _gains(robot, dofs)
+            W = _product(_product(G, _inverse(_product(_product(G.T, H), G))), G.T)
         mass = M[..., 5, 5]
         arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
         arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
         middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
+        moved = _product(middle, W[..., None, :, :]) * middle
+        squares = sum(moved[..., k] for k in range(len(dofs)))
         for n, i in enumerate(bodies):
-            own = middle[..., n, :, :]
-            squares = ((own @ W) * own).sum(axis=-1)
-            move[i] = (squares[..., 0] + squares[..., 1] + squares[..., 2]) / 3.0
+            move[i] = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
         dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)
     return Mobilities(np.moveaxis(move, 0, -1), dof)
 
@@ -114,6 +116,45 @@ def _parts(robot: Robot) -> list[tuple[list[int], list[int]]]:
     return list(parts.values())
 
 
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A B of matrices, each sum in one order: libraries choose it by processor and size."""
+    total: np.ndarray = A[..., :, 0, None] * B[..., 0, None, :]
+    for k in range(1, A.shape[-1]):
+        total = total + A[..., :, k, None] * B[..., k, None, :]
+    return total
+
+
+def _mass_matrix(robot: Robot, X: Any, bodies: list[int], J: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """H of a part by composite inertias, (..., dofs, dofs); M: inertias of the bodies, in their axes."""
+    tree, place, total = robot.tree, {i: k for k, i in enumerate(bodies)}, np.array(M)
+    H = np.zeros((*M.shape[:-3], J.shape[-1], J.shape[-1]))
+    end = J.shape[-1]
+    for k in reversed(range(len(bodies))):
+        i = bodies[k]
+        first = end - len(range(tree.nv)[tree.v_slice[i]])
+        for j in range(first, end):
+            row = _product(_product(J[k][:, [j]].T, total[..., k, :, :]), J[k])[..., 0, :end]
+            H[..., j, :end] = H[..., :end, j] = row
+        above, end = place.get(tree.parent[i]), first
+        if above is not None:
+            T = _matrix(X[i])
+            total[..., above, :, :] += _product(_product(T.T, total[..., k, :, :]), T)
+    return H
+
+
+def _inverse(H: np.ndarray) -> np.ndarray:
+    """H^-1 by Gauss and Jordan, (..., n, n); 0 where nothing moves with a dof."""
+    W, least = np.array(H), LEAST * np.diagonal(H, axis1=-2, axis2=-1)
+    for k in range(H.shape[-1]):
+        pivot = W[..., k, k]
+        moves = pivot > least[..., k]
+        one = np.where(moves, 1.0 / np.where(moves, pivot, 1.0), 0.0)
+        row, column = W[..., k, :] * one[..., None], np.array(W[..., :, k])
+        W -= column[..., :, None] * row[..., None, :]
+        W[..., k, :], W[..., :, k], W[..., k, k] = row, -column * one[..., None], one
+    return W
+
+
 def _columns(robot: Robot, X: Any, bodies: list[int], dofs: list[int]) -> np.ndarray:
     """J of each body of a part, in its axes, (n, 6, dofs)."""
     tree, place = robot.tree, {i: k for k, i in enumerate(bodies)}
@@ -122,7 +163,7 @@ def _columns(robot: Robot, X: Any, bodies: list[int], dofs: list[int]) -> np.nda
     for k, i in enumerate(bodies):
         above = place.get(tree.parent[i])
         if above is not None:
-            J[k] = _matrix(X[i]) @ J[above]
+            J[k] = _product(_matrix(X[i]), J[above])
         for m, S in enumerate(tree.joint[i].S.columns):  # type: ignore[union-attr]
             J[k, :, column[tree.v_slice[i].start + m]] += np.array(list(S), dtype=float)
     return J
@@ -162,7 +203,7 @@ def _matrix(X: Any) -> np.ndarray:
     """A transform as a matrix on motions."""
     E, (x, y, z) = np.array(X.E.rows, dtype=float), (float(a) for a in X.r)
     across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.block([[E, np.zeros((3, 3))], [-E @ across, E]])
+    return np.block([[E, np.zeros((3, 3))], [-_product(E, across), E]])
 
 
 def loose_bodies(robot: Robot) -> np.ndarray:

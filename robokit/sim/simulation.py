@@ -79,7 +79,6 @@ class Simulation:
                 "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
             options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code.
         """
-        self.robot = robot
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
         self.kernel = kernel(bool(options.get("reproducible", False)))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}

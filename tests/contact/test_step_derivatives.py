@@ -50,7 +50,7 @@ def error(
     steps: LinearSteps, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None = None, h: float = 1e-7
 ) -> float:
     """Of the derivatives along all directions in which nothing switches, relative to the largest of a row."""
-    robot, tau = steps.simulation.robot, np.zeros(len(v)) if tau is None else tau
+    robot, tau = steps.robot, np.zeros(len(v)) if tau is None else tau
     nv = robot.nv
     _, _, found = steps(q, v, tau)
     found, same = found.copy(), acting(steps)
@@ -151,7 +151,7 @@ def _on_ground(name: str, **more) -> float:
     q, v = laid(robot, turn, height, v)
     steps(q, v, np.zeros(6))
     assert any(acting(steps)[0])
-    return error(steps, q, v)
+    return error(steps, q, v, h=3e-8)  # damping by the square of a speed bends differences
 
 
 @pytest.mark.parametrize("name", ON_GROUND)

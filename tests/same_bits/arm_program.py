@@ -39,22 +39,6 @@ _MAIN = """
 @env = internal global [{words} x ptr] zeroinitializer, align 64
 @context = internal global [3 x ptr] zeroinitializer, align 64
 declare i64 @ask(i64, i64, ptr, i64)
-define ptr @memset(ptr %at, i32 %x, i64 %n) "no-builtins" {{
-entry:
-  %byte = trunc i32 %x to i8
-  br label %head
-head:
-  %k = phi i64 [0, %entry], [%k1, %body]
-  %more = icmp ult i64 %k, %n
-  br i1 %more, label %body, label %end
-body:
-  %p = getelementptr i8, ptr %at, i64 %k
-  store volatile i8 %byte, ptr %p
-  %k1 = add i64 %k, 1
-  br label %head
-end:
-  ret ptr %at
-}}
 define void @_start() {{
 entry:
   br label %read

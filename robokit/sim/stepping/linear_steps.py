@@ -31,6 +31,7 @@ class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
     Attributes:
+        robot: the robot.
         simulation: the arrays of the step.
         found: of the last pullback, what parameters are worth (STEP_PULLBACK of contact/fields.py).
         wanted: what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
@@ -44,6 +45,7 @@ class LinearSteps:
             dt: time step [s].
             engine: "python" for no machine code.
         """
+        self.robot = program.robot
         self.simulation = Simulation(program.robot, dt, step_numbers(program, dt), engine=engine)
         self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
@@ -59,7 +61,7 @@ class LinearSteps:
 
         Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
         """
-        nv = self.simulation.robot.nv
+        nv = len(self.simulation.arrays["v"])
         closed = self._taken(q, v, tau)
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
@@ -105,7 +107,7 @@ class LinearSteps:
             q, v, tau: the state and the joint forces.
             of_q, of_v: how it changes with the next q, in the tangent space, and with the next v; (nv,) each.
         """
-        nv = self.simulation.robot.nv
+        nv = len(self.simulation.arrays["v"])
         closed = self._taken(q, v, tau)
         if closed is None:
             self.found = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import FIELD
-from robokit.collision.scene import ERROR, Scene, scene
+from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact.materials import (
     LEAST,
     Surface,
@@ -101,6 +101,11 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
     """
     robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
     samples = robot.samples is not None
+    if samples and touches_as_its_inertia(robot):
+        common = step_numbers(program, dt)
+        each = [step_numbers(program.sample(row), dt) for row in rows.tolist()]
+        found = {name: np.array([x[name] for x in each], order="C") for name in common}
+        return {name: x for name, x in found.items() if (x != common[name]).any()}
     if program.given.drives:
         moved = _motors(program, dt, rows)
         found |= {name: moved[name] for name in ("motor_gains", "motor_limits", "motor_inertia")}

@@ -142,7 +142,7 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     # What is "assumed" is an input of the step.
     scaled = replace(law, damping=damping, assumed=tuple(damped))
     found = replace(robot)
-    found.derived.get(("joint law", default, None), lambda: (scaled, names))
+    found.derived.get(("joint law", default), lambda: (scaled, names))
     return found
 
 
