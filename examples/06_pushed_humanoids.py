@@ -3,7 +3,7 @@
 One robot, many states: rk.rollout computes all steps of all states in machine code, on all processors.
 
     starts = np.zeros((300, robot.nv));  starts[:, 3:6] = push      base: [angular; linear] in base axes
-    rollout = rk.rollout(robot, q0, starts, duration=1.5, ground=rk.Ground())
+    rollout = rk.rollout(robot, q0, starts, duration=1.5, ground=rk.Ground(sink=5e-4))
     rollout.q                                                        (states recorded, 300, nq)
 
 Each row moves as in rk.simulate, independent of the other rows. rollout.trajectory(k) gives row k with its

@@ -26,8 +26,6 @@ GROUND = (
 )
 """The same of ``rk.Ground``."""
 
-WHOLE = ("sweeps", "max_points")
-
 WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False, "none": None}
 
 
@@ -55,11 +53,11 @@ def _value(name: str, text: str) -> Any:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     try:
-        number = int(text) if name in WHOLE else float(text)
+        number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or name == "self_collision":
-        kind = "on or off" if name == "self_collision" else "a whole number" if name in WHOLE else "a number"
+        kind = "on or off" if name == "self_collision" else "a number"
         raise argparse.ArgumentTypeError(f"{name}: expected {kind}, got {text!r}")
     return number
 

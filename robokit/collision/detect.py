@@ -20,9 +20,9 @@ from typing import Any
 from robokit.collision.broad import find_candidates
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.flush import hidden, on_face
-from robokit.collision.narrow import narrow, place
+from robokit.collision.narrow import narrow, place, rotation
 from robokit.collision.support import tangents
-from robokit.spatial import Matrix3, Vector3
+from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
@@ -138,17 +138,14 @@ def may_meet(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]
 
     def above_plane() -> Any:
         n = Vector3(*(x.shape_placement[a, 3 * i + 2] for i in range(3)))
-        E = Matrix3([[x.R[body_a, 3 * i + m] for m in range(3)] for i in range(3)])
-        return (c_b - c_a).dot(E @ n) - r_b < reach
+        return (c_b - c_a).dot(rotation(x, body_a) @ n) - r_b < reach
 
     def both_balls() -> Any:
         d, reach_of_both = c_b - c_a, r_a + r_b + reach
         return (d.dot(d) < reach_of_both * reach_of_both) & (reach_of_both > 0.0)
 
     def above_field() -> Any:
-        top = (
-            place(x, body_a, Vector3(*(x.shape_placement[a, 9 + i] for i in range(3)))).z + x.shape_size[a, 2]
-        )
+        top = place(x, body_a, _row(x.shape_placement, a, 9)).z + x.shape_size[a, 2]
         return c_b.z - r_b - top < reach
 
     def other() -> Any:

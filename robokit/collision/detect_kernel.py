@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -126,9 +127,7 @@ class Detector:
             for a in self.kernel.taken
         }
         sizes, arrays = {name: known[name] for name in self.kernel.sizes}, list(self.arrays.values())
-        try:
-            if engine() == "python":
-                raise NoMachineCode("")
-            self._call = self.kernel.single(sizes, arrays)
-        except NoMachineCode:
-            self._call = functools.partial(self.kernel.on_memory, *sizes.values(), *arrays)
+        self._call: Callable[[], None] = functools.partial(self.kernel.on_memory, *sizes.values(), *arrays)
+        if engine() != "python":
+            with contextlib.suppress(NoMachineCode):
+                self._call = self.kernel.single(sizes, arrays)

@@ -36,7 +36,7 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
         direction: 3 numbers that are read and written: where GJK begins, a unit vector from a to b in the
             axes of shape a, or zeros for none; afterwards the last one that was found.
         corners: 6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex
-            that was nearest, -1 for none. They save time.
+            that was nearest, -1 for none; SAME from the third on where the pair was far. They save time.
         add: called with each contact: ``add(feature, place, gap, n)``. The place is half-way between the
             surfaces, from the step's origin; the gap is negative where they overlap, slack taken off; n is
             a unit vector from a to b. Place and n are in world axes.
@@ -118,9 +118,7 @@ def _apart(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners:
     """1 where two shapes with corners are farther apart than ``reach`` along the direction, else 0."""
     a, b = shapes
     body_a, body_b = x.shape_body[a], x.shape_body[b]
-    R, S = (
-        Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)]) for body in (body_a, body_b)
-    )
+    R, S = rotation(x, body_a), rotation(x, body_b)
     d = Vector3(direction[0], direction[1], direction[2])
     w = R @ d
     e = S.transpose_apply(w)

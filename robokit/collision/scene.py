@@ -244,11 +244,11 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
-    touching = contacts_at(arrays, *_neutral_poses(robot))["contact_bodies"]
+    touching = contacts_at(arrays, *neutral_poses(robot))["contact_bodies"]
     return tuple(sorted(found - {(int(i), int(j)) for i, j in touching}))
 
 
-def _neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+def neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Rotations and origins of bodies 0..N in the neutral configuration."""
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))

@@ -18,11 +18,7 @@ from robokit.contact import closing_derivatives
 from robokit.contact.constraints.contacts import STOPPED, TANGENTIAL
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
-from robokit.contact.fields import (
-    FRICTION,
-    LINE,
-    SPIN,
-)
+from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import LEAST, slip
 from robokit.contact.solver import law_of, relative
@@ -42,7 +38,8 @@ FLAT = 1e-9
 """Change of an aim by the velocity before that is none: what rests comes to its contacts with rounding."""
 
 TOUCHES = 1e-12
-"""Of a shape's size: a gap below it is rounding, and what rests on such a gap is held by its spring."""
+"""Of a shape's size, or of a joint's bound: a gap below it is rounding, and what rests on such a gap is held
+by its spring."""
 
 
 def of_constraints(x: Any) -> None:

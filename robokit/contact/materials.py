@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, PLANE
+from robokit.collision.scene import neutral_poses
 from robokit.model.joints import plane_axes
 from robokit.model.loop_models import LoopModel, loop_models
 from robokit.model.robot import Robot
@@ -80,7 +81,8 @@ def _mobilities(robot: Robot) -> Mobilities:
         if tree.coupling is None:
             W = _inverse(H)
         else:
-            G = _gains(robot, dofs)
+            G = tree.coupling.G[dofs]
+            G = G[:, (G != 0.0).any(axis=0)]  # coordinates that move one of these dofs
             W = _product(_product(G, _inverse(_product(_product(G.T, H), G))), G.T)
         mass = M[..., 5, 5]
         arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
@@ -169,15 +171,6 @@ def _columns(robot: Robot, X: Any, bodies: list[int], dofs: list[int]) -> np.nda
     return J
 
 
-def _gains(robot: Robot, dofs: list[int]) -> np.ndarray:
-    """G of the dofs of a part: columns of those coordinates that move one of them."""
-    if robot.tree.coupling is None:
-        return np.eye(len(dofs))
-    G = robot.tree.coupling.G[dofs]
-    found: np.ndarray = G[:, (G != 0.0).any(axis=0)]
-    return found
-
-
 def _inertia(I: Any) -> np.ndarray:
     """An inertia as a matrix on motions, angular first, (..., 6, 6)."""
     (x, y, z), o, J = I.h, 0.0, I.Ibar
@@ -243,23 +236,18 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
         robot: the robot.
         shapes: arrays of SHAPES, the world's among them.
     """
-    tree = robot.tree
-    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
-    poses: list[tuple[np.ndarray, np.ndarray]] = [(np.eye(3), np.zeros(3))]
-    for i in tree.outward():
-        R, p = poses[tree.parent[i]]
-        E, r = np.array(X[i].E.rows, dtype=float), np.array(list(X[i].r), dtype=float)  # type: ignore[union-attr]
-        poses.append((R @ E.T, p + R @ r))
-    moving = [k for k in range(len(shapes["shape_body"])) if shapes["shape_body"][k]]
-    boxes = [_box(shapes, k, *poses[shapes["shape_body"][k]]) for k in moving]
+    R, p = neutral_poses(robot)
+    body = shapes["shape_body"]
+    moving = np.flatnonzero(body).tolist()
+    boxes = [_box(shapes, k, R[body[k]], p[body[k]]) for k in moving]
     half = 0.5 * _edges(boxes).max() if boxes else 0.0
     size, steady, loose = half or math.inf, math.inf, loose_bodies(robot)
     for i in np.flatnonzero(loose).tolist():
-        own = [k for k in moving if shapes["shape_body"][k] == i]
+        own = [k for k in moving if body[k] == i]
         edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own]) if own else np.zeros(3)
         if not edges.any():
             continue  # a point says nothing of its size
-        share = tree.I[i].m / robot.total_mass
+        share = robot.tree.I[i].m / robot.total_mass
         thin, long = edges.min(), max(edges.max(), LEAST)
         depth = STEADY * max(thin**2 / long, THINNEST * long)
         turns = {CYLINDER, CONE, ELLIPSOID} & {int(shapes["shape_kind"][k]) for k in own}

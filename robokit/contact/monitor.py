@@ -96,7 +96,7 @@ def _forces(x: Any) -> None:
     def contact(i: Any) -> None:
         c = x.c_of[i]
         g = [x.c_g[i, k] * per for k in range(3)]
-        force = [sum(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
+        force = _in_world(x, c, g)
         link = x.link_of_shape[x.pair_shapes[x.contact_pair[c], 1]]
 
         def enter(k: Any) -> None:
@@ -119,6 +119,11 @@ def _forces(x: Any) -> None:
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == STOP, lambda: stop(i), nothing))
 
 
+def _in_world(x: Any, c: Any, g: Any) -> list[Any]:
+    """Three numbers along t1, t2, n of contact c, in world axes."""
+    return [sum(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
+
+
 def _watch(x: Any) -> None:
     """Of each link how it touches the ground; of motors their forces; what bodies give to each other."""
     for_range(x.n_link_sums, lambda k: write_row(x.link_contact, k, [0.0] * 4))
@@ -127,14 +132,17 @@ def _watch(x: Any) -> None:
 
     def meet(i: Any) -> None:
         c, a, b = x.c_of[i], x.c_bodies[i, 0], x.c_bodies[i, 1]
-        impulse = [sum(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) for k in range(3)]
+        impulse = _in_world(x, c, [x.c_g[i, r] for r in range(3)])
         for k, part in enumerate(impulse):
             x.met[a, k] = x.met[a, k] - part
             x.met[b, k] = x.met[b, k] + part
 
     def contact(i: Any) -> None:
         link = x.link_of_shape[x.pair_shapes[x.contact_pair[x.c_of[i]], 1]]
-        ground = lambda: cond(link < 0, nothing, lambda: _touch(x, i, link))  # noqa: E731
+
+        def ground() -> None:
+            cond(link < 0, nothing, lambda: _touch(x, i, link))
+
         cond(x.c_bodies[i, 0] > 0, lambda: meet(i), ground)
 
     def motor(i: Any) -> None:

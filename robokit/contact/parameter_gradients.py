@@ -82,6 +82,15 @@ def _ten(X: Motion, Y: Motion) -> list[Any]:
     ]
 
 
+def _of_bounce(x: Any, i: Any, worth: Any) -> None:
+    """What the aim of contact constraint i is worth, of restitution and gravity."""
+    c = x.c_of[i]
+    by_share, by_weight = restitution_rates(x, i, c)
+    add(x.of_pair, (x.contact_pair[c], 1), worth * by_share)
+    for k in range(3):
+        add(x.of_gravity, k, -worth * by_weight * x.contact_frame[c, 6 + k])
+
+
 def _of_constraint(x: Any, i: Any) -> None:
     def seen() -> Vector3:
         moved = motion(x.V_mu, x.c_bodies[i, 1]) - motion(x.V_mu, x.c_bodies[i, 0])
@@ -97,26 +106,18 @@ def _of_constraint(x: Any, i: Any) -> None:
         slides = size > x.c_mu[i] * R_t * N
         along = where(slides, N / (size + LEAST), 0.0)
         add(x.of_pair, (pair, 0), -along * (w.x * dx + w.y * dy))
-        cond(x.contact_bounces[c] > 0, lambda: bounce(c, pair, w), nothing)
+        cond(x.contact_bounces[c] > 0, lambda: bounce(w), nothing)
 
-    def bounce(c: Any, pair: Any, w: Vector3) -> None:
+    def bounce(w: Vector3) -> None:
         G = [x.c_slopes[i, 3 * k + 2] for k in range(3)]
-        by_aim = w.x * G[0] + w.y * G[1] + w.z * G[2]
-        by_share, by_weight = restitution_rates(x, i, c)
-        add(x.of_pair, (pair, 1), by_aim * by_share)
-        for k in range(3):
-            add(x.of_gravity, k, -by_aim * by_weight * x.contact_frame[c, 6 + k])
+        _of_bounce(x, i, w.x * G[0] + w.y * G[1] + w.z * G[2])
 
     def spin() -> None:
         """What its contact's bounce changes of the normal impulse that bounds it."""
         c = x.c_of[x.c_of[i]]
 
         def follow() -> None:
-            w = seen().dot(Vector3(*by_load(x, i))) * x.c_slopes[x.c_of[i], 8]
-            by_share, by_weight = restitution_rates(x, x.c_of[i], c)
-            add(x.of_pair, (x.contact_pair[c], 1), w * by_share)
-            for k in range(3):
-                add(x.of_gravity, k, -w * by_weight * x.contact_frame[c, 6 + k])
+            _of_bounce(x, x.c_of[i], seen().dot(Vector3(*by_load(x, i))) * x.c_slopes[x.c_of[i], 8])
 
         cond(x.contact_bounces[c] > 0, follow, nothing)
 

@@ -1,7 +1,8 @@
 """Where A = H + J^T G J and its factors have entries: those of the robot's tree, cliques of pairs, and fill.
 
-Rows and columns are coordinates of v. A dof is coupled to those that carry it. A force between two bodies
-couples the dofs that one of their paths has and the other has not; those that both have see nothing of it.
+Rows and columns of A are places of coordinates of v, see :func:`order`; in lanes the coordinates themselves.
+A dof is coupled to those that carry it. A force between two bodies couples the dofs that one of their paths
+has and the other has not; those that both have see nothing of it.
 
 Source: RBDA section 6.4 (branch-induced sparsity); A. George, J. Liu, Computer Solution of Large Sparse
 Positive Definite Systems (1981), chapter 5 (fill).

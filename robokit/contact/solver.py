@@ -96,7 +96,7 @@ def solve(x: Any) -> None:
         math.inf,
         0,
         where(first <= tolerance, 0, most),
-        most=2 * MOST,
+        most=2 * MOST,  # each iteration may be followed by a look at its impulses
     )
 
     def end() -> None:

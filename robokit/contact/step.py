@@ -38,7 +38,7 @@ from robokit.contact.fields import (
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, monitor
 from robokit.contact.robot_data import FLOATING
-from robokit.contact.vectors import one_by_one
+from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -76,7 +76,7 @@ def step_kernel(reproducible: bool = False) -> LoopKernel:
 
 def step(x: Any) -> None:
     """One step, if there was place for the one before."""
-    cond(x.needed[0] > 0, _nothing, lambda: _step(x))
+    cond(x.needed[0] > 0, nothing, lambda: _step(x))
 
 
 def _step(x: Any) -> None:
@@ -100,7 +100,7 @@ def _kick(x: Any, half: Any) -> None:
     account(x)
     monitor(x)
     # Derivatives are taken of what stops here.
-    cond(x.keeps[0] < NOTHING, _nothing, lambda: _finish(x, half))
+    cond(x.keeps[0] < NOTHING, nothing, lambda: _finish(x, half))
 
 
 def _finish(x: Any, half: Any) -> None:
@@ -135,7 +135,7 @@ def give(x: Any) -> None:
             x.tau[j] = x.tau[j] + x.joint_forces[j]
 
         drives = where(_is_base(x, b), 0, x.joint_leads[b])
-        cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), _nothing)
+        cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), nothing)
 
     for_range(x.nv, dof)
     for_range(x.n_bodies - 1, body)
@@ -143,7 +143,7 @@ def give(x: Any) -> None:
 
 def _outside(x: Any) -> None:
     """f: forces from outside on bodies, about the origin: of pushes, and joint forces on free bases."""
-    for_range(x.n_bodies, lambda b: _write(x.f, b, [0.0] * 6))
+    for_range(x.n_bodies, lambda b: write_row(x.f, b, [0.0] * 6))
 
     def on_base(m: Any) -> None:
         b = m + 1
@@ -154,7 +154,7 @@ def _outside(x: Any) -> None:
             R = Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
             _act(x, b, R @ ang, R @ lin, Vector3(*(x.p[b, c] for c in range(3))))
 
-        cond(_is_base(x, b), push, _nothing)
+        cond(_is_base(x, b), push, nothing)
 
     def pushed(k: Any) -> None:
         b = x.push_body[k]
@@ -172,7 +172,7 @@ def _outside(x: Any) -> None:
 def _act(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
     """Add a wrench at a point."""
     f = Force(moment + point.cross(force), force)
-    _write(x.f, b, [x.f[b, k] + more for k, more in enumerate(f)])
+    write_row(x.f, b, [x.f[b, k] + more for k, more in enumerate(f)])
 
 
 def _is_base(x: Any, b: Any) -> Any:
@@ -195,8 +195,8 @@ def set_velocity(x: Any) -> None:
 
 def note_state(x: Any) -> None:
     """What :func:`go_back` goes back to."""
-    for_range(x.nq, lambda k: _set(x.q_before, k, x.q[k]))
-    for_range(x.nv, lambda k: _set(x.v_before, k, x.v[k]))
+    for_range(x.nq, lambda k: put(x.q_before, k, x.q[k]))
+    for_range(x.nv, lambda k: put(x.v_before, k, x.v[k]))
     _copy_near(x, "", "_before")
 
 
@@ -218,22 +218,9 @@ def _remembers(x: Any) -> bool:
 def go_back(x: Any) -> None:
     """To the state before the step."""
     x.needed[0] = 1
-    for_range(x.nq, lambda k: _set(x.q, k, x.q_before[k]))
-    for_range(x.nv, lambda k: _set(x.v, k, x.v_before[k]))
+    for_range(x.nq, lambda k: put(x.q, k, x.q_before[k]))
+    for_range(x.nv, lambda k: put(x.v, k, x.v_before[k]))
     _copy_near(x, "_before", "")
-
-
-def _nothing() -> None:
-    """The other branch of what is only done sometimes."""
-
-
-def _set(A: Any, j: Any, value: Any) -> None:
-    A[j] = value
-
-
-def _write(A: Any, row: Any, values: Any) -> None:
-    for k, value in enumerate(values):
-        A[row, k] = value
 
 
 def _copy_near(x: Any, source: str, to: str) -> None:
@@ -245,11 +232,11 @@ def _copy_near(x: Any, source: str, to: str) -> None:
     def one(k: Any) -> None:
         for a in MEMORY[1:]:
             old, new = array(a.name, source), array(a.name, to)
-            _write(new, k, [old[k, c] for c in range(int(a.shape[1]))])
+            write_row(new, k, [old[k, c] for c in range(int(a.shape[1]))])
 
     def copy(_: Any) -> None:
         old, new = array(MEMORY[0].name, source), array(MEMORY[0].name, to)
-        for_range(x.n_near, lambda k: _set(new, k, old[k]))
+        for_range(x.n_near, lambda k: put(new, k, old[k]))
         for_range(remembered(old, x.n_near), one)
 
     if _remembers(x):

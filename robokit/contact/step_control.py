@@ -9,7 +9,8 @@ halves is a quarter of it, or half where something is hit:
 An error above the tolerance halves the part: what was its first half is then the whole. An error below a
 quarter of the tolerance doubles the next part, whose error is then expected to be four times as large; a
 part begins only where its own length divides its beginning. So all lengths are dt over powers of two, and
-which are taken follows from the state alone. A part of two ticks is taken in any case, and counted as missed.
+which are taken follows from the state alone. A part of two ticks is taken in any case,
+and counted (`not_met`) if its error is above the tolerance.
 
 The step (step.py) is a kernel of its own, and the same machine code whoever calls it.
 
@@ -33,7 +34,7 @@ from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import Scalar, maximum, where
 
 TICKS = 1024
-"""Of a step. Halves are not shorter than one."""
+"""Of a step: a power of two, so that all lengths are exact. Halves are not shorter than one."""
 
 ENTRIES = ("rejected", "shortest", "longest", "not_met")
 """Of ``control``: parts that were not gone on from; shortest and longest halves [s]; parts of two ticks whose
@@ -52,7 +53,7 @@ CONTROL = (
     whole("part", 3, role="inout"),  # ticks of the next part, where it begins, steps of dt that were taken
     whole("parts", TICKS + 1, role="out"),  # how many parts the step took, and ticks of each
     real("part_dt", 1, role="work"),
-    real("part_of_step", 2, role="work"),
+    real("part_of_step", 2, role="work"),  # step_share of the part
     real("q_whole", "nq", role="work"),
     real("q_half", "nq", role="work"),
     *(replace(a, name=f"before_{a.name}", role="work") for a in KEPT),
@@ -118,7 +119,7 @@ def _take(x: Any, step: LoopKernel, at: Any, n: Any) -> None:
     given = {"dt": x.part_dt, "step_share": x.part_of_step}
     call(
         step,
-        *(getattr(x, n) for n in step.sizes),
+        *(getattr(x, size) for size in step.sizes),
         *(given.get(a.name, getattr(x, a.name)) for a in STEP_TAKES),
     )
 

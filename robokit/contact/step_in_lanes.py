@@ -80,7 +80,7 @@ WORK = (
 
 
 def _in_lanes(a: ArrayOf) -> ArrayOf:
-    numbers = {a.name for a in (*ROBOT, *SHAPES, *PAIRS, *FORCES, *MONITOR)}
+    numbers = {each.name for each in (*ROBOT, *SHAPES, *PAIRS, *FORCES, *MONITOR)}
     numbers |= {"dt", "tolerance", "orders", "keeps", "push_body", "push_point", "push_in_world"}
     given = a.role == "in" and a.name in numbers.difference(OF_ROWS)
     return replace(a, shared=True) if given or a.name in WORK else a
@@ -119,10 +119,12 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
         rows: those in which rows differ, (rows, ...) each.
     """
     numbers = {**x, **rows}
-    simple = not any(numbers[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling"))
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    simple = simple and len(x["part_rows"]) <= FEW
-    return simple and not len(x["loop_bodies"]) and differ.isdisjoint(a.name for a in ARRAYS if a.shared)
+    if any(numbers[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling")):
+        return False
+    if len(x["part_rows"]) > FEW or len(x["loop_bodies"]):  # lanes keep the order of the rows
+        return False
+    return differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 
 def on_planes(x: Mapping[str, np.ndarray]) -> bool:
@@ -132,7 +134,10 @@ def on_planes(x: Mapping[str, np.ndarray]) -> bool:
 
 
 class Known:
-    """An array of which some entries are known while it is recorded, or stand in another array."""
+    """An array of which some entries are known while it is recorded, or stand in another array.
+
+    Writing to a known entry does nothing.
+    """
 
     def __init__(self, array: Any, known: Callable[[Any], Any]) -> None:
         self.array, self.known = array, known
@@ -195,6 +200,7 @@ def _kick(x: Any, half: Any) -> None:
     step.set_velocity(x)
     once(x, advance, x.q, x.v, half)
     conserve(x)
+    # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)
     zero = for_range(x.nv, lambda k, total: total + 0.0 * x.v[k], zero)
     x.needed[0] = where(zero < math.inf, 0, 1)

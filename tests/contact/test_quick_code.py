@@ -49,6 +49,11 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
     assert llvm.assemble(text).startswith(elf.MAGIC)
 
 
+def test_the_page_step_that_comes_with_robokit_is_of_this_source() -> None:
+    """If not: python -m robokit.sim.stepping.contact_page"""
+    assert contact_page.shipped_module() is not None
+
+
 def test_a_page_step_of_another_source_is_passed_over(tmp_path, monkeypatch) -> None:
     file = tmp_path / "page_step.wasm.gz"
     monkeypatch.setattr(contact_page, "FILE", file)

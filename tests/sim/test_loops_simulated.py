@@ -78,13 +78,6 @@ def one_coordinate() -> OneCoordinate:
     return OneCoordinate(free_four_bar())
 
 
-@cache
-def expected_swing(model: OneCoordinate, crank: float) -> np.ndarray:
-    """The crank angle after 0.5, 1 and 1.5 s, from rest."""
-    times = [0.5, 1.0, 1.5]
-    return solve_ivp(model.rate, (0.0, 1.5), [crank, 0.0], "DOP853", times, rtol=1e-9, atol=1e-9).y[0]
-
-
 @pytest.mark.parametrize(
     ("integrator", "most", "energy"),
     [("rkmk4", 2e-6, 2e-8), ("contact", 2e-3, 1e-4), ("energy_momentum", 2e-6, 1e-13)],

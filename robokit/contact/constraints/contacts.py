@@ -12,9 +12,9 @@ e is how far its bristle is bent. What sticks is held by the bristle and does no
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-What comes fast is damped more, d (1 + u0^2 / c^2) of its speed u0 before, whatever it is: it then bends the
-spring by less than the weight does, and nothing comes back. How much more is bounded by the mobility w of the
-two bodies; it acts along the tangents, too.
+What comes fast is damped more, d (1 + u0^2 / c^2): u0 is its speed along the normal before, less what the
+spring takes of it in a step. It then bends the spring by less than the weight does, and nothing comes back.
+How much more is bounded by the mobility w of the two bodies; it acts along the tangents, too.
 
     d' = d / c^2,  c = 0.5 sink / time        more = d' u0^2 / (1 + d' u0^2 dt 3e-3 w)
 

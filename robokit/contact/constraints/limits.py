@@ -11,6 +11,7 @@ Cost: O(stops).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from robokit.contact.constraints.adding import add_row, moves, speed, value
@@ -22,9 +23,6 @@ from robokit.spatial.scalars import Scalar, minimum, where
 REACH = 0.02, 4.0
 """A stop takes part within this share of the joint's range, and this many times what it moves in the step.
 What throws a joint farther in one step than that meets it one step later, that much deeper."""
-
-
-ENDLESS = float("inf")
 
 
 def collect(x: Any) -> None:
@@ -41,7 +39,7 @@ def collect(x: Any) -> None:
 
             def row() -> None:
                 # In lanes where another one is near, it has no impulse.
-                most = where(phi < near, ENDLESS, 0.0) if in_lanes(x) else ENDLESS
+                most = where(phi < near, math.inf, 0.0) if in_lanes(x) else math.inf
                 add_row(x, STOP, m, j, side, 1.0 / (dt * kd), aim, 0.0, most)
 
             cond(anywhere(x, phi < near), row, lambda: None)

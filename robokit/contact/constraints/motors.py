@@ -108,4 +108,4 @@ def limited(x: Any, r: Any) -> Scalar:
 
 
 SLIGHT = 1e-3
-"""Share of what a motor wants up to which it is not limited: of one within its limits, rounding."""
+"""A motor is at a limit if it gives less than it wants by more than this share; less is rounding."""

@@ -36,7 +36,8 @@ class Ground:
     A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
     friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
     robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed. Where a restitution is
-    given, a point that arrives faster than 2 cm/s leaves at that share of its speed instead.
+    given, a point that arrives faster than gravity and its load change its speed in four steps leaves at that
+    share of its speed instead.
 
     Attributes:
         friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for

@@ -100,7 +100,7 @@ class Given:
         at: list[Any] = [()] * len(q)
         for drive in self.layout.drives:
             i = drive.body
-            at[i] = [q[i][0] if ahead is None else q[i][0] + ahead * v[i][0]]
+            at[i] = [q[i][0] + ahead * v[i][0]]
         return DriveState(self.layout.drives, self.numbers, self.u, at, v, self.joint_forces(tau), dt)
 
     def outside(self, tree: Tree, X: Sequence[Any], tau: Rows) -> BodyForces:

@@ -2,7 +2,7 @@
 
     tau = -damping qd + friction + stop
 
-Dry friction is a bristle like that of a contact point: -min(kd, f / |x|) x with x = qd + r e, where e is how
+Dry friction is a bristle: -min(kd, f / |x|) x with x = qd + r e, where e is how
 far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
 contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
 """
@@ -72,7 +72,10 @@ class JointState:
         return self._law()
 
     def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
-        """The rules of a contact point, in one dimension."""
+        """Which stops of joint i act, a share from 0 to 1 that the sweeps settle.
+
+        At first those where the joint would get past its limit within dt.
+        """
         stop = self.law.stop[i]
         for m, (phi, sign) in enumerate(self._gaps(i)):
             assert stop is not None

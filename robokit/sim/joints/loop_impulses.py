@@ -1,13 +1,13 @@
 """Loop joints in a time step: impulses that hold them closed, and what is left projected away.
 
-A kick at the pose q with the velocities v before and y after it is given the impulse K^T lambda with
+The implicit solve at the start of a step, from the velocities v to y, is given the impulse K^T lambda with
 
     K (v + y) = 0
 
 The mean velocity is one that the loops allow, so that the impulse does no work. Redundant loops can always
-meet it, because its right side is K times a velocity. The drift before the kick has opened the loops by
-order dt^2, so K is that of the nearest pose in which they are closed. While open, the rows of a linkage that
-moves only because they repeat each other (Bennett's, Sarrus's) are independent, and would stop it.
+meet it, because its right side is K times a velocity. The steps before may have left the loops open, so K is
+that of the nearest pose in which they are closed. While open, the rows of a linkage that moves only because
+they repeat each other (Bennett's, Sarrus's) are independent, and would stop it.
 
 What a step leaves open is taken away at its end, with K at the new pose and H as the step factorised it:
 
@@ -58,10 +58,10 @@ class LoopLaw:
 
 
 class LoopKick:
-    """The loops of a kick.
+    """The loops of an implicit solve.
 
     Attributes:
-        loops: at the pose nearest to that of the kick in which they are closed; from the first solve on.
+        loops: at the pose nearest to that of the solve in which they are closed; from the first solve on.
         impulses: on the successors, by row [N s | N m s].
         factor: of the last solve.
     """
@@ -82,7 +82,7 @@ class LoopKick:
             sweep: the matrix.
             T: momenta and impulses of the bodies 0..N, body coordinates.
             tau: forces of the joints, by joint.
-            v: velocities before the kick, by joint.
+            v: velocities before, by joint.
 
         Returns:
             y by joint and by body.

@@ -19,16 +19,16 @@ SLOTS = (
     "impulse_fy",
     "impulse_fz",
     "depth",  # deepest point so far [m]
-    "residual",  # largest residual of the contact iteration so far [m/s]
-    "residual_sum",  # sum of the residuals [m/s]
+    "residual",  # largest residual of a step so far, over the step's impulses
+    "residual_sum",  # sum of the residuals
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
     "corrected_e",  # the same of the energy [J]
     "collision",  # energy taken by contacts between bodies [J]
     "overlap",  # deepest overlap of two bodies so far [m]
-    "pressed",  # sum of the points' normal impulses [N s]
-    "pulled",  # sum of the points' impulses that pull [N s]
-    "outside",  # sum of what of the tangential impulses lies outside Coulomb's cone [N s]
+    "pressed",  # sum of the normal impulses on the ground [N s]
+    "pulled",  # sum of those that pull: 0 [N s]
+    "outside",  # sum of what lies outside Coulomb's cone: 0 [N s]
 )
 
 DISSIPATED = ("contact", "friction", "stops", "collision")
@@ -56,16 +56,10 @@ class Ledger:
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
         self.held: Any = None
-        self.gained: Scalar = 0.0
-        """Energy that the entries of this step give to the robot [J]."""
 
     def add(self, name: str, amount: Scalar) -> None:
         """Add to a sum."""
         self.entries[AT[name]] = self.entries[AT[name]] + amount
-        if name == "work":
-            self.gained = self.gained + amount
-        elif name in DISSIPATED:
-            self.gained = self.gained - amount
 
     def add_more(self, k: int, amount: Scalar) -> None:
         """Add to the sum k of those that only this program has (given.py)."""

@@ -1,13 +1,13 @@
 """A configuration moved along velocities, and what turns with it.
 
-A floating base turns during a step. The methods that drift along a velocity keep the base's linear velocity
-in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes, and
-:func:`momenta_after` has the velocity products that go with it.
+A floating base turns during a step. A method that drifts along a velocity keeps the base's linear velocity
+in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
+:func:`momenta_after` has the velocity products of an implicit solve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from robokit.model.tree import Tree
@@ -17,11 +17,6 @@ from robokit.spatial.scalars import Scalar
 
 Rows = list[Any]
 """Scalars by joint: one list for each body 0..N."""
-
-
-def flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
-    """All rows in one."""
-    return [x for row in rows for x in row]
 
 
 def free_base(tree: Tree, i: int) -> bool:
@@ -57,7 +52,7 @@ def momenta_after(
     w: Rows,
     dt: Scalar,
 ) -> list[Force]:
-    """Momenta of the bodies after dt without joint forces and contacts, had their joints no acceleration.
+    """Momenta of the bodies after dt without joint forces, had their joints no acceleration.
 
         T_i = P_i - dt (I_i a_i + W_i x* I_i W_i),    a_i = X a_lambda + W_i x S w_i
 

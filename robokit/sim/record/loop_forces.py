@@ -21,7 +21,7 @@ from robokit.sim.step.integrators import forces_outside
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import ContactSteps
-from robokit.spatial import Force
+from robokit.spatial import Force, Transform
 from robokit.spatial.scalars import Scalar
 
 
@@ -41,9 +41,9 @@ def loop_forces(
     robot, loops = program.robot, program.loops
     if loops is None:
         return {}
+    tau = np.zeros((len(q), robot.nv)) if tau is None else tau
     if program.contact:
-        own = np.zeros((len(q), robot.nv)) if tau is None else tau
-        each = _as_acted(program, (q, v, own, carried, *given), dt)
+        each = _as_acted(program, (q, v, tau, carried, *given), dt)
         return {model.name: each[:, k] for k, model in enumerate(loops.models)}
     parameters = [float(x) for x in program.parameters(dt)]
 
@@ -53,8 +53,7 @@ def loop_forces(
         found = _wrenches(p, *rows, dt, Carried(program.layout, kept))
         return [x for wrench in found for x in wrench]
 
-    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = in_blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
+    both = in_blocks(text, 6 * len(loops.models), q, v, tau, carried, *given)
     return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
@@ -63,8 +62,7 @@ def _wrenches(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carr
 
     It is the wrench at the start of the step.
     """
-    if p.loops is None:
-        return []
+    assert p.loops is not None
     held = held_forces(p, q, v, tau, dt, carried)
     total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
     outside, _ = forces_outside(p, q, tau)
@@ -113,11 +111,11 @@ def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
     return found
 
 
-def _frame(X: object, place: np.ndarray, T: int) -> tuple[np.ndarray, np.ndarray]:
+def _frame(X: Transform | None, place: np.ndarray, T: int) -> tuple[np.ndarray, np.ndarray]:
     """Axes (T, 3, 3) and origin (T, 3) in the world of a frame on a body."""
     R, r = np.broadcast_to(np.eye(3), (T, 3, 3)), np.zeros((T, 3))
     if X is not None:
-        E = [np.broadcast_to(x, T) for row in X.E.rows for x in row]  # type: ignore[attr-defined]
+        E = [np.broadcast_to(x, T) for row in X.E.rows for x in row]
         R = np.stack(E, axis=-1).reshape(T, 3, 3).swapaxes(1, 2)
-        r = np.stack([np.broadcast_to(x, T) for x in X.r], axis=-1)  # type: ignore[attr-defined]
+        r = np.stack([np.broadcast_to(x, T) for x in X.r], axis=-1)
     return R @ place[:9].reshape(3, 3), r + R @ place[9:]

@@ -65,7 +65,7 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     robot, layout = program.robot, program.layout
     out = np.zeros((len(q), layout.size))
     if program.contact:  # the step itself looks at what it is to keep
-        return out[:, :1] * 0.0
+        return out[:, :1]
     if program.reproducible:
         if (layout.momentum and np.any(robot.total_mass)) or layout.energy:
             kept = start_momentum(replace(program, dtype="float64"), q, v)

@@ -29,8 +29,7 @@ def step_contacts(program: Program, steps: Sequence[np.ndarray], dt: float) -> C
     found: list[list[tuple[str, np.ndarray, np.ndarray]]] = []
     origins: list[np.ndarray] = []
     for q, v, tau, carried, *given in zip(*steps, strict=True):
-        for simulation, last in taker.parts(q, v, tau, carried, dt, *given):  # noqa: B007
-            pass
+        *_, (simulation, last) = taker.parts(q, v, tau, carried, dt, *given)
         found.append(_contacts(simulation, links, last) if found else [])
         origins.append(simulation.work["p"] + simulation.work["origin"])
     most: dict[str, int] = {}

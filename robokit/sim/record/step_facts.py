@@ -1,7 +1,7 @@
 """What happens in single steps: contacts by link, stops by joint, actuators at their limits.
 
-As in recorded.py, the text of the step runs with NumPy arrays in place of scalars, many steps at once.
-Nothing is compiled, and a run that nobody asks costs nothing.
+Steps of "contact" note it themselves (contact_facts.py). Of passive motion the text of the step runs with
+NumPy arrays in place of scalars, many steps at once, as in recorded.py.
 """
 
 from __future__ import annotations

@@ -96,7 +96,10 @@ def step_derivatives(
         the next state (q, v), A and B.
 
     Raises:
-        ShapeError: a wrong shape or content, or a start deep inside the ground.
+        ShapeError: a wrong shape or content, a start deep inside the ground, or actuators and a step without
+            contact.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
+        ModelError: a joint's dry friction is below zero.
         UnknownName: no such integrator or engine.
         SingularInertia: a joint moves no inertia.
 
@@ -153,7 +156,7 @@ def _by_implicit_function(
     kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
 ) -> StepDerivatives:
     """All states, one after the other; with inertias or a ground of its own each has its own numbers."""
-    nv, k = kept.robot.nv, -1
+    nv = kept.robot.nv
     rows = list(each_row(kept, given, engine, joint_damping, self_collision))
     found = _room(kept.robot, len(rows))
     for k, (own, state) in enumerate(rows):

@@ -121,7 +121,7 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        if self.alone and not self.program.contact:
+        if self.alone:
             with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
                 self.kernel(*self._arguments())
 

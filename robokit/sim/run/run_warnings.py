@@ -23,7 +23,7 @@ def warn_of_length(refused: str | None, name: str) -> None:
     if refused is not None and "operations" in refused:
         warnings.warn(
             f"robot {name!r}: the step runs in plain Python, thousands of times slower ({refused}); "
-            "see https://robokit or install llvmlite",
+            "install llvmlite",
             SimulationWarning,
             stacklevel=4,
         )
@@ -65,7 +65,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
         warnings.warn(
-            f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
+            f"a contact sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
             "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
             SimulationWarning,
             stacklevel=level,

@@ -149,7 +149,7 @@ class StepFunction(HostFunction):
         for tau in taus:
             way.append(Taken(q, v, tau))
             steps.wanted = parameters.wanted(*start, (q, v))
-            q, v, *_ = (x.copy() for x in take(q, v, tau)[:2])
+            q, v = (x.copy() for x in take(q, v, tau)[:2])
         way.append(Taken(q, v, taus[0]))
         return way
 
@@ -184,7 +184,7 @@ class StepFunction(HostFunction):
     ) -> list[np.ndarray]:
         robot, own, nv = self.robot, len(self.inputs) // 2, self.robot.nv
         dq, dv, dtau, *of = row[own:]
-        dtaus, turn = dtau.reshape(-1, nv), iter(range(1 << 30))
+        dtaus = iter(dtau.reshape(-1, nv))
         d = np.r_[rates(robot, unit(robot, row[0]))[0] @ (dq / norms(robot, row[0])), dv]
         found: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -192,7 +192,7 @@ class StepFunction(HostFunction):
             nonlocal d
             end_q, end_v, slopes = steps(q, v, tau)
             end_q, end_v = end_q.copy(), end_v.copy()
-            d = slopes @ np.r_[d, dtaus[next(turn)]]
+            d = slopes @ np.r_[d, next(dtaus)]
             for r in range(2 * nv) if of else ():
                 e = np.eye(2 * nv)[r]
                 steps.pulled(e[:nv], e[nv:], again=r > 0)
@@ -239,7 +239,8 @@ def step_function(
         the function.
 
     Raises:
-        as :func:`step_derivatives`; UnknownName: no such parameter.
+        as :func:`step_derivatives`; UnknownName: no such parameter; RobokitError: a step without contact, or
+            several robots or grounds.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")

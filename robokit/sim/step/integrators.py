@@ -8,9 +8,10 @@
 
 "euler" is an old name of "contact".
 
-midpoint and rkmk4 compute damping, friction and limits by an implicit solve at the start of the step and hold
-these forces constant during it. However stiff they are, they cannot make the step unstable. rkmk4 integrates
-on the joints' manifolds; the others drift along velocities (moving_axes.py).
+midpoint, rkmk4 and energy_momentum compute damping, friction and limits by an implicit solve at the start of
+the step and hold these forces constant during it. However stiff they are, they cannot make the step unstable.
+rkmk4 and energy_momentum integrate on the joints' manifolds; midpoint drifts along velocities
+(moving_axes.py).
 
 All methods keep the momentum of a floating robot to rounding (momentum_projection.py).
 

@@ -44,7 +44,7 @@ class LinkForces:
         return ([0.0, NEVER] * self.peaks + [NEVER] * self.touches) * self.count
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker: without a ground nothing touches."""
+        """See Tracker: nothing touches in passive motion; steps of contact keep it (contact/monitor.py)."""
         return numbers
 
 
@@ -58,7 +58,7 @@ class PeakLoad:
         return [0.0, NEVER]
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker: without a ground nothing touches."""
+        """See Tracker: nothing touches in passive motion; steps of contact keep it (contact/monitor.py)."""
         return numbers
 
 
@@ -72,7 +72,7 @@ class Deepest:
         return [0.0, NEVER]
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
-        """See Tracker: without a ground nothing touches."""
+        """See Tracker: nothing touches in passive motion; steps of contact keep it (contact/monitor.py)."""
         return numbers
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from robokit.contact.step_in_lanes import ARRAYS, LANES, lanes_kernel, may_go_in_lanes, on_planes
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
-from robokit.sim.motion import ledger
+from robokit.sim.simulation import STEPS
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -24,8 +24,6 @@ PAYS = 500_000
 _alone: Counter[str] = Counter()
 
 INPUTS = {a.name for a in ARRAYS if a.role == "in"}
-
-STEPS = ledger.SIZE + ledger.OWN.index("steps")
 
 
 def pays(rows: int, steps: int, shared: Arrays, reproducible: bool) -> bool:

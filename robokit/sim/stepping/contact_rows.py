@@ -136,9 +136,8 @@ class _Share:
         return x - 1 if name.endswith("_pair") else x
 
     def _finite(self, part: slice) -> np.ndarray:
-        return np.isfinite(self.states["q"][part]).all(axis=1) & np.isfinite(self.states["v"][part]).all(
-            axis=1
-        )
+        q, v = (np.isfinite(self.states[name][part]).all(axis=1) for name in ("q", "v"))
+        return q & v
 
     def _prepare(self) -> None:
         """Addresses of all arrays, and memory to work with, once they are as large as they are now."""

@@ -58,11 +58,7 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
 
 
 class ContactSteps:
-    """The steps of a program, one state at a time.
-
-    Attributes:
-        simulation: the state that was last at work.
-    """
+    """The steps of a program, one state at a time."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -174,8 +170,6 @@ class ContactSteps:
 
     def in_parts(self, dt: float) -> Simulation:
         """The arrays in which parts of steps of dt are taken once more."""
-        if self.program.accuracy is None:
-            return self.simulation(dt)
         if dt not in self._in_parts:
             plain = copy(self.program)
             plain.accuracy = None

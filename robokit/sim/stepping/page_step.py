@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy
@@ -47,10 +45,6 @@ class PageStep:
     program: Program
     step: Kernel
     look: Kernel
-
-    def parameters(self, dt: float) -> np.ndarray:
-        """The parameters at a time step [s], (P,)."""
-        return self.program.parameters(dt)
 
 
 def page_step(program: Program, reproducible: bool | None = None, pushes: bool = False) -> PageStep:

@@ -50,9 +50,7 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
     if pairs:
         say("self-contact", "on", f"{pairs} pair{'s' if pairs > 1 else ''} of bodies kept apart")
     elif robot is not None and robot.nbodies > 1:
-        left = s.get("self_collision_pairs_left_out")
-        why = f": {left} pairs act only if asked for" if left else ""
-        say("self-contact", "off", f"links of the robot pass through each other{why}")
+        say("self-contact", "off", "links of the robot pass through each other")
     if s.get("default_damping"):
         words = assumed_damping(s["default_damping"])
         joints = s.get("default_damping_joints", 0)
