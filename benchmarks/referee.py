@@ -32,14 +32,13 @@ import robokit as rk
 from robokit.mjcf import to_mjcf
 from robokit.model.geometry import Mesh
 from robokit.parity import referee
-from robokit.parity.referee import compare_sides
-from robokit.parity.sides.open_side import open_side
-from robokit.parity.sides.side import Side
+from robokit.parity.readers.description import Description
+from robokit.parity.referee import compare_descriptions, read_description
 from robokit.robot_names import example_files
 from robokit.urdf import build, check_urdf, dump
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.read.mesh_files import Resolver
-from robokit.urdf.write.xml import write
+from robokit.urdf.mesh_files import Resolver
+from robokit.urdf.xml_text import write
 
 SEED = 20261122
 
@@ -65,22 +64,22 @@ def text_of(description: RobotDescription, extension: str = "") -> str:
     return write(description, refused).replace("</robot>", extension + "</robot>")
 
 
-_SIDES: dict[str, Side] = {}
+_SIDES: dict[str, Description] = {}
 
 
-def _read(path: Path) -> Side:
+def _read(path: Path) -> Description:
     """A's side, read once as long as its text is the same."""
     text = path.read_text(encoding="utf-8")
     if text not in _SIDES:
         _SIDES.clear()
-        _SIDES[text] = open_side(path)
+        _SIDES[text] = read_description(path)
     return _SIDES[text]
 
 
 def judged(mutation: Mutation, mutant: Mutant, a: Path, b: Path, format: str, name: str) -> Row:
     """The row of one comparison."""
     row = Row(name, mutation.cause, format, mutant.element)
-    verdict = compare_sides(_read(a), open_side(b), mutant.base)
+    verdict = compare_descriptions(_read(a), read_description(b), mutant.base)
     for finding in verdict.findings:
         named = (finding.name, *finding.instead)
         here = finding.kind == "robot" if not mutant.element else mutant.element in named

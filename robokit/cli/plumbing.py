@@ -243,7 +243,7 @@ def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
     The name of the package of example robots alone stands for all its robots.
     """
     from robokit.robot_names import EXAMPLES, example_files, expanded, find_robot
-    from robokit.urdf.lint.files import urdf_files
+    from robokit.urdf.lint import urdf_files
 
     all_names: list[str] = []
     problems = []

@@ -1,4 +1,4 @@
-"""The engines by name.
+"""What Pinocchio, MuJoCo and Drake answer for a URDF and a state.
 
 The opener of an engine is called with the XML, the robot as robokit read it, and a list, to which it adds
 what it had to change for the engine. It returns a function that answers for a state, in robokit's order. It
@@ -7,14 +7,428 @@ raises whatever the engine raises over the file.
 
 from __future__ import annotations
 
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
+from robokit.mjcf import to_mjcf
+from robokit.model.parts import Link
 from robokit.model.robot import Robot
-from robokit.parity import foreign
-from robokit.parity.state import Answering, Answers, Opener, State
-from robokit.parity.with_drake import open_drake
-from robokit.parity.with_mujoco import open_mujoco
-from robokit.parity.with_pinocchio import open_pinocchio
+from robokit.model.rotors import armature_by_dof
+from robokit.model.walks import is_base
+from robokit.parity import other_programs
+from robokit.parity.other_programs import one_line, some
+from robokit.urdf.xacro import expand_xacro, is_xacro
+
+Answers = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class State:
+    """q (nq,), v, a and tau (nv,), as robokit has them; tau is None if no accelerations are asked for."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray | None
+
+
+Answering = Callable[[State], Answers]
+Opener = Callable[[bytes, Robot, list[str]], Answering]
+
+
+def root_link(robot: Robot) -> str:
+    """Name of the root link: the one that is no joint's child."""
+    joints = (*robot.body_joints, *robot.fixed_joints)
+    carried = {joint.child_link for joint in joints if not is_base(robot, joint)}
+    return next(name for name in robot.link_names if name not in carried)
+
+
+def names_there(robot: Robot) -> dict[str, str]:
+    """Name of a link -> its name for MuJoCo and Drake, where "world" is the fixed frame."""
+    names = {name: name for name in robot.link_names}
+    if THEIR_WORLD in names:
+        free = THEIR_WORLD + "_link"
+        while free in names:
+            free += "_"
+        names[THEIR_WORLD] = free
+    return names
+
+
+# The XML that the other engines are given: the file without what H, C and poses do not depend on
+# -----------------------------------------------------------------------------------------------
+
+LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
+
+THEIR_WORLD = "world"
+"""Name of the fixed frame of MuJoCo and of Drake."""
+
+
+def robot_text(
+    path: str | os.PathLike[str],
+    xacro_args: Mapping[str, str] | None = None,
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
+) -> bytes:
+    """The XML of a URDF; a .xacro file is expanded, with these arguments.
+
+    Raises:
+        UrdfError: the file cannot be expanded.
+        OSError: the file cannot be read.
+    """
+    return (
+        expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else Path(path).read_bytes()
+    )
+
+
+def without_other_links(text: bytes, links: Collection[str]) -> bytes:
+    """A URDF without the links that a robot does not have, and the joints that hang on them.
+
+    A root and a floating joint that are the floating base themselves are not in robokit's robot.
+
+    Args:
+        text: the XML.
+        links: the robot's.
+    """
+    from lxml import etree
+
+    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    left_out = {link.get("name") for link in root.iterfind("link")} - set(links)
+    if not left_out:
+        return text
+    for element in list(root):
+        parent = element.find("parent") if element.tag == "joint" else None
+        if (element.tag == "link" and element.get("name") in left_out) or (
+            parent is not None and parent.get("link") in left_out
+        ):
+            root.remove(element)
+    return bytes(etree.tostring(root))
+
+
+def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
+    """A URDF without shapes, limits, friction, mimic joints and extensions.
+
+    MuJoCo cannot load a file without reading its meshes, and refuses revolute joints without limits.
+
+    Args:
+        text: the XML.
+        world: new name of a link that is called "world".
+    """
+    from lxml import etree
+
+    root = etree.fromstring(
+        text, etree.XMLParser(remove_comments=True, resolve_entities=False, no_network=True)
+    )
+    for element in list(root.iter(*LEFT_OUT)):
+        element.getparent().remove(element)
+    for element in list(root):
+        if element.tag not in ("link", "joint"):
+            root.remove(element)
+    for joint in root.iter("joint"):
+        if joint.get("type") == "revolute":
+            joint.set("type", "continuous")
+    for element, name in [(e, key) for e in root.iter("link", "parent", "child") for key in ("name", "link")]:
+        if element.get(name) == THEIR_WORLD:
+            element.set(name, world)
+    options = {"fusestatic": "false", "discardvisual": "true", "balanceinertia": "false", "strippath": "true"}
+    etree.SubElement(etree.SubElement(root, "mujoco"), "compiler", options)
+    return str(etree.tostring(root, encoding="unicode"))
+
+
+# Pinocchio's answers for a URDF
+# ------------------------------
+
+
+def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
+    """Load a URDF into Pinocchio; mimic joints are coordinates of their own."""
+    import pinocchio as pin
+
+    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
+    model = pin.buildModelFromXML(_decoded(text), *root)
+    to = PinocchioAdapter(robot, model)
+    model.armature = to.armature()
+    data = model.createData()
+    frames = [model.getFrameId(name, pin.FrameType.BODY) for name in robot.link_names]
+
+    def answers(x: State) -> Answers:
+        q, v = to.q(x.q), to.v(x.v)
+        pin.framesForwardKinematics(model, data, q)
+        poses = [data.oMf[k] for k in frames]
+        H = np.triu(pin.crba(model, data, q))
+        out = {
+            "mass": np.array(sum(model.inertias[k].mass for k in range(1, model.njoints))),
+            "H": to.matrix_back(H + np.triu(H, 1).T),
+            "C": to.v_back(pin.nonLinearEffects(model, data, q, v)),
+            "tau": to.v_back(pin.rnea(model, data, q, v, to.v(x.a))),
+            "rotation": np.array([M.rotation for M in poses]),
+            "position": np.array([M.translation for M in poses]),
+        }
+        if x.tau is not None:
+            out["qdd"] = to.v_back(pin.aba(model, data, q, v, to.v(x.tau)))
+        if robot.total_mass > 0:
+            out["CoM"] = np.array(pin.centerOfMass(model, data, q))
+            out["A_G"] = to.centroidal_back(pin.computeCentroidalMap(model, data, q))
+        return out
+
+    return answers
+
+
+def _decoded(text: bytes) -> str:
+    """The XML as Pinocchio reads it: a string without a declaration of another encoding."""
+    from lxml import etree
+
+    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    return str(etree.tostring(root, encoding="unicode"))
+
+
+# MuJoCo's answers for a URDF; if MuJoCo cannot load it, for the MJCF that robokit writes of it
+# ---------------------------------------------------------------------------------------------
+
+
+def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
+    """Load a URDF into MuJoCo, with contacts, limits and passive forces switched off."""
+    import mujoco
+
+    try:
+        model = _mujoco_urdf(text, robot)
+    except Exception as refusal:  # of any type; robokit's MJCF may still load
+        try:
+            model = mujoco.MjModel.from_xml_string(_quiet_mjcf(robot))
+        except Exception as second:
+            both = one_line(refusal), one_line(second)
+            raise ValueError(both[0] if both[0] == both[1] else "; as robokit's MJCF: ".join(both)) from None
+        changes.append(f"it cannot load the URDF ({one_line(refusal)}); robokit's own MJCF of it is compared")
+    return mujoco_answering(model, robot)
+
+
+def mujoco_answering(model: Any, robot: Robot) -> Answering:
+    """The function that answers for a robot with a MuJoCo model of it; joints and links go by name."""
+    import mujoco
+
+    model.opt.gravity[:] = robot.gravity
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
+    to = MujocoAdapter(robot, model)
+    model.dof_armature[:] = to.T(robot.neutral()) ** 2 @ armature_by_dof(robot)
+    data = mujoco.MjData(model)
+    moving = model.body_weldid != 0
+    sites = {model.site(k).name: k for k in range(model.nsite)}
+    name = names_there(robot)
+
+    def poses() -> tuple[list[np.ndarray], list[np.ndarray]]:
+        found = [
+            (data.site_xmat[sites[link]], data.site_xpos[sites[link]])
+            if link in sites
+            else (data.body(name[link]).xmat, data.body(name[link]).xpos)
+            for link in robot.link_names
+        ]
+        return [R.reshape(3, 3).copy() for R, _ in found], [p.copy() for _, p in found]
+
+    def answers(x: State) -> Answers:
+        data.qpos[:], data.qvel[:] = to.q(x.q), to.v(x.q, x.v)
+        data.qfrc_applied[:] = 0.0 if x.tau is None else to.force(x.q, x.tau)
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        if hasattr(data, "qM"):
+            mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
+        else:
+            mujoco.mj_fullM(model, data, M)
+        mass, (rotation, position) = model.body_mass[moving], poses()
+        out = {
+            "mass": np.array(mass.sum()),
+            "H": to.matrix_back(x.q, M),
+            "C": to.bias_back(x.q, x.v, data.qfrc_bias, M),
+            "rotation": np.array(rotation),
+            "position": np.array(position),
+        }
+        if x.tau is not None:
+            out["qdd"] = to.a_back(x.q, x.v, data.qacc)
+        data.qacc[:], data.qfrc_applied[:] = to.a(x.q, x.v, x.a), 0.0
+        mujoco.mj_inverse(model, data)
+        out["tau"] = to.force_back(x.q, data.qfrc_inverse)
+        if robot.total_mass > 0:
+            out["CoM"] = mass @ data.xipos[moving] / mass.sum()
+            out["A_G"] = np.array([momentum(v, out["CoM"]) for v in to.T(x.q).T]).T
+        return out
+
+    def momentum(v: np.ndarray, center: np.ndarray) -> np.ndarray:
+        data.qvel[:] = v
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        linear = data.subtree_linvel[0] * model.body_subtreemass[0]
+        # MuJoCo's centre of mass is that of all bodies, including the fixed ones.
+        return np.r_[data.subtree_angmom[0] + np.cross(data.subtree_com[0] - center, linear), linear]
+
+    return answers
+
+
+def _mujoco_urdf(text: bytes, robot: Robot) -> Any:
+    import mujoco
+
+    names = names_there(robot)
+    spec = mujoco.MjSpec.from_string(plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)))
+    if robot.base == "floating":
+        spec.body(names[root_link(robot)]).add_freejoint()
+    return spec.compile()
+
+
+def _quiet_mjcf(robot: Robot) -> str:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what cannot be written is not compared either
+        return to_mjcf(robot, meshes=False, visuals=False)
+
+
+# Drake's answers for a URDF, with the inertias of the file
+# ---------------------------------------------------------
+
+
+def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
+    """Load a URDF without meshes; inertias that Drake's reader replaces are set back."""
+    from pydrake.multibody.parsing import Parser
+    from pydrake.multibody.plant import MultibodyPlant
+
+    names, plant = names_there(robot), MultibodyPlant(0.0)
+    log = logging.getLogger("drake")
+    level = log.level
+    log.setLevel(logging.ERROR)  # robot.diagnostics has its warnings about inertias
+    try:
+        (instance,) = Parser(plant).AddModelsFromString(
+            plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)), "urdf"
+        )
+    finally:
+        log.setLevel(level)
+    if robot.base == "fixed":
+        root = plant.GetBodyByName(names[root_link(robot)], instance)
+        plant.WeldFrames(plant.world_frame(), root.body_frame())
+    plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
+    for joint in robot.joints:
+        if joint.armature:
+            rotor = plant.AddJointActuator(f"{joint.name} rotor", plant.GetJointByName(joint.name, instance))
+            rotor.set_default_rotor_inertia(joint.armature)
+    plant.Finalize()
+    context, to = plant.CreateDefaultContext(), DrakeAdapter(robot, plant)
+    bodies = [plant.GetBodyByName(names[link], instance) for link in robot.link_names]
+    moving = [b for b, link in zip(bodies, robot.links, strict=True) if link.body > 0]
+    _inertias_as_written(robot, bodies, context, changes)
+
+    def answers(x: State) -> Answers:
+        from pydrake.multibody.tree import MultibodyForces
+
+        plant.SetPositions(context, to.q(x.q))
+        plant.SetVelocities(context, to.v(x.q, x.v))
+        M, none = plant.CalcMassMatrix(context), MultibodyForces(plant)
+        gravity = plant.CalcGravityGeneralizedForces(context)
+        forces = plant.CalcInverseDynamics(context, to.a(x.q, x.v, x.a), none) - gravity
+        poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies]
+        mass = np.array([body.get_mass(context) for body in moving])
+        out = {
+            "mass": np.array(mass.sum()),
+            "H": to.matrix_back(x.q, M),
+            "C": to.bias_back(x.q, x.v, plant.CalcBiasTerm(context) - gravity, M),
+            "tau": to.force_back(x.q, forces),
+            "rotation": np.array([X.rotation().matrix() for X in poses]),
+            "position": np.array([X.translation() for X in poses]),
+        }
+        if x.tau is not None:
+            plant.get_applied_generalized_force_input_port().FixValue(context, to.force(x.q, x.tau))
+            try:
+                rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
+                out["qdd"] = to.a_back(x.q, x.v, rates)
+            except RuntimeError as refusal:
+                said = f"it cannot compute accelerations: {one_line(refusal)}"
+                changes.extend([] if said in changes else [said])
+        if robot.total_mass > 0:
+            at = [
+                plant.EvalBodyPoseInWorld(context, b).multiply(b.CalcCenterOfMassInBodyFrame(context))
+                for b in moving
+            ]
+            out["CoM"] = mass @ np.array(at) / mass.sum()
+            out["A_G"] = np.array([momentum(v, out["CoM"]) for v in to.T(x.q).T]).T
+        return out
+
+    def momentum(v: np.ndarray, center: np.ndarray) -> np.ndarray:
+        plant.SetVelocities(context, v)
+        L = plant.CalcSpatialMomentumInWorldAboutPoint(context, center)
+        return np.r_[L.rotational(), L.translational()]
+
+    return answers
+
+
+def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes: list[str]) -> None:
+    """Set the inertias of the file where Drake's reader has replaced them.
+
+    Drake's reader replaces an inertia that no body can have by that of a ball of water: of the link's mass,
+    or of 1 kg if the link has none. Drake has no inertia without mass; such a link's inertia is moved to a
+    link with mass that it is fixed to. It acts in the same way there, because it only resists rotation.
+    """
+    inertias = [np.array(link.inertia, dtype=float) for link in robot.links]
+    changed, moved, kept = [], [], []
+    for k, (body, link) in enumerate(zip(bodies, robot.links, strict=True)):
+        theirs = body.CalcSpatialInertiaInBodyFrame(context)
+        its = theirs.CalcRotationalInertia().CopyToFullMatrix3()
+        I = _about_origin(link, inertias[k])
+        if abs(theirs.get_mass() - link.mass) <= 1e-9 * link.mass and _near(its, I):
+            continue
+        if link.mass > 0.0:
+            changed.append(k)
+            continue
+        onto = next((n for n, x in enumerate(robot.links) if x.body == link.body and x.mass > 0.0), None)
+        if onto is None:
+            kept.append(link.name)
+            continue
+        R = robot.links[onto].placement.rotation.T @ link.placement.rotation
+        inertias[onto] = inertias[onto] + R @ link.inertia @ R.T
+        moved.append((k, onto))
+    for k in {*changed, *(onto for _, onto in moved)}:
+        _set(bodies[k], context, robot.links[k], inertias[k])
+    for k, _ in moved:
+        _set(bodies[k], context, robot.links[k], np.zeros((3, 3)))
+    balls = sorted({*changed, *(k for k, _ in moved)})
+    if balls:
+        named = some([robot.links[k].name for k in balls])
+        changes.append(
+            f"it puts a ball of water in the place of inertias that no body can have, for {named}; set back "
+            "to those of the file"
+        )
+    if kept:
+        changes.append(
+            f"it makes {some(kept)}, with inertia but no mass, a ball of 1 kg: masses and forces differ"
+        )
+
+
+def _about_origin(link: Link, inertia: np.ndarray) -> np.ndarray:
+    c = link.com
+    return np.asarray(inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c)))
+
+
+def _near(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.abs(a - b).max() <= 1e-9 * np.abs(b).max())
+
+
+def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
+    """Set a link's mass and inertia without Drake's validity check."""
+    from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
+
+    m, I = float(link.mass), _about_origin(link, inertia)
+    if m == 0.0:
+        body.SetSpatialInertiaInBodyFrame(context, SpatialInertia.Zero())
+        return
+    six = (float(I[i, j]) / m for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    unit = UnitInertia(RotationalInertia(*six))
+    body.SetSpatialInertiaInBodyFrame(
+        context, SpatialInertia(m, np.asarray(link.com), unit, skip_validity_check=True)
+    )
+
+
+# The engines by name
+# -------------------
 
 
 @dataclass(frozen=True)
@@ -28,8 +442,8 @@ class Engine:
 
     @property
     def program(self) -> str:
-        """Its key in ``robokit.parity.foreign.PROGRAMS``, whose readers work in a child; "" for another."""
-        programs = foreign.PROGRAMS.items()
+        """Its key in ``other_programs.PROGRAMS``, whose readers work in a child; "" for another."""
+        programs = other_programs.PROGRAMS.items()
         return next((key for key, each in programs if each.module.partition(".")[0] == self.module), "")
 
 
@@ -57,11 +471,11 @@ def opened(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answerin
     engine = ENGINES[name]
     if not engine.program:
         return engine.open(text, robot, changes)
-    foreign.require(engine.program)
-    number, changes[:] = foreign.call(__name__, "open_here", name, text, robot)
+    other_programs.require(engine.program)
+    number, changes[:] = other_programs.call(__name__, "open_here", name, text, robot)
 
     def answers(x: State) -> Answers:
-        found, changes[:] = foreign.call(__name__, "answer_here", number, x)
+        found, changes[:] = other_programs.call(__name__, "answer_here", number, x)
         return dict(found)
 
     return answers

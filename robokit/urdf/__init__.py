@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.load import check_urdf, from_yourdfpy, load_urdf, loads_urdf
-from robokit.urdf.read.xacro import expand_xacro
 from robokit.urdf.to_robot import build
+from robokit.urdf.xacro import expand_xacro
 
 if TYPE_CHECKING:
-    from robokit.urdf.write.dump import dump
+    from robokit.urdf.write import dump
 
 __all__ = [
     "CODES",
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     """The writer, imported at its first use."""
     if name != "dump":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from robokit.urdf.write.dump import dump
+    from robokit.urdf.write import dump
 
     globals()["dump"] = dump
     return dump

@@ -13,16 +13,16 @@ from robokit.errors import Diagnostic, WrongType
 from robokit.model.mimics import couple
 from robokit.model.robot import Robot
 from robokit.stages import stage
+from robokit.urdf.checks.check import check
+from robokit.urdf.checks.loops import check_second_parents
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
-from robokit.urdf.judge.all import check
-from robokit.urdf.judge.loops import check_second_parents
-from robokit.urdf.read.inferred_loops import with_loops
-from robokit.urdf.read.mesh_axes import with_z_up
-from robokit.urdf.read.mesh_files import NoFiles, Resolver, folders
-from robokit.urdf.read.parse import parse_path, parse_text
-from robokit.urdf.read.xacro import expanded, is_xacro
+from robokit.urdf.mesh_axes import with_z_up
+from robokit.urdf.mesh_files import NoFiles, Resolver, folders
+from robokit.urdf.parse import parse_path, parse_text
+from robokit.urdf.rewrites import with_loops
 from robokit.urdf.to_robot import build
+from robokit.urdf.xacro import expanded, is_xacro
 
 BASES = ("fixed", "floating")
 CHECKED = (*BASES, "either")
@@ -63,7 +63,7 @@ def load_urdf(
             "apply": those that say that x or y is up are turned.
         loops: "declared": a loop is closed where a <loop_joint> closes it; "close": also at pairs of links
             ``closing_NAME_1`` and ``closing_NAME_2``, by a spherical joint, and where a link is the child of
-            two joints, of which the second becomes a loop joint. See :mod:`robokit.urdf.read.inferred_loops`.
+            two joints, of which the second becomes a loop joint. See :mod:`robokit.urdf.rewrites`.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.

@@ -16,6 +16,7 @@ from robokit.model.drafts import JointDraft, LinkDraft, unit_numbers
 from robokit.model.geometry import Mesh, Placement, Rows, Shape
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
+from robokit.urdf.checks.check import fixed_base_name
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
@@ -24,9 +25,8 @@ from robokit.urdf.description import (
     RobotDescription,
     ShapeDescription,
 )
-from robokit.urdf.judge.all import fixed_base_name
-from robokit.urdf.read.mesh_files import Resolver
-from robokit.urdf.read.own_base import own_base, without_own_base
+from robokit.urdf.mesh_files import Resolver
+from robokit.urdf.own_base import own_base, without_own_base
 
 NO_INERTIAL = InertialDescription(0.0, (0.0,) * 6)
 

@@ -13,8 +13,8 @@ import pytest
 
 from robokit.cli import main
 from robokit.urdf import CODES
-from robokit.urdf.lint.files import urdf_files
-from robokit.urdf.lint.lines import Paint, wants_colour
+from robokit.urdf.lint import urdf_files
+from robokit.urdf.lint_lines import Paint, wants_colour
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = '<robot name="clean"><link name="a"/></robot>'
@@ -102,7 +102,7 @@ def test_an_unreadable_file_is_status_2(folder, capsys, monkeypatch):
     def broken(*_):
         raise OSError(5, "broken")
 
-    monkeypatch.setattr("robokit.urdf.read.source.open", broken, raising=False)
+    monkeypatch.setattr("robokit.urdf.source.open", broken, raising=False)
     status, out, _ = run(capsys, "clean.urdf")
     assert status == 2 and "file-unreadable" in out and "broken" in out
 

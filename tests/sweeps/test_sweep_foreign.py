@@ -18,13 +18,13 @@ import robokit as rk
 from robokit.bounded import search_path
 from robokit.cli import main
 from robokit.meshes.read_mesh import read_mesh
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.recipes.own_measures import OwnMeasure
-from robokit.sweeps.recipes.recipe import Recipe
-from robokit.sweeps.recipes.robot_record import RobotRecord
-from robokit.sweeps.running.quiet_dask import environment
-from robokit.sweeps.running.sweep_json import SweepJson, read_sweep_json
-from robokit.urdf.read import xacro
+from robokit.sweeps.cluster import environment
+from robokit.sweeps.folder import SweepJson, read_sweep_json
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.robot_record import RobotRecord
+from robokit.sweeps.user_measures import OwnMeasure
+from robokit.urdf import xacro
 
 CUBE = (
     "mtllib cube.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl paint\n"

@@ -10,8 +10,8 @@ from urdf_cases import BODY, GOOD, LIMIT, joint, robot
 from robokit.errors import COMPARED, Diagnostic, UnknownName, UrdfError, nearest_names, one_line
 from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.findings import MOST_COMPARED
-from robokit.urdf.lint.files import Checked, as_json
-from robokit.urdf.lint.lines import Paint, listing
+from robokit.urdf.lint import Checked, as_json
+from robokit.urdf.lint_lines import Paint, listing
 
 MANY = 2000
 

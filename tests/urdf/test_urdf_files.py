@@ -9,8 +9,7 @@ import pytest
 from urdf_cases import GOOD, INERTIAL, LIMIT, inertial, joint, link, robot, two_joints
 
 from robokit.errors import RobokitError, UnknownName, UrdfError
-from robokit.urdf import CODES, check_urdf, load_urdf, loads_urdf
-from robokit.urdf.read import source
+from robokit.urdf import CODES, check_urdf, load_urdf, loads_urdf, source
 
 
 def refused(what, code):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from robokit.urdf.lint.files import check_files, urdf_files
+from robokit.urdf.lint import check_files, urdf_files
 
 LINK = '<link name="a"/>'
 MACRO = f'<xacro:macro name="leg" params="side">{LINK}</xacro:macro><xacro:property name="m" value="1"/>'

@@ -9,8 +9,8 @@ from urdf_cases import LIMIT, inertial, joint, link
 
 from robokit.errors import UrdfError
 from robokit.urdf import check_urdf, loads_urdf
-from robokit.urdf.lint.files import Checked, as_json
-from robokit.urdf.lint.lines import Paint, listing
+from robokit.urdf.lint import Checked, as_json
+from robokit.urdf.lint_lines import Paint, listing
 
 BEYOND = {
     "an inertia that overflows where it is turned": (

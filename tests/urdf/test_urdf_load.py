@@ -11,7 +11,7 @@ from robokit.errors import ModelError, UnknownName, UrdfError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import check_urdf, from_yourdfpy, loads_urdf
 from robokit.urdf.description import Origin
-from robokit.urdf.read.numbers import NumberError, parse_number, parse_numbers
+from robokit.urdf.numbers import NumberError, parse_number, parse_numbers
 
 
 def rotation(axis, angle):

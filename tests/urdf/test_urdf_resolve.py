@@ -4,9 +4,8 @@ import pytest
 from urdf_cases import visual
 
 from robokit.errors import UrdfError
-from robokit.urdf import check_urdf, load_urdf, loads_urdf
-from robokit.urdf.read import mesh_files
-from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf import check_urdf, load_urdf, loads_urdf, mesh_files
+from robokit.urdf.mesh_files import Resolver
 
 NAME = "package://my_robot/meshes/a.STL"
 

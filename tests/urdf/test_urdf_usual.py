@@ -9,8 +9,7 @@ from urdf_cases import CASES, visual
 
 import robokit as rk
 from robokit.robot_names import own_robots
-from robokit.urdf import check_urdf, loads_urdf
-from robokit.urdf.read import parse
+from robokit.urdf import check_urdf, loads_urdf, parse
 
 TEXTS = {f"{code} {which}": text for code, texts in CASES.items() for which, text in enumerate(texts[:2])}
 TEXTS |= {name: rk.find_robot(name).read_bytes() for name in own_robots()}

@@ -24,8 +24,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from robokit.urdf.description import DynamicsDescription, JointDescription
-from robokit.urdf.read.elements import Reader
-from robokit.urdf.read.numbers import NumberError, parse_numbers
+from robokit.urdf.numbers import NumberError, parse_numbers
+from robokit.urdf.reader import Reader
 
 if TYPE_CHECKING:
     from lxml import etree

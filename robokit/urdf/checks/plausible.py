@@ -15,11 +15,11 @@ import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Geometry, Mesh, Sphere
 from robokit.model.inertia_box import LARGEST, EquivalentBox, equivalent_box
+from robokit.urdf.checks.extent import HERE, Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
+from robokit.urdf.checks.physics import ZERO_GYRATION
+from robokit.urdf.checks.structure import LinkTree
 from robokit.urdf.description import InertialDescription, LinkDescription, Origin, RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.extent import HERE, Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
-from robokit.urdf.judge.physics import ZERO_GYRATION
-from robokit.urdf.judge.structure import LinkTree
 
 DENSEST = 22_590.0
 """Density of osmium [kg/m^3]: no element is denser."""

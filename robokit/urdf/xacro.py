@@ -16,10 +16,10 @@ from typing import Any
 from robokit.arguments import path_argument
 from robokit.bounded import MEMORY, SECONDS, Child, OutOfBounds
 from robokit.errors import WrongType
+from robokit.urdf import xacro_child
 from robokit.urdf.findings import Report, refusal
-from robokit.urdf.read import xacro_child
-from robokit.urdf.read.mesh_files import Resolver, folders
-from robokit.urdf.read.source import MAX_BYTES, decode, read_file, refused, without_declaration
+from robokit.urdf.mesh_files import Resolver, folders
+from robokit.urdf.source import MAX_BYTES, decode, read_file, refused, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
 
@@ -114,7 +114,7 @@ def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, No
 
 
 def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
-    """The answer of :mod:`robokit.urdf.read.xacro_child` for a file, or a problem where there is none."""
+    """The answer of :mod:`robokit.urdf.xacro_child` for a file, or a problem where there is none."""
     named = {str(name): str(value) for name, value in args.items()}
     question = {"path": path, "args": named, "roots": resolver.roots, "longest": MAX_BYTES}
     try:

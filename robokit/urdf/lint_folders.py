@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from robokit.urdf.findings import Report
-from robokit.urdf.read.elements import Reader
-from robokit.urdf.read.source import decode, parse_xml, read_file
-from robokit.urdf.read.xacro import is_xacro
+from robokit.urdf.reader import Reader
+from robokit.urdf.source import decode, parse_xml, read_file
+from robokit.urdf.xacro import is_xacro
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.urdf.description import MaterialDescription, Origin, ShapeDescription, Triple
-from robokit.urdf.read.elements import Reader
+from robokit.urdf.reader import Reader
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -9,11 +9,11 @@ import math
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
+from robokit.urdf.checks.extent import HERE, compose
+from robokit.urdf.checks.structure import LinkTree
 from robokit.urdf.description import JointDescription, LinkDescription, RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.extent import HERE, compose
-from robokit.urdf.judge.structure import LinkTree
-from robokit.urdf.read.own_base import own_base
+from robokit.urdf.own_base import own_base
 
 
 def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:

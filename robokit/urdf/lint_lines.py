@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from robokit.errors import LONGEST_NAME, Diagnostic, Severity, one_line
+from robokit.urdf.checks.plausible import link_boxes, total_mass
 from robokit.urdf.codes import CODES
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.judge.plausible import link_boxes, total_mass
-from robokit.urdf.lint.files import SEVERITIES, Checked
+from robokit.urdf.lint import SEVERITIES, Checked
 
 WIDTH = 80
 """Columns of a line; only longer words, such as paths, exceed it."""

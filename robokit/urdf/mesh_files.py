@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from robokit.arguments import path_argument
 from robokit.errors import WrongType
-from robokit.urdf.read.xacro_child import package_folders
+from robokit.urdf.xacro_child import package_folders
 
 _LISTED = 200  # entries of a folder that are looked at, at most
 MOST_ENTRIES = 10_000  # of a folder that are compared with a name that was not found

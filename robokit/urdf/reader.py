@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from robokit.errors import quoted
 from robokit.urdf.description import Origin, Triple
 from robokit.urdf.findings import Report
-from robokit.urdf.read.numbers import KnownNumbers, NumberError
-from robokit.urdf.read.source import UNDECLARED
+from robokit.urdf.numbers import KnownNumbers, NumberError
+from robokit.urdf.source import UNDECLARED
 
 if TYPE_CHECKING:
     from lxml import etree

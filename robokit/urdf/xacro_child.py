@@ -1,7 +1,7 @@
 """Expands one xacro file in a process of its own, whose time and memory are bounded.
 
 An expression of a xacro file can ask for any amount of work (``${9**9**9}``), and nothing inside a process
-stops it. So :mod:`robokit.urdf.read.xacro` has this file, which imports nothing of robokit, answer in a child
+stops it. So :mod:`robokit.urdf.xacro` has this file, which imports nothing of robokit, answer in a child
 (:mod:`robokit.bounded`): ``{"text": ...}``, ``{"missing": True}``, or ``{"problem": ...}`` with, where that
 is the reason, the ``"argument"`` that has no value or the ``"package"`` that is not there.
 """

@@ -1,7 +1,7 @@
 """Elements as nearly all files write them, read in one go.
 
-A link or joint is given as the careful readers give it (:mod:`robokit.urdf.read.parse` and
-:mod:`robokit.urdf.read.shapes`), in less than half of their time, or is None where anything about it is
+A link or joint is given as the careful readers give it (:mod:`robokit.urdf.parse` and
+:mod:`robokit.urdf.shapes`), in less than half of their time, or is None where anything about it is
 unusual. Nothing is reported here: the careful reader then reads it from its start, and says what is odd. So
 what would get a finding must never pass here.
 """
@@ -27,8 +27,8 @@ from robokit.urdf.description import (
     SafetyDescription,
     ShapeDescription,
 )
-from robokit.urdf.read.elements import ZERO, Reader
-from robokit.urdf.read.numbers import plain_numbers
+from robokit.urdf.numbers import plain_numbers
+from robokit.urdf.reader import ZERO, Reader
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.model.geometry import Mesh
 from robokit.urdf.description import RobotDescription, ShapeDescription
-from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.mesh_files import Resolver
 
 
 def with_z_up(robot: RobotDescription, resolver: Resolver) -> RobotDescription:

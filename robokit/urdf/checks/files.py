@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from robokit.model.geometry import Mesh
+from robokit.urdf.checks.extent import MeshBox
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.extent import MeshBox
-from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.mesh_files import Resolver
 
 
 def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.read.inferred_loops import frame_pairs, second_parents
+from robokit.urdf.rewrites import frame_pairs, second_parents
 
 
 def check_frame_pairs(robot: RobotDescription, report: Report) -> None:

@@ -1,7 +1,7 @@
 """URDF text to description: every element read once, every problem collected.
 
 Iterative and linear in the size of the file. Elements are checked one by one and no other file is opened
-here; :mod:`robokit.urdf.judge.all` does the rest.
+here; :mod:`robokit.urdf.checks.check` does the rest.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from robokit.urdf.description import (
     ShapeDescription,
 )
 from robokit.urdf.findings import Report
-from robokit.urdf.read.elements import Reader
-from robokit.urdf.read.loop_joints import read_loop
-from robokit.urdf.read.shapes import read_material, read_shape
-from robokit.urdf.read.source import decode, parse_xml, read_file
-from robokit.urdf.read.transmissions import Rotor, read_transmission, with_rotors
-from robokit.urdf.read.usual import usual_joint, usual_link
+from robokit.urdf.loop_joints import read_loop
+from robokit.urdf.reader import Reader
+from robokit.urdf.shapes import read_material, read_shape
+from robokit.urdf.source import decode, parse_xml, read_file
+from robokit.urdf.transmissions import Rotor, read_transmission, with_rotors
+from robokit.urdf.usual import usual_joint, usual_link
 
 if TYPE_CHECKING:
     from lxml import etree

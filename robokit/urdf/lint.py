@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from robokit.errors import Diagnostic, RobokitError, Severity, one_line
+from robokit.urdf.checks.plausible import link_boxes, total_mass
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.judge.plausible import link_boxes, total_mass
-from robokit.urdf.lint.folders import is_robot_file, robot_files, without_parts
+from robokit.urdf.lint_folders import is_robot_file, robot_files, without_parts
 from robokit.urdf.load import PathLike, check_urdf
-from robokit.urdf.read.xacro import is_xacro
+from robokit.urdf.xacro import is_xacro
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 

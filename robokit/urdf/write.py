@@ -14,11 +14,11 @@ from pathlib import Path
 from robokit.errors import ModelError
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, check_robot
+from robokit.urdf.checks.check import check
+from robokit.urdf.describe import Losses, describe
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.all import check
-from robokit.urdf.read.mesh_files import Resolver
-from robokit.urdf.write.describe import Losses, describe
-from robokit.urdf.write.xml import write
+from robokit.urdf.mesh_files import Resolver
+from robokit.urdf.xml_text import write
 from robokit.written_files import output_path, write_text
 
 _SHOWN = 20  # reasons in a message

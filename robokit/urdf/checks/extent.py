@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from robokit.urdf.checks.structure import LinkTree
 from robokit.urdf.description import LinkDescription, Origin, RobotDescription
-from robokit.urdf.judge.structure import LinkTree
 
 MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
 """File name of a mesh as written -> lowest and highest corner in its file's frame, or None."""

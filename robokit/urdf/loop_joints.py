@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from robokit.model.joints import JOINT_TABLE
 from robokit.urdf.description import LoopDescription, Origin
-from robokit.urdf.read.elements import Reader
+from robokit.urdf.reader import Reader
 
 if TYPE_CHECKING:
     from lxml import etree
