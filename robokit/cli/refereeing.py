@@ -37,7 +37,7 @@ def is_pair(arguments: argparse.Namespace) -> bool:
 def referee_command(arguments: argparse.Namespace) -> int:
     """Compare two descriptions; 0 if they are the same, 1 if not, 2 if one cannot be read."""
     from robokit.parity import referee
-    from robokit.parity.verdict_text import verdict_lines, verdict_table
+    from robokit.parity.verdict import verdict_lines, verdict_table
     from robokit.robot_names import find_robot
 
     try:

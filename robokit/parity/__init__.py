@@ -3,34 +3,39 @@
 Each installed engine reads the file itself. The adapters of robokit.interop convert its answers into
 robokit's order. Known differences between the engines are listed below the figures.
 
-    compare           one robot compared with every installed engine
-    many_robots       many robots, one after the other
-    tables            comparisons as lines of text
-    engines           the engines by name
-    with_pinocchio    asks Pinocchio
-    with_mujoco       asks MuJoCo
-    with_drake        asks Drake
-    reading           the XML that the engines are given
-    state             what every engine is asked, and how links are named there
-    foreign           other programs at work in a child with bounded time and memory
-    foreign_child     what that child does
-    peer_faults       faults of other programs, with their versions
-    notes             known differences between the engines
+    comparison        one robot, or many, compared with every installed engine; tables of the errors
+    engines           what Pinocchio, MuJoCo and Drake answer for a state
+    other_programs    other programs in a child with bounded time and memory, and their known faults
+    worker            what that child does
     referee           two descriptions of one robot: what differs, and why
-    verdict_text      its verdict in lines and for JSON
+    verdict           findings, every cause that is known, and the verdict as text and for JSON
+    matching          which body is which, and where each link of A is in B
+    inertials         masses and inertias: what readers make of them when they go wrong
+    bodies            masses and inertias compared, merged links included
+    joints            kinds, axes, limits and mimic laws compared
+    shapes            collision shapes compared
+    structure         the tree, its loops and the robot as a whole compared
+    dynamics          mass matrix, velocity forces and gravity compared at random states
 
-    sides/            URDF, MJCF, SDF and USD in one form
-    causes/           what makes descriptions differ, and how it is recognised
+    readers/          URDF, MJCF, SDF and USD in one form
 """
 
-from robokit.parity.causes.catalogue import CAUSES
-from robokit.parity.causes.finding import Dynamics, Finding, Verdict
-from robokit.parity.compare import QUANTITIES, TOLERANCE, Comparison, compare, installed, relative_error
-from robokit.parity.engines import ENGINES
-from robokit.parity.many_robots import FileComparison, compare_files
-from robokit.parity.reading import plain_text
+from robokit.parity.comparison import (
+    QUANTITIES,
+    TOLERANCE,
+    Comparison,
+    FileComparison,
+    compare,
+    compare_files,
+    files_table,
+    installed,
+    no_engine,
+    relative_error,
+    table,
+)
+from robokit.parity.engines import ENGINES, plain_text
 from robokit.parity.referee import referee
-from robokit.parity.tables import files_table, no_engine, table
+from robokit.parity.verdict import CAUSES, Dynamics, Finding, Verdict
 
 __all__ = [
     "CAUSES",

@@ -11,7 +11,7 @@ import pytest
 import robokit as rk
 from robokit.cli import main
 from robokit.parity import CAUSES, referee
-from robokit.parity.causes.rigid import NOTHING, Rigid
+from robokit.parity.inertials import NOTHING, Rigid
 
 BALL = '<inertia ixx="0.4" ixy="0" ixz="0" iyy="0.5" iyz="0" izz="0.6"/>'
 

@@ -10,8 +10,8 @@ import pytest
 import robokit as rk
 from robokit.cli import main
 from robokit.errors import MissingDependency, RobokitError
-from robokit.parity import compare, compare_files, files_table, peer_faults, referee, table
-from robokit.parity.foreign import _child
+from robokit.parity import compare, compare_files, files_table, other_programs, referee, table
+from robokit.parity.other_programs import _child
 
 pytestmark = pytest.mark.parity
 
@@ -163,8 +163,8 @@ def test_a_peer_that_crashes_does_not_take_the_others_down(arm, monkeypatch, tmp
     ],
 )
 def test_faults_are_named_where_the_version_and_the_file_have_them(arm, monkeypatch, version, turned, fused):
-    monkeypatch.setattr(peer_faults, "_installed", lambda program: version)
-    told = peer_faults.peer_faults("mujoco", arm.read_bytes)
+    monkeypatch.setattr(other_programs, "_installed", lambda program: version)
+    told = other_programs.peer_faults("mujoco", arm.read_bytes)
     assert [f"MuJoCo {version} drops the rotation" in note for note in told].count(True) == turned
     assert [f"MuJoCo {version} places and turns" in note for note in told].count(True) == fused
     assert len(told) == turned + fused
@@ -173,7 +173,7 @@ def test_faults_are_named_where_the_version_and_the_file_have_them(arm, monkeypa
     (row,) = [c for c in compare(arm, rk.load_urdf(arm), 1, run="python") if c.engine == "MuJoCo"]
     assert any("drops the rotation" in note for note in row.notes) == turned
     plain = ARM.replace('rpy="0 0 0.5"', "").replace('type="fixed"', 'type="continuous"')
-    assert peer_faults.peer_faults("mujoco", plain.encode) == []
+    assert other_programs.peer_faults("mujoco", plain.encode) == []
 
 
 def test_a_root_that_mujoco_merges_into_its_world_is_said(tmp_path):

@@ -14,9 +14,8 @@ from robokit import robot_names
 from robokit.dynamics.singular import singular_joint
 from robokit.interop import MujocoAdapter
 from robokit.mjcf import to_mjcf
-from robokit.parity.compare import own_answers
-from robokit.parity.state import State
-from robokit.parity.with_mujoco import answering
+from robokit.parity.comparison import own_answers
+from robokit.parity.engines import State, mujoco_answering
 
 pytestmark = pytest.mark.parity
 
@@ -62,7 +61,7 @@ def test_the_exported_model_is_the_robot(path, base, record_error):
 
 def same(model, robot, name, base, record_error, seeds=(0, 1)):
     """Every quantity of some states, to 1e-10."""
-    answers = answering(model, robot)
+    answers = mujoco_answering(model, robot)
     regular = robot.nv > 0 and singular_joint(robot) is None
     for seed in seeds:
         rng = np.random.default_rng(int(seed))

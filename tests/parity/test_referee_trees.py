@@ -10,9 +10,8 @@ import pytest
 
 import robokit as rk
 from robokit.mjcf import to_mjcf
-from robokit.parity import referee
-from robokit.parity.causes import dynamics_compared as dynamics
-from robokit.parity.verdict_text import verdict_lines, verdict_table
+from robokit.parity import dynamics, referee
+from robokit.parity.verdict import verdict_lines, verdict_table
 
 BALL = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.025"/>'
 
@@ -499,12 +498,11 @@ def test_a_fixed_base_that_is_turned_against_gravity(judge):
 
 @pytest.mark.parametrize("name", ["arm", "humanoid"])
 def test_its_dynamics_are_robokits(name):
-    from robokit.parity.causes.alignment import Aligner
-    from robokit.parity.causes.pairing import paired
-    from robokit.parity.sides.urdf_side import urdf_side
+    from robokit.parity.matching import Aligner, paired
+    from robokit.parity.readers.urdf import read_urdf
 
     file = rk.find_robot(name)
-    robot, side = rk.load_urdf(file, base="fixed"), urdf_side(file)
+    robot, side = rk.load_urdf(file, base="fixed"), read_urdf(file)
     pairing = paired(side, side)
     made, _, names, ranges = dynamics._mechanisms(pairing, Aligner(pairing, 1e-6).align(), "fixed")
     states = dynamics._states(made, ranges, np.random.default_rng(1))

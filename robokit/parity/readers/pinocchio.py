@@ -10,8 +10,8 @@ import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Side, SideBody, SideJoint
-from robokit.parity.state import one_line
+from robokit.parity.other_programs import one_line
+from robokit.parity.readers.description import WORLD, DescribedBody, DescribedJoint, Description
 
 KINDS = {
     "JointModelR": "revolute",
@@ -25,7 +25,7 @@ KINDS = {
 NO_LIMIT = 1e300
 
 
-def pinocchio_side(path: str | os.PathLike[str]) -> Side:
+def read_pinocchio(path: str | os.PathLike[str]) -> Description:
     """Read a URDF through Pinocchio.
 
     Raises:
@@ -40,13 +40,13 @@ def pinocchio_side(path: str | os.PathLike[str]) -> Side:
     data = model.createData()
     q = pin.neutral(model)
     pin.framesForwardKinematics(model, data, q)
-    bodies: dict[str, SideBody] = {}
+    bodies: dict[str, DescribedBody] = {}
     joints = []
     for k in range(model.njoints):
         own = [f for f in model.frames if f.parentJoint == k and f.type == pin.FrameType.BODY]
         pose = _placement(data.oMi[k])
         name = WORLD if k == 0 else _main(own, model.names[k])
-        body = SideBody(name, pose, static=k == 0)
+        body = DescribedBody(name, pose, static=k == 0)
         inertia = model.inertias[k]
         body.mass, body.com = float(inertia.mass), np.array(inertia.lever)
         body.inertia = np.array(inertia.inertia)
@@ -54,7 +54,7 @@ def pinocchio_side(path: str | os.PathLike[str]) -> Side:
         bodies[name] = body
         if k:
             joints.append(_joint(model, k, bodies, list(bodies)))
-    side = Side("URDF through Pinocchio", os.fspath(path), model.name, bodies, joints, shapes="none")
+    side = Description("URDF through Pinocchio", os.fspath(path), model.name, bodies, joints, shapes="none")
     side.gravity = None  # a URDF says none
     return side
 
@@ -64,12 +64,12 @@ def _main(frames: list[Any], name: str) -> str:
     return here[0] if here else name
 
 
-def _joint(model: Any, k: int, bodies: dict[str, SideBody], names: list[str]) -> SideJoint:
+def _joint(model: Any, k: int, bodies: dict[str, DescribedBody], names: list[str]) -> DescribedJoint:
     joint, child = model.joints[k], bodies[names[k]]
     kind = next((kind for start, kind in KINDS.items() if joint.shortname().startswith(start)), "other")
     axis = child.pose.rotation @ _axis(joint, kind)
     v, n = joint.idx_v, joint.nv
-    out = SideJoint(
+    out = DescribedJoint(
         model.names[k], kind, names[int(model.parents[k])], child.name, axis, child.pose.position, None, None
     )
     out.laws = None

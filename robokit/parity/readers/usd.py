@@ -1,4 +1,4 @@
-"""USD with the UsdPhysics schema, and the attributes that PhysX, Newton and converters add."""
+"""USD with the UsdPhysics schema: bodies, joints, poses and collision shapes of its prims."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import (
+from robokit.parity.other_programs import one_line
+from robokit.parity.readers.description import (
     WORLD,
+    DescribedBody,
+    DescribedJoint,
+    DescribedLoop,
+    DescribedShape,
+    Description,
     Law,
-    Side,
-    SideBody,
-    SideJoint,
-    SideLoop,
-    SideShape,
     along,
     parents_first,
 )
-from robokit.parity.sides.usd_shapes import axis_letter, collision_shapes, rigid_pose
-from robokit.parity.state import one_line
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute",
@@ -52,7 +51,7 @@ def _said(refusal: Exception) -> str:
     return re.sub(r"Error in '[^']*' at line \d+ in file \S+ : ", "", one_line(refusal))
 
 
-def usd_side(path: str | os.PathLike[str]) -> Side:
+def read_usd(path: str | os.PathLike[str]) -> Description:
     """Read a USD stage.
 
     Raises:
@@ -70,7 +69,7 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
     if letter not in UP:
         raise RobokitError(f"{path}: upAxis is {letter!r}; USD knows Y and Z")
     up = UP[letter]
-    bodies = {WORLD: SideBody(WORLD, Placement(), static=True)}
+    bodies = {WORLD: DescribedBody(WORLD, Placement(), static=True)}
     names: dict[str, str] = {}
     prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
     for prim in prims:
@@ -91,7 +90,7 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
     closing = [edge for edge, out in zip(edges, apart, strict=True) if out]
     tree = [edge for edge, out in zip(edges, apart, strict=True) if not out]
     joints, more = _tree(tree, bodies, metres, kilograms)
-    side = Side("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
+    side = Description("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
     side.bodies = parents_first(bodies, joints)
     side.loops = [_loop(edge) for edge in (*closing, *more)]
     loose = [j for j in joints if j.kind == "floating"]
@@ -138,11 +137,11 @@ def quaternion(q: Any) -> np.ndarray:
     )
 
 
-def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> SideBody:
+def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> DescribedBody:
     from pxr import UsdPhysics
 
     pose, scale = rigid_pose(prim, metres)
-    body = SideBody(prim.GetName(), up @ pose)
+    body = DescribedBody(prim.GetName(), up @ pose)
     mass = UsdPhysics.MassAPI(prim)
     body.mass = float(_get(mass.GetMassAttr(), 0.0)) * kilograms
     com = np.array(_get(mass.GetCenterOfMassAttr(), (0.0, 0.0, 0.0)), dtype=float)
@@ -153,14 +152,14 @@ def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> SideBody
     R = np.eye(3) if axes is None else quaternion(axes)
     body.inertia = R @ np.diag(moments * kilograms * metres**2) @ R.T
     shapes, density = collision_shapes(prim, metres)
-    body.collisions = tuple(SideShape(*shape) for shape in shapes)
+    body.collisions = tuple(DescribedShape(*shape) for shape in shapes)
     if body.mass == 0.0 and density is not None:
         body.mass = density * kilograms / metres**3
     body.gravity = 0.0 if _get(prim.GetAttribute("physxRigidBody:disableGravity"), False) else 1.0
     return body
 
 
-def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres: float) -> Edge | None:
+def _edge(joint: Any, names: dict[str, str], bodies: dict[str, DescribedBody], metres: float) -> Edge | None:
     ends = []
     for relation in (joint.GetBody0Rel(), joint.GetBody1Rel()):
         targets = [str(t) for t in relation.GetTargets()]
@@ -179,25 +178,25 @@ def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres
     return joint, ends[0], ends[1], frames[0], frames[1]
 
 
-def _loop(edge: Edge) -> SideLoop:
+def _loop(edge: Edge) -> DescribedLoop:
     joint, first, second, in_first, in_second = edge
     prim = joint.GetPrim()
     kind, turn = KINDS.get(prim.GetTypeName(), "other"), Placement()
     if kind in ("revolute", "prismatic"):
         letter = str(_get(prim.GetAttribute("physics:axis"), "X"))
         turn = along(np.zeros(3), np.array(AXES[letter]))
-    return SideLoop(prim.GetName(), kind, first, second, in_first @ turn, in_second @ turn)
+    return DescribedLoop(prim.GetName(), kind, first, second, in_first @ turn, in_second @ turn)
 
 
 def _tree(
-    edges: list[Edge], bodies: dict[str, SideBody], metres: float, kilograms: float
-) -> tuple[list[SideJoint], list[Edge]]:
+    edges: list[Edge], bodies: dict[str, DescribedBody], metres: float, kilograms: float
+) -> tuple[list[DescribedJoint], list[Edge]]:
     """The joints from the base outwards, and those that close loops.
 
     Poses of the bodies become those at zero.
     """
     done, left = {WORLD}, list(enumerate(edges))
-    joints: dict[int, SideJoint] = {}
+    joints: dict[int, DescribedJoint] = {}
     while left:
         step = next(((k, e) for k, e in left if (e[1] in done) != (e[2] in done)), None)
         if step is None:
@@ -206,7 +205,7 @@ def _tree(
                 break  # what is left closes loops
             children = {e[2] for _, e in left}
             root = next((e[1] for e in loose if e[1] not in children), loose[0][1])
-            joints[-len(joints) - 1] = SideJoint("", "floating", WORLD, root)
+            joints[-len(joints) - 1] = DescribedJoint("", "floating", WORLD, root)
             done.add(root)
             continue
         k, edge = step
@@ -223,18 +222,18 @@ def _tree(
         done.add(child)
     for name in bodies:
         if name not in done:
-            joints[-len(joints) - 1] = SideJoint("", "floating", WORLD, name)
+            joints[-len(joints) - 1] = DescribedJoint("", "floating", WORLD, name)
     return [joints[k] for k in sorted(joints)], [edge for _, edge in left]
 
 
 def _joint(
     joint: Any, parent: str, child: str, frame: Placement, sign: float, metres: float, kilograms: float
-) -> SideJoint:
+) -> DescribedJoint:
     from pxr import UsdPhysics
 
     prim = joint.GetPrim()
     kind = KINDS.get(prim.GetTypeName(), "other")
-    out = SideJoint(prim.GetName(), kind, parent, child, np.zeros(3), frame.position)
+    out = DescribedJoint(prim.GetName(), kind, parent, child, np.zeros(3), frame.position)
     if kind not in ("revolute", "prismatic"):
         out.lower = out.upper = None
         return out
@@ -296,3 +295,101 @@ def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
     if length == 0.0:
         return np.array([0.0, 0.0, -g])
     return np.asarray(up.rotation @ direction * (g / length))
+
+
+# Poses and collision shapes of prims of a USD stage
+# --------------------------------------------------
+
+Shape = tuple[str, tuple[float, ...], Placement, str]
+"""Kind, size, pose in the body and name of the prim, as a DescribedShape has them."""
+
+TURNS = {
+    "X": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+    "Y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "Z": np.eye(3),
+}
+"""Axis of a cylinder -> rotation that takes z there."""
+
+
+def axis_letter(schema: Any, absent: str) -> str:
+    """The axis of a joint or shape: "X", "Y" or "Z".
+
+    Raises:
+        RobokitError: it is another word.
+    """
+    letter = str(schema.GetAxisAttr().Get() or absent)
+    if letter not in TURNS:
+        raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")
+    return letter
+
+
+def rigid_pose(prim: Any, metres: float) -> tuple[Placement, np.ndarray]:
+    """Pose of a prim in the stage's world without its scale, and the scale, (3,)."""
+    from pxr import UsdGeom
+
+    matrix = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(prim), dtype=float)
+    # Rows are the prim's axes: USD multiplies row vectors.
+    axes = matrix[:3, :3]
+    scale = np.linalg.norm(axes, axis=1)
+    scale[scale == 0.0] = 1.0
+    return Placement((axes / scale[:, None]).T, matrix[3, :3] * metres), scale
+
+
+def collision_shapes(body: Any, metres: float) -> tuple[list[Shape], float | None]:
+    """The colliders below a body, and the mass in stage units that a density gives them, None without one."""
+    from pxr import Usd, UsdPhysics
+
+    origin, _ = rigid_pose(body, metres)
+    found: list[Shape] = []
+    for prim in Usd.PrimRange(body, Usd.TraverseInstanceProxies()):
+        if prim != body and prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            continue
+        if not prim.HasAPI(UsdPhysics.CollisionAPI):
+            continue
+        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
+        if enabled is False:
+            continue
+        pose, scale = rigid_pose(prim, metres)
+        shape = _shape(prim, scale * metres)
+        if shape is not None:
+            kind, size, turn = shape
+            own = origin.inverse() @ pose @ Placement(turn)
+            found.append((kind, size, own, prim.GetName()))
+    density = UsdPhysics.MassAPI(body).GetDensityAttr().Get()
+    volume = sum(_volume(kind, size) for kind, size, _, _ in found)
+    return found, float(density) * volume if density and volume else None
+
+
+def _shape(prim: Any, scale: np.ndarray) -> tuple[str, tuple[float, ...], np.ndarray] | None:
+    from pxr import UsdGeom
+
+    kind = prim.GetTypeName()
+    if kind == "Cube":
+        edge = float(UsdGeom.Cube(prim).GetSizeAttr().Get())
+        return "box", tuple(float(edge * s) for s in scale), np.eye(3)
+    if kind == "Sphere":
+        return "sphere", (float(UsdGeom.Sphere(prim).GetRadiusAttr().Get() * scale.max()),), np.eye(3)
+    if kind in ("Cylinder", "Capsule"):
+        typed = UsdGeom.Cylinder(prim) if kind == "Cylinder" else UsdGeom.Capsule(prim)
+        letter = axis_letter(typed, "Z")
+        k = "XYZ".index(letter)
+        across = float(np.delete(scale, k).max())
+        size = (
+            float(typed.GetRadiusAttr().Get()) * across,
+            float(typed.GetHeightAttr().Get()) * float(scale[k]),
+        )
+        return kind.lower(), size, TURNS[letter]
+    if kind == "Mesh":
+        return "mesh", (1.0, 1.0, 1.0), np.eye(3)
+    return None
+
+
+def _volume(kind: str, size: tuple[float, ...]) -> float:
+    if kind == "box":
+        return float(np.prod(size))
+    if kind == "sphere":
+        return float(4.0 / 3.0 * np.pi * size[0] ** 3)
+    if kind in ("cylinder", "capsule"):
+        caps = 4.0 / 3.0 * np.pi * size[0] ** 3 if kind == "capsule" else 0.0
+        return float(np.pi * size[0] ** 2 * size[1] + caps)
+    return 0.0

@@ -53,7 +53,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class SideLoop:
+class DescribedLoop:
     """A joint or constraint that closes a loop of the tree.
 
     Attributes:
@@ -74,7 +74,7 @@ class SideLoop:
 
 
 @dataclass(frozen=True)
-class SideShape:
+class DescribedShape:
     """A collision or visual shape of a body.
 
     Attributes:
@@ -93,7 +93,7 @@ class SideShape:
 
 
 @dataclass
-class SideBody:
+class DescribedBody:
     """A rigid body; links that a format has merged are one body.
 
     Attributes:
@@ -114,8 +114,8 @@ class SideBody:
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
-    collisions: tuple[SideShape, ...] = ()
-    visuals: tuple[SideShape, ...] = ()
+    collisions: tuple[DescribedShape, ...] = ()
+    visuals: tuple[DescribedShape, ...] = ()
     frames: dict[str, Placement] = field(default_factory=dict)
     gravity: float = 1.0
     written: LinkDescription | None = None
@@ -130,7 +130,7 @@ class SideBody:
 
 
 @dataclass
-class SideJoint:
+class DescribedJoint:
     """A joint. A number is None where the format, or what read it, cannot say it.
 
     Attributes:
@@ -176,7 +176,7 @@ class SideJoint:
 
 
 @dataclass
-class Side:
+class Description:
     """One of the two descriptions.
 
     Attributes:
@@ -197,31 +197,31 @@ class Side:
     format: str
     file: str
     name: str
-    bodies: dict[str, SideBody]
-    joints: list[SideJoint]
+    bodies: dict[str, DescribedBody]
+    joints: list[DescribedJoint]
     base: str | None = None
     gravity: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
     shapes: str = "all"
-    loops: list[SideLoop] = field(default_factory=list)
+    loops: list[DescribedLoop] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
-    wholes: list[tuple[SideJoint, list[str]]] = field(default_factory=list)
+    wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
 
     @property
-    def movable(self) -> list[SideJoint]:
+    def movable(self) -> list[DescribedJoint]:
         """The joints with coordinates, without the one that frees the base."""
         return [j for j in self.joints if j.moves and not (j.kind == "floating" and self.is_base(j))]
 
-    def is_base(self, joint: SideJoint) -> bool:
+    def is_base(self, joint: DescribedJoint) -> bool:
         """Whether a joint connects the robot's first body to the fixed frame."""
         return joint.parent == WORLD and self.bodies[WORLD].static if WORLD in self.bodies else False
 
-    def into(self) -> dict[str, SideJoint]:
+    def into(self) -> dict[str, DescribedJoint]:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
 
 
-def check_numbers(side: Side) -> None:
+def check_numbers(side: Description) -> None:
     """See that the numbers of a description are numbers: limits may be infinite, nothing else.
 
     Raises:
@@ -266,8 +266,8 @@ def along(point: np.ndarray, axis: np.ndarray) -> Placement:
 
 
 def parents_first(
-    bodies: dict[str, SideBody], joints: list[SideJoint], first: str = WORLD
-) -> dict[str, SideBody]:
+    bodies: dict[str, DescribedBody], joints: list[DescribedJoint], first: str = WORLD
+) -> dict[str, DescribedBody]:
     """The bodies in an order in which each comes after its parent, children in the order of the joints."""
     children: dict[str, list[str]] = {}
     for joint in joints:
@@ -280,12 +280,12 @@ def parents_first(
     return {name: bodies[name] for name in order}
 
 
-def outwards(joints: list[SideJoint]) -> list[SideJoint]:
+def outwards(joints: list[DescribedJoint]) -> list[DescribedJoint]:
     """The joints, each from the body that is nearer to the fixed frame to the one that is farther.
 
     A joint that is turned round has its axis negated: its coordinate stays what it is.
     """
-    near, out, left = {WORLD}, dict[int, SideJoint](), list(enumerate(joints))
+    near, out, left = {WORLD}, dict[int, DescribedJoint](), list(enumerate(joints))
     while left:
         step = next(((k, j) for k, j in left if (j.parent in near) != (j.child in near)), None)
         if step is None:
@@ -297,12 +297,12 @@ def outwards(joints: list[SideJoint]) -> list[SideJoint]:
     return [out.get(k, joint) for k, joint in enumerate(joints)]
 
 
-def turned_round(joint: SideJoint) -> SideJoint:
+def turned_round(joint: DescribedJoint) -> DescribedJoint:
     """The same joint from its child to its parent."""
     return replace(joint, parent=joint.child, child=joint.parent, axis=0.0 - joint.axis)
 
 
-def joined(side: Side, other: Side) -> Side:
+def joined(side: Description, other: Description) -> Description:
     """The side with one joint for several of one body, where the other side has it so."""
     names = {joint.name for joint in other.joints}
     for whole, parts in side.wholes:

@@ -10,12 +10,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.causes.alignment import close
-from robokit.parity.causes.finding import Finding
-from robokit.parity.causes.inertial_causes import ROUGH, factor, number
-from robokit.parity.causes.pairing import Pairing
-from robokit.parity.causes.shape_masses import LARGEST, Finder
-from robokit.parity.sides.side import SideShape
+from robokit.parity.inertials import LARGEST, ROUGH, Finder, factor, number
+from robokit.parity.matching import Pairing, close
+from robokit.parity.readers.description import DescribedShape
+from robokit.parity.verdict import Finding
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
@@ -28,7 +26,7 @@ OTHER_MESH = 1e-2
 ANOTHER_KIND, NEARBY = 4.0, 0.05
 """Cost of pairing shapes of two kinds, and of how far away they may be for that."""
 
-Placed = tuple[str, SideShape, Placement]
+Placed = tuple[str, DescribedShape, Placement]
 """Name of the body, its shape, and the shape's pose in A's world."""
 
 
@@ -126,7 +124,7 @@ class Shapes:
         return alike and close(x[2], y[2], self.tolerance, 0.1)
 
     def _one(
-        self, link: str, a: SideShape, here: Placement, b: SideShape, there: Placement
+        self, link: str, a: DescribedShape, here: Placement, b: DescribedShape, there: Placement
     ) -> Iterator[tuple[str, str]]:
         name = _name(a)
         if a.kind != b.kind:
@@ -158,7 +156,7 @@ class Shapes:
         place = f"{number(far * 1e3)} mm away" if far > 10 * self.tolerance * size else "turned"
         yield "shape-pose", f"B has the collision {name} {place}"
 
-    def _other_file(self, a: SideShape, b: SideShape) -> bool:
+    def _other_file(self, a: DescribedShape, b: DescribedShape) -> bool:
         """Whether two mesh files of different names, both there, have different bounding boxes."""
         if _stem(a) == _stem(b):
             return False
@@ -185,7 +183,7 @@ class Shapes:
                 self._boxes[path] = None
         return self._boxes[path]
 
-    def _size(self, a: SideShape, b: SideShape, name: str) -> tuple[str, str]:
+    def _size(self, a: DescribedShape, b: DescribedShape, name: str) -> tuple[str, str]:
         ratios = [y / x for x, y in zip(a.size, b.size, strict=True) if x]
         said = f"{_numbers(b.size)} for {_numbers(a.size)}"
         same = len(ratios) == len(a.size) and all(abs(r / ratios[0] - 1.0) <= 1e-5 for r in ratios)
@@ -221,13 +219,13 @@ def turned_box(x: Placed, y: Placed) -> Placed:
     return name, straight, Placement(pose.rotation @ near.T, pose.position)
 
 
-def _name(shape: SideShape) -> str:
+def _name(shape: DescribedShape) -> str:
     if shape.kind == "mesh":
         return f"mesh {PurePosixPath(shape.file.replace(chr(92), '/')).name!r}"
     return shape.kind
 
 
-def _stem(shape: SideShape) -> str:
+def _stem(shape: DescribedShape) -> str:
     return PurePosixPath(shape.file.replace(chr(92), "/")).stem.lower()
 
 
@@ -235,7 +233,7 @@ def _numbers(values: tuple[float, ...]) -> str:
     return " ".join(map(number, values))
 
 
-def _sizes_near(a: SideShape, b: SideShape, tolerance: float) -> bool:
+def _sizes_near(a: DescribedShape, b: DescribedShape, tolerance: float) -> bool:
     return len(a.size) == len(b.size) and all(
         abs(x - y) <= 10 * tolerance * max(abs(x), abs(y)) for x, y in zip(a.size, b.size, strict=True)
     )
@@ -254,7 +252,7 @@ def _unlike(x: Placed, y: Placed) -> float:
     return cost
 
 
-def _symmetric(a: SideShape, here: Placement, there: Placement) -> tuple[Placement, Placement]:
+def _symmetric(a: DescribedShape, here: Placement, there: Placement) -> tuple[Placement, Placement]:
     """The two poses without what the shape's symmetry hides."""
     if a.kind == "sphere":
         return Placement(position=here.position), Placement(position=there.position)

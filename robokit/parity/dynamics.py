@@ -17,11 +17,9 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.model.geometry import Placement
-from robokit.parity.causes.alignment import Alignment
-from robokit.parity.causes.finding import Dynamics, Finding
-from robokit.parity.causes.inertial_causes import ROUGH, number
-from robokit.parity.causes.pairing import Pairing, Tree, held, root_group
-from robokit.parity.causes.rigid import NOTHING, Rigid
+from robokit.parity.inertials import NOTHING, ROUGH, Rigid, number
+from robokit.parity.matching import Alignment, Pairing, Tree, held, root_group
+from robokit.parity.verdict import Dynamics, Finding
 
 STATES = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""

@@ -1,8 +1,100 @@
-"""Every cause that the referee knows: what it means, what to do, and where it was found in the field."""
+"""The referee's verdict: findings, every cause that is known, and the verdict as text and for JSON."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference.
+
+    Attributes:
+        cause: code of the cause, a key of ``robokit.parity.CAUSES``.
+        kind: "link", "joint" or "robot".
+        name: of the link or joint in A, or in B if A has none; the robot's for "robot".
+        line: of A's file, 0 if it is not known.
+        text: the verdict, one sentence without the element.
+        also: causes that would make the same difference.
+        a, b: the values that differ.
+        instead: other elements that would explain the same difference as well.
+    """
+
+    cause: str
+    kind: str
+    name: str
+    line: int
+    text: str
+    also: tuple[str, ...] = ()
+    a: Any = None
+    b: Any = None
+    instead: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        place = f" (line {self.line})" if self.line and f"line {self.line}" not in self.text else ""
+        more = ", ..." if len(self.instead) > 2 else ""
+        other = f" (or {', '.join(self.instead[:2])}{more})" if self.instead else ""
+        return f"{self.name}{other}: {self.text}{place}"
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """The largest relative differences of mass matrix, velocity forces and gravity at random states.
+
+    Attributes:
+        H, C, gravity: of mass matrix, velocity forces without gravity, and gravity forces. An entry H_ij is
+            measured by sqrt(H_ii H_jj), a force by the largest that the same accelerations can make.
+        where: the quantity and the joints that differ most.
+        largest: the difference there.
+        rounding: the difference that rounded numbers can make there.
+        differs: whether any difference is larger than rounding can make it.
+    """
+
+    H: float
+    C: float
+    gravity: float
+    where: str
+    largest: float
+    rounding: float
+    differs: bool
+
+
+@dataclass
+class Verdict:
+    """What the referee says.
+
+    Attributes:
+        a, b: files.
+        a_format, b_format: what they are and which program read them.
+        bodies, joints: numbers of links and movable joints of A that have a counterpart in B.
+        findings: the differences, those of the whole robot first, then by line.
+        notes: what is not compared, and differences that change no motion.
+        tolerance: largest relative difference that counts as none.
+        dynamics: how far mass matrix, velocity forces and gravity are apart; None if nothing moves.
+    """
+
+    a: str
+    b: str
+    a_format: str
+    b_format: str
+    bodies: int = 0
+    joints: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tolerance: float = 1e-6
+    dynamics: Dynamics | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether there is no difference, in the descriptions and in the dynamics that they make."""
+        return not self.findings and not (self.dynamics is not None and self.dynamics.differs)
+
+
+# Every cause that the referee knows: what it means, what to do, and where it was found in the field
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -197,3 +289,74 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
 
 CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row in _ROWS}
 """Code -> the cause."""
+
+
+# A verdict as lines of text and as a table for JSON
+# --------------------------------------------------
+
+MOST = 8
+"""Findings of one cause that are shown."""
+
+
+def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST) -> list[str]:
+    """The verdict in lines: the two files, one line for each finding, notes, and a summary.
+
+    Args:
+        verdict: of :func:`robokit.parity.referee`.
+        width: columns to wrap lines at; None for a line each, however long.
+        most: findings of one cause that are shown; None for all.
+    """
+    a, b = verdict.a, verdict.b
+    lines = [f"A  {a} ({verdict.a_format})", f"B  {b} ({verdict.b_format})"]
+    lines.append(f"   {_counted(verdict.bodies, 'link')} and {_counted(verdict.joints, 'joint')} matched")
+    shown: Counter[str] = Counter()
+    count = Counter(finding.cause for finding in verdict.findings)
+    for finding in verdict.findings:
+        shown[finding.cause] += 1
+        if most is None or shown[finding.cause] <= most:
+            lines += _wrapped(_line(finding), width, "    ")
+        elif shown[finding.cause] == most + 1:
+            lines.append(f"... and {count[finding.cause] - most} more [{finding.cause}] (--all shows them)")
+    for note in verdict.notes:
+        lines += _wrapped(f"note: {note}", width, "    ")
+    if verdict.dynamics is not None:
+        lines += _wrapped(_dynamics(verdict.dynamics), width, "    ")
+    return [*lines, *_wrapped(_summary(verdict, count), width, "    ")]
+
+
+def verdict_table(verdict: Verdict) -> dict[str, Any]:
+    """The verdict for JSON; every finding with the meaning of its cause and what to do."""
+    findings = [
+        asdict(f) | {"meaning": CAUSES[f.cause].meaning, "fix": CAUSES[f.cause].fix} for f in verdict.findings
+    ]
+    return asdict(verdict) | {"same": verdict.same, "findings": findings}
+
+
+def _line(finding: Finding) -> str:
+    also = f"; or {', '.join(finding.also)}" if finding.also else ""
+    return f"{finding} [{finding.cause}{also}]"
+
+
+def _dynamics(found: Dynamics) -> str:
+    """How far the dynamics are apart, and whether rounding can make that."""
+    if found.differs:
+        apart = f"{found.where} differs by a relative {found.largest:.1g}"
+        return f"dynamics at random states: {apart}; rounding makes at most {found.rounding:.1g}"
+    return f"dynamics at random states: H, C and gravity agree to {max(found.H, found.C, found.gravity):.1g}"
+
+
+def _summary(verdict: Verdict, count: Counter[str]) -> str:
+    if verdict.same:
+        return f"same: no difference above {verdict.tolerance:g}"
+    causes = ", ".join(f"{cause} {n}" if n > 1 else cause for cause, n in count.most_common())
+    return f"different: {_counted(len(verdict.findings), 'finding')} ({causes})"
+
+
+def _counted(n: int, thing: str) -> str:
+    return f"{n} {thing if n == 1 else thing + 's'}"
+
+
+def _wrapped(line: str, width: int | None, indent: str) -> list[str]:
+    if width is None:
+        return [line]
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]

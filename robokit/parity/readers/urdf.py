@@ -12,8 +12,16 @@ import numpy as np
 
 from robokit.errors import Diagnostic
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
-from robokit.parity.reading import robot_text
-from robokit.parity.sides.side import Law, Side, SideBody, SideJoint, SideLoop, SideShape, along
+from robokit.parity.engines import robot_text
+from robokit.parity.readers.description import (
+    DescribedBody,
+    DescribedJoint,
+    DescribedLoop,
+    DescribedShape,
+    Description,
+    Law,
+    along,
+)
 from robokit.urdf import check_urdf
 from robokit.urdf.description import (
     JointDescription,
@@ -23,7 +31,7 @@ from robokit.urdf.description import (
     ShapeDescription,
 )
 from robokit.urdf.findings import refusal
-from robokit.urdf.read.xacro import is_xacro
+from robokit.urdf.xacro import is_xacro
 
 JUDGED = {
     "axis-zero",
@@ -38,12 +46,12 @@ JUDGED = {
 KINDS = {"continuous": "revolute"}
 
 
-def urdf_side(
+def read_urdf(
     path: str | os.PathLike[str],
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     xacro_args: Mapping[str, str] | None = None,
     loops: str = "declared",
-) -> Side:
+) -> Description:
     """Read a URDF, or a xacro file with its arguments.
 
     Raises:
@@ -53,10 +61,10 @@ def urdf_side(
     description, found = check_urdf(path, "either", package_dirs, xacro_args=args, loops=loops)
     _refuse_if_broken(str(path), found)
     assert description is not None
-    return described_side(description, _extensions(path, package_dirs, args))
+    return describe_urdf(description, _extensions(path, package_dirs, args))
 
 
-def described_side(robot: RobotDescription, extensions: bytes = b"") -> Side:
+def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Description:
     """The side of a description whose links and joints form a tree.
 
     Args:
@@ -78,7 +86,7 @@ def described_side(robot: RobotDescription, extensions: bytes = b"") -> Side:
             bodies[joint.child].pose = bodies[name].pose @ joint.origin.placement()  # type: ignore[index]
             todo.append(joint.child)  # type: ignore[arg-type]
     joints = [_joint(joint, bodies) for joint in robot.joints]
-    side = Side("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
+    side = Description("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
     # A floating loop joint holds nothing together.
     side.loops = [_loop(loop) for loop in robot.loops if loop.type != "floating"]
     first = bodies[order[0]]
@@ -97,8 +105,8 @@ def _refuse_if_broken(file: str, found: Sequence[Diagnostic]) -> None:
         raise refused
 
 
-def _body(link: LinkDescription) -> SideBody:
-    body = SideBody(link.name, Placement(), written=link)
+def _body(link: LinkDescription) -> DescribedBody:
+    body = DescribedBody(link.name, Placement(), written=link)
     if link.inertial is not None:
         body.mass = link.inertial.mass
         body.com = np.array(link.inertial.origin.xyz)
@@ -108,20 +116,20 @@ def _body(link: LinkDescription) -> SideBody:
     return body
 
 
-def _shape(shape: ShapeDescription) -> SideShape:
+def _shape(shape: ShapeDescription) -> DescribedShape:
     geometry, place = shape.geometry, shape.origin.placement()
     if isinstance(geometry, Mesh):
-        return SideShape("mesh", tuple(geometry.scale), place, geometry.filename, shape.line)
+        return DescribedShape("mesh", tuple(geometry.scale), place, geometry.filename, shape.line)
     if isinstance(geometry, Box):
-        return SideShape("box", tuple(geometry.size), place, "", shape.line)
+        return DescribedShape("box", tuple(geometry.size), place, "", shape.line)
     if isinstance(geometry, Sphere):
-        return SideShape("sphere", (geometry.radius,), place, "", shape.line)
+        return DescribedShape("sphere", (geometry.radius,), place, "", shape.line)
     assert isinstance(geometry, Cylinder | Capsule)
     kind = "capsule" if isinstance(geometry, Capsule) else "cylinder"
-    return SideShape(kind, (geometry.radius, geometry.length), place, "", shape.line)
+    return DescribedShape(kind, (geometry.radius, geometry.length), place, "", shape.line)
 
 
-def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
+def _joint(joint: JointDescription, bodies: dict[str, DescribedBody]) -> DescribedJoint:
     assert joint.parent is not None and joint.child is not None
     pose = bodies[joint.child].pose
     length = math.hypot(*joint.axis)
@@ -129,7 +137,7 @@ def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
     ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
     lower, upper = ranged or (-math.inf, math.inf)
-    return SideJoint(
+    return DescribedJoint(
         joint.name,
         KINDS.get(joint.type, joint.type),
         joint.parent,
@@ -150,12 +158,12 @@ def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
     )
 
 
-def _loop(loop: LoopDescription) -> SideLoop:
+def _loop(loop: LoopDescription) -> DescribedLoop:
     assert loop.predecessor is not None and loop.successor is not None
     kind = KINDS.get(loop.type, loop.type)
     turn = along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
     ends = loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn
-    return SideLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
+    return DescribedLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
 
 
 def _extensions(
@@ -168,7 +176,7 @@ def _extensions(
     return text if re.search(rb"<\s*(gazebo|mujoco|transmission|ros2_control)\b", text) else b""
 
 
-def _extend(side: Side, text: bytes) -> None:
+def _extend(side: Description, text: bytes) -> None:
     """Take gravity and actuators from the elements of Gazebo, MuJoCo and ROS."""
     if not text:
         return
