@@ -38,7 +38,7 @@ from robokit.robot_names import example_files
 from robokit.urdf import build, check_urdf, dump
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.xml_text import write
+from robokit.urdf.write import write
 
 SEED = 20261122
 

@@ -10,8 +10,7 @@ from urdf_cases import BODY, GOOD, LIMIT, joint, robot
 from robokit.errors import COMPARED, Diagnostic, UnknownName, UrdfError, nearest_names, one_line
 from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.findings import MOST_COMPARED
-from robokit.urdf.lint import Checked, as_json
-from robokit.urdf.lint_lines import Paint, listing
+from robokit.urdf.lint import Checked, Paint, as_json, listing
 
 MANY = 2000
 

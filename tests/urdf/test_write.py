@@ -27,8 +27,8 @@ from robokit.model import (
     lock_joints,
 )
 from robokit.urdf import check_urdf, dump, load_urdf, loads_urdf
-from robokit.urdf.describe import roll_pitch_yaw
 from robokit.urdf.description import Origin
+from robokit.urdf.write import roll_pitch_yaw
 
 ROTATION = 1e-14
 UNAIMED = ("floating", "fixed")  # kinds without an axis

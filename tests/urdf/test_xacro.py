@@ -6,9 +6,8 @@ import pytest
 from urdf_cases import GOOD
 
 from robokit.errors import UrdfError
-from robokit.urdf import check_urdf, load_urdf, loads_urdf
-from robokit.urdf.lint.files import check_files
-from robokit.urdf.read import xacro
+from robokit.urdf import check_urdf, load_urdf, loads_urdf, xacro
+from robokit.urdf.lint import check_files
 
 
 @pytest.fixture

@@ -1,17 +1,21 @@
 """What the file says is what the robot has."""
 
+import copy
 import math
+import pickle
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot, two_joints
+from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot, two_joints, visual
 
+import robokit as rk
 from robokit.errors import ModelError, UnknownName, UrdfError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import check_urdf, from_yourdfpy, loads_urdf
 from robokit.urdf.description import Origin
-from robokit.urdf.numbers import NumberError, parse_number, parse_numbers
+from robokit.urdf.reader import NumberError, parse_number, parse_numbers
 
 
 def rotation(axis, angle):
@@ -350,3 +354,46 @@ def test_what_cannot_be_coupled_is_found_only_where_that_is_asked(kind, which):
     with pytest.raises(ModelError, match="several coordinates"):
         loads_urdf(text, mimic="couple")
     assert loads_urdf(text).nv > 2
+
+
+# ---- shapes, made at their first use
+
+
+def shapes():
+    """A link whose shapes are not made yet, and what they will be."""
+    text = visual('<box size="1 2 3"/>')
+    return loads_urdf(text).link("b"), loads_urdf(text).link("b").visuals
+
+
+def test_shapes_are_made_at_their_first_use():
+    link, expected = shapes()
+    assert "visuals" not in vars(link)
+    assert len(expected) == 1
+    assert link.collisions == ()
+    assert repr(link.visuals) == repr(expected)
+    assert link.visuals is link.visuals
+    assert set(vars(link)) == set(rk.model.Link.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("other", [copy.copy, copy.deepcopy, lambda link: pickle.loads(pickle.dumps(link))])
+def test_copies_have_them(other):
+    link, expected = shapes()
+    assert repr(other(link).visuals) == repr(expected)
+    assert repr(other(link)) == repr(link)
+
+
+def test_threads_get_the_same_shapes():
+    for _ in range(20):
+        link, _ = shapes()
+        gate, got = threading.Barrier(4), []
+
+        def look(link=link, gate=gate, got=got):
+            gate.wait()
+            got.append((link.visuals, link.collisions))
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(one is two for pair in got for one, two in zip(pair, got[0], strict=True))
