@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from robokit import disk_cache as cache
-from robokit.meshes.limits import scaled
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface, unique_rows
+from robokit.meshes.untrusted import scaled
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
