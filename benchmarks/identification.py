@@ -17,7 +17,7 @@ import numpy as np
 from measure import machine
 
 import robokit as rk
-from robokit.identification.pseudo_inertia import parameters_of, possible, pseudo_inertia
+from robokit.identification.consistent_fit import parameters_of, possible, pseudo_inertia
 from robokit.model.edit import lock_joints
 
 NOISE, CHANGE, STATES = 0.03, 0.3, 500

@@ -20,9 +20,9 @@ from measure import machine
 from waiting_workers import waiting
 
 import robokit as rk
-from robokit.sweeps.recipes.chunk_rows import by_robot, prepared, run
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import by_robot, prepared, run
+from robokit.sweeps.run_sweep import default_chunk, run_sweep
 
 
 def falls(rows: int) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.sweeps.running.run_sweep import run_sweep
+from robokit.sweeps.run_sweep import run_sweep
 
 WORKERS = (8, 32, 128)
 IN_A_PROCESS = 32

@@ -188,7 +188,7 @@ class SweepParameters(Generated):
         """A table."""
         from robokit.sweeps import sweep_parameters
 
-        self.reads(ROOT / "robokit" / "sweeps" / "draws" / "parameter_table.py")
+        self.reads(ROOT / "robokit" / "sweeps" / "parameters.py")
         rows = []
         for name, row in sweep_parameters.items():
             of = f":{row.of.upper()}" if row.needs else f"[:{row.of.upper()}]" if row.of else ""

@@ -70,8 +70,7 @@ def info(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders."""
-    from robokit.urdf.lint import as_json, check_files, exit_status
-    from robokit.urdf.lint_lines import Paint, listing, wants_colour
+    from robokit.urdf.lint import Paint, as_json, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
     see_xacro(files, arguments.xacro)

@@ -174,7 +174,7 @@ def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _summary(found: Any) -> list[str]:
     """What a sweep came to, in lines of 80 characters."""
-    from robokit.sweeps.draws.distribution_text import spelled
+    from robokit.sweeps.distributions import spelled
 
     recipe, failed = found.recipe, found.failures.num_rows
     names = ", ".join(recipe.robots)

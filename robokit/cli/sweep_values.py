@@ -44,8 +44,7 @@ def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     Raises:
         RobokitError: a text is none; names the option.
     """
-    from robokit.sweeps.draws.distribution_text import read_distribution
-    from robokit.sweeps.draws.distributions import Grid, Uniform
+    from robokit.sweeps.distributions import Grid, Uniform, read_distribution
 
     given: dict[str, tuple[str, str, float]] = {}
     for option, name, _, scale, _ in OPTIONS:

@@ -20,9 +20,14 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number
 from robokit.errors import ShapeError
-from robokit.identification.blas_threads import one_blas_thread
-from robokit.identification.measurements import Compressed, compressed, measured, triangle
-from robokit.identification.parameter_names import Columns
+from robokit.identification.measurements import (
+    Columns,
+    Compressed,
+    compressed,
+    measured,
+    one_blas_thread,
+    triangle,
+)
 from robokit.model.robot import Robot, check_robot
 from robokit.short_reprs import short_repr
 

@@ -20,9 +20,8 @@ import numpy as np
 from robokit.arguments import one_of, random_generator, real_number, whole_number
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
-from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.combinations import BaseParameters, of_structure
-from robokit.identification.parameter_names import Columns
+from robokit.identification.measurements import Columns, one_blas_thread
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 

@@ -1,15 +1,11 @@
 """Inverse kinematics: configurations that put links where they are wanted.
 
-ik_solve    the function
-ik_search   from one start, from random ones, single or batch
-ik_targets  what a caller asks for, as arrays
-ik_result   what was found
-ik_kernel   the step as a kernel of a robot and of what is asked
-ik_problem  what is asked, its errors and their derivatives, as a text
-lm_step     a Levenberg-Marquardt step, as a text
+solve    the function, and what it returns
+targets  what a caller asks for, as arrays
+solver   the step as a kernel; the search from one start, from random ones, single or batch
+step     what is asked, its errors and their derivatives, and a Levenberg-Marquardt step
 """
 
-from robokit.ik.ik_result import InverseKinematicsResult
-from robokit.ik.ik_solve import inverse_kinematics
+from robokit.ik.solve import InverseKinematicsResult, inverse_kinematics
 
 __all__ = ["InverseKinematicsResult", "inverse_kinematics"]

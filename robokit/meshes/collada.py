@@ -26,8 +26,8 @@ import numpy as np
 from robokit.meshes.collada_text import parse_collada, read_numbers
 from robokit.meshes.collada_triangles import Geometries, Triangles
 from robokit.meshes.companions import head_of, picture_beside, shortened
-from robokit.meshes.limits import FARTHEST, Budget
 from robokit.meshes.surface import Picture, Surface, compose
+from robokit.meshes.untrusted import FARTHEST, Budget
 from robokit.model.geometry import RGBA
 
 HEAD = 1 << 16

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from robokit.meshes.collada_text import read_numbers
-from robokit.meshes.limits import Budget
 from robokit.meshes.surface import used_vertices
+from robokit.meshes.untrusted import Budget
 
 MOST_INPUTS = 64
 """Numbers that a corner of a polygon may have: its vertex, its normal, places in pictures."""

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from robokit.meshes.limits import check_size
+from robokit.meshes.untrusted import check_size
 from robokit.read_files import open_regular
 
 COMPANIONS = frozenset(

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from robokit.meshes.gltf_data import GltfData
-from robokit.meshes.limits import Budget
 from robokit.meshes.surface import Surface, compose, used_vertices
+from robokit.meshes.untrusted import Budget
 from robokit.model.geometry import RGBA
 
 TRIANGLES, STRIP, FAN = 4, 5, 6

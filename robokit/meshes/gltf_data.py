@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from robokit.meshes.companions import companion, picture_beside, read_file
-from robokit.meshes.limits import Budget, check_tags
 from robokit.meshes.surface import Picture
+from robokit.meshes.untrusted import Budget, check_tags
 
 _DTYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}

@@ -11,8 +11,8 @@ import numpy as np
 
 from robokit import disk_cache as cache
 from robokit.meshes.companions import read_file
-from robokit.meshes.limits import scaled
 from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.untrusted import scaled
 from robokit.model.geometry import Mesh
 
 

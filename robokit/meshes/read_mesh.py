@@ -15,9 +15,9 @@ import numpy as np
 from robokit.meshes.collada import read_collada
 from robokit.meshes.companions import read_file, shortened
 from robokit.meshes.gltf import read_gltf
-from robokit.meshes.limits import Budget, check_coordinates
 from robokit.meshes.stl_obj_ply import read_with_trimesh
 from robokit.meshes.surface import Surface, unique_rows
+from robokit.meshes.untrusted import Budget, check_coordinates
 
 READERS = {
     ".stl": read_with_trimesh,
@@ -41,7 +41,7 @@ def read_mesh(path: Path) -> Iterator[Surface]:
 
     Raises:
         ValueError: another format, a file that is not what its ending says, or one beyond the limits of
-            :mod:`robokit.meshes.limits`.
+            :mod:`robokit.meshes.untrusted`.
         OSError: a file that cannot be opened.
     """
     reader = READERS.get(path.suffix.lower())

@@ -2,20 +2,31 @@
 
 A run is its recipe: row k of a sweep follows from the recipe and k alone, to the last bit.
 
-    sweep_function  rk.sweep
-    sweep_folder    a sweep that was computed: its table, and each of its motions again
-    recipes         all that the rows of a sweep follow from, and what a row comes to
-    draws           distributions, random streams, parameters
-    rows            what a row starts from and what is its own
-    running         computes the chunks on processes or a cluster, and keeps them
-    reporting       the report: one HTML file that runs each row again
+    api             rk.sweep, and the sweep that it gives: its table, and each of its motions again
+    distributions   what a parameter may be: a number, or a distribution; as text, for the command line
+    random_streams  random numbers by row, and the quantile of the normal distribution
+    parameters      the table of parameters, and their values in each row
+    recipe          all that the rows of a sweep follow from, and what a row comes to
+    make_recipe     from the arguments of a sweep to its recipe
+    robot_record    a robot as a recipe keeps it, in JSON
+    mesh_copies     its meshes and pictures, for pages
+    user_measures   measures of the user's own
+    row_inputs      starts, masses, ground, pushes and actuators of rows
+    run_sweep       computes what is missing of a sweep, and keeps it
+    chunk_queue     the chunks that are still to be computed
+    chunks          the chunks of a sweep's folder: computed, written, each byte checked
+    chunk_content   a chunk as a Parquet file, the hash of its content and of all its bytes
+    folder          the folder, and the file with the recipe and the size of the chunks
+    cluster         processes of this machine, or a Dask cluster that is there
+    report          the report: one HTML file that runs each row again
+    report_columns  parameters and measures as it gets them, and which rows it holds
+    report_rows     what the page needs to run the rows of a robot again
 """
 
-from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.draws.parameter_table import sweep_parameters
-from robokit.sweeps.recipes.recipe import Recipe
-from robokit.sweeps.sweep_folder import Sweep, open_sweep
-from robokit.sweeps.sweep_function import sweep
+from robokit.sweeps.api import Sweep, open_sweep, sweep
+from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.parameters import sweep_parameters
+from robokit.sweeps.recipe import Recipe
 
 __all__ = [
     "Choice",

@@ -3,21 +3,26 @@
 description  what a file says, element by element
 codes        the table of everything that can be found
 findings     collects what was found
-to_robot     from a description that is free of errors to a robot
-load         load_urdf, loads_urdf, check_urdf, from_yourdfpy
 
-read/        text to description
-judge/       what is wrong with a description
-write/       robot to description, to text
-lint/        many files at once: ``robokit check``
+source       a file or a text to an XML tree, safely
+reader       attributes, numbers and children of XML elements
+parse        the parser: XML tree to description
+xacro        .xacro files, expanded first
+xacro_child  expands one file in a process of its own
+mesh_files   where mesh and texture files are: package://, model://, file:// and relative names
+rewrites     descriptions rewritten on request: own floating base, loops, up axes of meshes
+checks/      what is wrong with a description
+load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: read, check, build a robot
+
+write        the writer: robot to description to text
+lint         many files at once: ``robokit check``
 """
 
 from typing import TYPE_CHECKING, Any
 
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.load import check_urdf, from_yourdfpy, load_urdf, loads_urdf
-from robokit.urdf.to_robot import build
+from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
 from robokit.urdf.xacro import expand_xacro
 
 if TYPE_CHECKING:

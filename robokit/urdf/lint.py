@@ -1,21 +1,112 @@
-"""Many URDFs judged at once: which files, what was found in each, and the exit status."""
+"""``robokit check``, many files at once: which files are robots, what was found in each, as lines or JSON."""
 
 from __future__ import annotations
 
 import glob
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
-from robokit.errors import Diagnostic, RobokitError, Severity, one_line
+from robokit.errors import LONGEST_NAME, Diagnostic, RobokitError, Severity, one_line
 from robokit.urdf.checks.plausible import link_boxes, total_mass
+from robokit.urdf.codes import CODES
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.lint_folders import is_robot_file, robot_files, without_parts
+from robokit.urdf.findings import Report
 from robokit.urdf.load import PathLike, check_urdf
+from robokit.urdf.reader import Reader
+from robokit.urdf.source import decode, parse_xml, read_file
 from robokit.urdf.xacro import is_xacro
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+# ---- which files are robots ----------------------------------------------------------------------
+# Nothing is expanded here: the elements of a .xacro file say enough.
+
+_NO_CONTENT = frozenset(("xacro:macro", "xacro:property", "xacro:arg", "xacro:insert_block"))
+_CONTROL = frozenset(("xacro:if", "xacro:unless", "xacro:include", "xacro:element", "xacro:attribute"))
+
+
+def is_robot_file(path: Path) -> bool:
+    """Whether the ending is that of a URDF or of a macro file."""
+    return path.suffix.lower() in (".urdf", ".xacro")
+
+
+def robot_files(folder: Path) -> Iterator[Path]:
+    """URDFs and xacro files in a folder and below it.
+
+    Hidden folders are left out, and links to folders are not followed, so that it ends.
+    """
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (path for path in (Path(here) / name for name in names) if is_robot_file(path))
+
+
+def without_parts(paths: Iterable[Path]) -> list[Path]:
+    """The paths but for xacro files that hold nothing but macros, or that another of the files includes.
+
+    A xacro file is a robot where something outside its macros makes links: a ``<link>``, the call of a
+    macro, or, in a robot with a name, an included file. A file that cannot be read stays and is reported.
+    """
+    paths = list(paths)
+    macros = {path: _root(path) for path in paths if is_xacro(path)}
+    whole = [path for path in paths if (root := macros.get(path)) is None or _makes_links(*root)]
+    parts = [part for path, root in macros.items() if root for part in _included(path, *root)]
+    return [path for path in whole if path not in macros or not _is_one_of(path, parts)]
+
+
+def _is_one_of(path: Path, parts: Iterable[str]) -> bool:
+    place = path.absolute().as_posix()
+    return any(place == part or place.endswith(f"/{part}") for part in parts)
+
+
+def _root(path: Path) -> tuple[etree._Element, Reader] | None:
+    report = Report(str(path))
+    data = read_file(path, report)
+    text = None if data is None else decode(data, report)
+    parsed = None if text is None else parse_xml(text, report)
+    return None if parsed is None else (parsed[0], Reader(*parsed, report))
+
+
+def _outside_macros(root: etree._Element, reader: Reader) -> Iterator[tuple[str, etree._Element]]:
+    """(tag, element) of all elements outside of macros."""
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        tag = reader.tag(element)
+        if tag not in _NO_CONTENT:
+            yield tag, element
+            stack.extend(element)
+
+
+def _makes_links(root: etree._Element, reader: Reader) -> bool:
+    named = bool(root.get("name"))
+    return any(
+        tag == "link"
+        or (tag.startswith("xacro:") and tag not in _CONTROL)
+        or (tag == "xacro:include" and named)
+        for tag, _ in _outside_macros(root, reader)
+    )
+
+
+def _included(path: Path, root: etree._Element, reader: Reader) -> Iterator[str]:
+    """The files that one includes: whole paths, or their ends behind ``$(find ...)``."""
+    for element in root.iter():
+        name = element.get("filename")
+        if not name or reader.tag(element) != "xacro:include":
+            continue
+        if "$" not in name:
+            yield Path(os.path.normpath(path.absolute().parent / name)).as_posix()
+        elif end := name[max(name.rfind(")"), name.rfind("}")) + 1 :].lstrip("/"):
+            yield end
+
+
+# ---- files and exit status -----------------------------------------------------------------------
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
@@ -177,7 +268,7 @@ def _file_json(one: Checked, strict: bool, inertias: bool) -> dict[str, Any]:
         ],
     }
     if inertias and robot:
-        table["inertias"] = _inertias(robot)
+        table["inertias"] = _inertias_json(robot)
     return table
 
 
@@ -185,7 +276,7 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _inertias(robot: RobotDescription) -> list[dict[str, Any]]:
+def _inertias_json(robot: RobotDescription) -> list[dict[str, Any]]:
     return [
         {
             "link": one_line(link),
@@ -197,3 +288,145 @@ def _inertias(robot: RobotDescription) -> list[dict[str, Any]]:
         }
         for link, inertial, box in link_boxes(robot)
     ]
+
+
+# ---- lines for a terminal ------------------------------------------------------------------------
+# By file, then by severity, then by code.
+
+WIDTH = 80
+"""Columns of a line; only longer words, such as paths, exceed it."""
+
+MOST = 100
+"""Findings of one code that are listed for a file."""
+
+_STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "clean": "32", "quiet": "2"}
+
+
+class Paint:
+    """Puts colour codes round a text, if there are to be colours.
+
+    Attributes:
+        on: whether there is any colour.
+    """
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style of the table above."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.on and text else text
+
+
+def wants_colour(choice: str, stream: IO[str] | None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether to colour what goes to a stream.
+
+    Args:
+        choice: "always", "never", or "auto": on a terminal, unless NO_COLOR is set or TERM is dumb.
+        stream: where the lines go; None where a program was started with that output closed.
+        environ: environment variables.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if stream is None or environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def listing(checked: Sequence[Checked], paint: Paint, inertias: bool = False) -> Iterator[str]:
+    """The lines of all files, with their sum where there are several.
+
+    Args:
+        checked: the files.
+        paint: the colours.
+        inertias: add a table of every link's mass, principal moments and equivalent box.
+    """
+    for one in checked:
+        yield from _file_lines(one, paint)
+        if inertias and one.description:
+            yield from _inertia_lines(one.description)
+        if one.diagnostics or inertias:
+            yield ""
+    if len(checked) > 1:
+        total = {s: sum(one.count(s) for one in checked) for s in SEVERITIES}
+        with_errors = sum(one.count("error") > 0 for one in checked)
+        said = f"{len(checked)} files: {_counts(total, paint) or paint('clean', 'nothing to report')}"
+        yield said + (f"; {with_errors} cannot be loaded" if with_errors else "")
+
+
+def _file_lines(one: Checked, paint: Paint) -> Iterator[str]:
+    counts = {s: one.count(s) for s in SEVERITIES}
+    said = _counts(counts, paint) or paint("clean", "nothing to report")
+    yield f"{paint('file', one_line(one.file))}: {said}"
+    for severity in SEVERITIES:
+        groups: dict[str, list[Diagnostic]] = {}
+        for diagnostic in one.diagnostics:
+            if diagnostic.severity == severity:
+                groups.setdefault(diagnostic.code, []).append(diagnostic)
+        for code, found in groups.items():
+            yield from _group(code, found, paint)
+    if one.description and one.diagnostics:
+        yield from _wrapped(_size_line(one.description), "  ", "  ")
+
+
+def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str]:
+    severity: Severity = found[0].severity
+    head = f"{severity} {code}"
+    meaning = list(_wrapped(f"{head}: {CODES[code].meaning}", "  ", "    "))
+    yield meaning[0].replace(head, paint(severity, head), 1)
+    yield from meaning[1:]
+    # Copied values are common: the same words about many elements are said once.
+    same = Counter((d.message, d.hint) for d in found)
+    told: dict[tuple[str, str], Diagnostic] = {}
+    for d in found:
+        told.setdefault((d.message, d.hint), d)
+    found, left_out = list(told.values())[:MOST], len(told) - MOST
+    margin = max(len(str(d.line)) for d in found)
+    indent = " " * (margin + 11)
+    for k, d in enumerate(found):
+        where = f"line {d.line:>{margin}}" if d.line else ""
+        more = same[d.message, d.hint] - 1
+        element = f"{d.element} and {more} more" if more else d.element
+        yield from _wrapped(f"{element}: {d.message}", f"    {where:{margin + 5}}  ", indent)
+        following = found[k + 1].hint if k + 1 < len(found) else None
+        if d.hint and d.hint != following:
+            yield from (paint("quiet", line) for line in _wrapped(f"fix: {d.hint}", indent, indent + "     "))
+    if left_out > 0:
+        yield f"{indent}and {left_out} more like these: --json lists all"
+
+
+def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
+    """Text in lines of at most 80 columns; words are never broken."""
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _counts(counts: Mapping[Severity, int], paint: Paint) -> str:
+    return ", ".join(paint(s, f"{n} {s}{'s' * (n != 1)}") for s, n in counts.items() if n)
+
+
+def _size_line(robot: RobotDescription) -> str:
+    moving = sum(joint.moves for joint in robot.joints)
+    links = len(robot.links)
+    sizes = f"{links} link{'s' * (links != 1)}, {moving} moving joint{'s' * (moving != 1)}"
+    return f"{one_line(robot.name, LONGEST_NAME) or 'no name'}: {sizes}, {total_mass(robot):.4g} kg"
+
+
+def _inertia_lines(robot: RobotDescription) -> Iterator[str]:
+    rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
+    for link, inertial, box in link_boxes(robot):
+        moments = " ".join(f"{m:.3g}" for m in box.moments)
+        rows.append(
+            (f"{inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), one_line(link))
+        )
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    for row in rows:
+        cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]
+        left = "  " + "  ".join(cells) + "  "
+        room = max(WIDTH - len(left), 12)
+        yield left + (row[3] if len(row[3]) <= room else row[3][: room - 3] + "...")

@@ -1,15 +1,19 @@
-"""URDF text to description: every element read once, every problem collected.
+"""The parser: URDF text to description. Every element is read once, and every problem is collected.
 
 Iterative and linear in the size of the file. Elements are checked one by one and no other file is opened
 here; :mod:`robokit.urdf.checks.check` does the rest.
+
+Sections: the robot and its links and joints; visuals, collisions and materials; loop joints; transmissions.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from robokit.model.joints import JOINT_TABLE
 from robokit.urdf.description import (
     JOINT_TYPES,
     CalibrationDescription,
@@ -18,19 +22,18 @@ from robokit.urdf.description import (
     JointDescription,
     LimitDescription,
     LinkDescription,
+    LoopDescription,
+    MaterialDescription,
     MimicDescription,
     Origin,
     RobotDescription,
     SafetyDescription,
     ShapeDescription,
+    Triple,
 )
 from robokit.urdf.findings import Report
-from robokit.urdf.loop_joints import read_loop
-from robokit.urdf.reader import Reader
-from robokit.urdf.shapes import read_material, read_shape
+from robokit.urdf.reader import NumberError, Reader, parse_numbers
 from robokit.urdf.source import decode, parse_xml, read_file
-from robokit.urdf.transmissions import Rotor, read_transmission, with_rotors
-from robokit.urdf.usual import usual_joint, usual_link
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -98,9 +101,9 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     rotors: list[Rotor] = []
     for tag, element in reader.children(root, "robot", _ROBOT):
         if tag == "link":
-            links.append(usual_link(element, reader) or _link(element, reader))
+            links.append(_link(element, reader))
         elif tag == "joint":
-            joints.append(usual_joint(element, reader) or _joint(element, reader))
+            joints.append(_joint(element, reader))
         elif tag == "loop_joint":
             loops.append(read_loop(element, reader))
         elif tag == "transmission":
@@ -296,3 +299,299 @@ def _mimic(element: etree._Element | None, reader: Reader, where: str) -> MimicD
     multiplier = reader.number(element, "multiplier", where, 1.0, 1.0)
     offset = reader.number(element, "offset", where, 0.0, 0.0)
     return MimicDescription(joint, 1.0 if multiplier is None else multiplier, offset or 0.0, line)
+
+
+# ---- visuals, collisions and materials -----------------------------------------------------------
+# Of what is wrong in them, only bad numbers are errors.
+
+_SHAPE = frozenset(("origin", "geometry", "material", "verbose"))
+_GEOMETRIES = frozenset(("box", "sphere", "cylinder", "capsule", "mesh"))
+_MATERIAL = frozenset(("color", "texture"))
+
+
+def read_shape(element: etree._Element, reader: Reader, where: str) -> ShapeDescription | None:
+    """A ``<visual>`` or ``<collision>``; None where it has no usable geometry (which is reported)."""
+    reader.attributes(element, where, ("name", "group"))
+    geometry: Geometry | None = None
+    material: MaterialDescription | None = None
+    origin, told = Origin(), False
+    for tag, child in reader.parts(element, where, _SHAPE).items():
+        if tag == "origin":
+            origin = reader.origin(child, where)
+        elif tag == "geometry":
+            told = True
+            geometry = _geometry(child, reader, where)
+        elif tag == "material":
+            material = read_material(child, reader, where)
+    if not told:
+        reader.report.add(
+            "geometry-missing", where, reader.line(element), "has no <geometry>; it is left out"
+        )
+    if geometry is None:
+        return None
+    return ShapeDescription(geometry, origin, element.get("name"), material, reader.line(element))
+
+
+def read_material(element: etree._Element, reader: Reader, where: str) -> MaterialDescription:
+    """A ``<material>``, defined or only named."""
+    reader.attributes(element, where, ("name",))
+    name = reader.text(element, "name", where) or ""
+    rgba, texture = None, None
+    for tag, child in reader.parts(element, f"{where} material {name!r}", _MATERIAL).items():
+        if tag == "color":
+            reader.attributes(child, where, ("rgba",))
+            rgba = reader.required(child, "rgba", 4, where)
+        else:
+            reader.attributes(child, where, ("filename",))
+            texture = child.get("filename") or None  # empty names are common and mean none
+    line = reader.line(element)
+    if not name and rgba is None and texture is None:
+        reader.report.once(
+            "material-undefined", "", f"{where} material", line, "has neither a name nor a colour"
+        )
+    return MaterialDescription(name, rgba, texture, line)  # type: ignore[arg-type]
+
+
+def _geometry(element: etree._Element, reader: Reader, where: str) -> Geometry | None:
+    child = reader.first(element, where, _GEOMETRIES)
+    if child is not None:
+        tag = reader.tag(child)
+        return _mesh(child, reader, where) if tag == "mesh" else _primitive(tag, child, reader, where)
+    known = ", ".join(sorted(_GEOMETRIES))
+    message = "<geometry> holds no known shape; it is left out"
+    reader.report.add("geometry-missing", where, reader.line(element), message, f"known: {known}")
+    return None
+
+
+def _primitive(tag: str, element: etree._Element, reader: Reader, where: str) -> Geometry | None:
+    if tag == "box":
+        reader.attributes(element, where, ("size",))
+        size = reader.required(element, "size", 3, where)
+        return Box(_sizes(size, element, reader, where)) if size else None  # type: ignore[arg-type]
+    names = ("radius",) if tag == "sphere" else ("radius", "length")
+    reader.attributes(element, where, names)
+    found = [reader.required(element, name, 1, where) for name in names]
+    if None in found:
+        return None
+    values = _sizes(tuple(f[0] for f in found if f), element, reader, where)
+    if tag == "sphere":
+        return Sphere(values[0])
+    return (Cylinder if tag == "cylinder" else Capsule)(values[0], values[1])
+
+
+def _mesh(element: etree._Element, reader: Reader, where: str) -> Geometry | None:
+    reader.attributes(element, where, ("filename", "scale"))
+    scale: Triple = reader.triple(element, "scale", where, (1.0, 1.0, 1.0))
+    filename = element.get("filename")
+    if not filename:
+        message = "<mesh> names no file; it is left out"
+        reader.report.add("geometry-missing", where, reader.line(element), message, 'add filename="..."')
+        return None
+    if 0.0 in scale:
+        _zero_size(element, reader, where)
+    return Mesh(filename, scale)
+
+
+def _sizes(
+    values: tuple[float, ...], element: etree._Element, reader: Reader, where: str
+) -> tuple[float, ...]:
+    if min(values) < 0:
+        message = f"<{reader.tag(element)}> has a negative size: {' '.join(f'{v:g}' for v in values)}"
+        reader.report.add("geometry-negative", where, reader.line(element), message)
+    elif 0.0 in values:
+        _zero_size(element, reader, where)
+    return values
+
+
+def _zero_size(element: etree._Element, reader: Reader, where: str) -> None:
+    tag = reader.tag(element)
+    reader.report.once("geometry-zero-size", tag, where, reader.line(element), f"<{tag}> of size zero")
+
+
+# ---- loop joints ---------------------------------------------------------------------------------
+# <loop_joint> is an extension of URDF: a joint that closes a loop of the tree. Other readers of URDF ignore
+# it and see the open tree.
+#
+#     <loop_joint name="closing_joint" type="revolute">
+#       <predecessor link="coupler"><origin xyz="0.36 0 0.15"/></predecessor>
+#       <successor link="rocker"><origin xyz="-0.125 0 0.3"/></successor>
+#       <axis xyz="0 1 0"/>
+#     </loop_joint>
+#
+# The two origins place the joint's frame on the two links; the axis is in that frame. Types are those of the
+# joint table. Robotiq's grippers and files for Drake and Isaac Sim write the two ends as
+#
+#       <link1 link="coupler" xyz="0.36 0 0.15" rpy="0 0 0"/>
+#       <link2 link="rocker" xyz="-0.125 0 0.3" rpy="0 0 0"/>
+#
+# and Isaac Sim's own manual calls both of them <link1>.
+
+_LOOP_ENDS = ("predecessor", "successor")
+_END_OF = {
+    "predecessor": "predecessor",
+    "successor": "successor",
+    "link1": "predecessor",
+    "link2": "successor",
+}
+_LOOP_PARTS = frozenset((*_END_OF, "axis"))
+
+
+def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
+    """One ``<loop_joint>``; problems go to the reader's report."""
+    line = reader.line(element)
+    name = reader.text(element, "name", "loop_joint")
+    where = f"loop joint {name!r}"
+    if name is None or not name.strip():
+        reader.report.add("name-missing", "loop_joint", line, "has no name", 'add name="..."')
+    reader.attributes(element, where, ("name", "type"))
+    kind = reader.text(element, "type", where)
+    accepted = "accepted: " + ", ".join(JOINT_TABLE)
+    if kind is None:
+        reader.report.add("joint-type-missing", where, line, "has no type", accepted)
+    elif kind not in JOINT_TABLE:
+        reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
+    parts = _loop_parts(element, reader, where)
+    ends = [_loop_end(parts.get(which), reader, where, line, which) for which in _LOOP_ENDS]
+    axis = (1.0, 0.0, 0.0)
+    if "axis" in parts:
+        reader.attributes(parts["axis"], where, ("xyz",))
+        axis = reader.triple(parts["axis"], "xyz", where, axis)
+    (predecessor, p_origin), (successor, s_origin) = ends
+    return LoopDescription(name or "", kind or "", predecessor, successor, p_origin, s_origin, axis, line)
+
+
+def _loop_parts(element: etree._Element, reader: Reader, where: str) -> dict[str, etree._Element]:
+    """The two ends, whatever they are called, and the axis."""
+    children = list(reader.children(element, where, _LOOP_PARTS))
+    tags = [tag for tag, _ in children]
+    twice = tags.count("link1") == 2 and not {"successor", "link2"} & set(tags)
+    found: dict[str, etree._Element] = {}
+    for tag, child in children:
+        part = _END_OF.get(tag, tag)
+        if twice and part in found and tag == "link1":
+            part = "successor"
+        if part in found:
+            reader.repeated(tag, child, where)
+        else:
+            found[part] = child
+    return found
+
+
+def _loop_end(
+    element: etree._Element | None, reader: Reader, where: str, line: int, which: str
+) -> tuple[str | None, Origin]:
+    link = None
+    origin = Origin()
+    if element is not None:
+        line = reader.line(element)
+        link = reader.text(element, "link", where) or None
+        if reader.tag(element) == which:
+            reader.attributes(element, where, ("link",))
+            for child in reader.parts(element, where, frozenset(("origin",))).values():
+                origin = reader.origin(child, where)
+        else:
+            origin = reader.origin(element, where, ("link",))
+            reader.parts(element, where, frozenset())
+    if link is None:
+        tag = which if element is None else reader.tag(element)
+        message = f"has no <{which}>" if element is None else f"<{tag}> names no link"
+        reader.report.add("loop-end-missing", where, line, message, f'add <{tag} link="..."/>')
+    return link, origin
+
+
+# ---- transmissions -------------------------------------------------------------------------------
+# The inertia of a motor's rotor as the joint behind its gear feels it, armature = gear_ratio^2 rotor_inertia,
+# written as Drake reads it:
+#
+#     <transmission name="knee_drive">
+#       <joint name="knee"/>
+#       <actuator name="knee_motor">
+#         <drake:rotor_inertia value="3e-5"/>
+#         <drake:gear_ratio value="100"/>
+#       </actuator>
+#     </transmission>
+#
+# <rotorInertia> and <motorInertia> [kg m^2 | kg] beside ROS's <mechanicalReduction>, in the actuator, the
+# joint or the transmission, are read too. The inertias of several motors of one joint add up. A motor that
+# drives several joints is left out, as is everything else that a transmission says.
+#
+# Source: RBDA section 9.6; Drake's documentation of its URDF parser and ROS's of transmissions.
+
+_ROTOR_INERTIA = ("rotor_inertia", "rotorInertia", "motorInertia", "motor_inertia")
+_GEAR_RATIO = ("gear_ratio", "mechanicalReduction", "mechanical_reduction")
+
+
+class Rotor(NamedTuple):
+    """A rotor's inertia at its joint.
+
+    Attributes:
+        joint: name of the joint.
+        armature: [kg m^2 | kg].
+        where, line: place in the file.
+    """
+
+    joint: str
+    armature: float
+    where: str
+    line: int
+
+
+def read_transmission(element: etree._Element, reader: Reader) -> list[Rotor]:
+    """The rotors of one ``<transmission>``; what has none is noted as ignored."""
+    where = f"transmission {element.get('name') or ''!r}"
+    joints = [child for child in element if reader.tag(child) == "joint"]
+    actuators = [child for child in element if reader.tag(child) == "actuator"]
+    found = []
+    for actuator in actuators:
+        inertia = _rotor_number(_ROTOR_INERTIA, (actuator,), reader, where)
+        if inertia is None or len(joints) != 1:
+            continue
+        ratio = _rotor_number(_GEAR_RATIO, (actuator, joints[0], element), reader, where)
+        joint = reader.text(joints[0], "name", where) or ""
+        armature = inertia if ratio is None else inertia * ratio * ratio
+        if not math.isfinite(armature):
+            message = f"rotor inertia {inertia:g} times the square of {ratio:g} is more than a number can be"
+            reader.report.add("number-not-finite", where, reader.line(actuator), message)
+            continue
+        found.append(Rotor(joint, armature, where, reader.line(actuator)))
+    if not found:
+        reader.ignored("transmission", element)
+    return found
+
+
+def with_rotors(
+    joints: list[JointDescription], rotors: list[Rotor], reader: Reader
+) -> list[JointDescription]:
+    """The joints with the rotors that drive them."""
+    if not rotors:
+        return joints
+    place = {joint.name: k for k, joint in enumerate(joints)}
+    for rotor in rotors:
+        k = place.get(rotor.joint)
+        if k is None or not joints[k].moves:
+            what = "which does not move" if k is not None else "which is not there"
+            message = f"its rotor drives joint {rotor.joint!r}, {what}: it is left out"
+            reader.report.add("transmission-joint", rotor.where, rotor.line, message)
+            continue
+        own = joints[k].dynamics or DynamicsDescription(line=rotor.line)
+        joints[k] = joints[k]._replace(dynamics=own._replace(armature=own.armature + rotor.armature))
+    return joints
+
+
+def _rotor_number(
+    names: tuple[str, ...], places: tuple[etree._Element, ...], reader: Reader, where: str
+) -> float | None:
+    """The first number of these names, in a ``value`` or as text; None where there is none."""
+    for place in places:
+        for child in place:
+            if reader.tag(child).rpartition(":")[2] not in names:
+                continue
+            if child.get("value") is not None:
+                return reader.number(child, "value", where, None, None)
+            try:
+                return parse_numbers(child.text or "", 1)[0]
+            except NumberError as problem:
+                message = f"<{reader.tag(child)}>: {problem}"
+                reader.report.add(problem.code, where, reader.line(child), message, problem.hint)
+                return None
+    return None

@@ -1,13 +1,9 @@
-"""Loops that a file describes without <loop_joint>: pairs of frames, and links that two joints carry.
+"""Descriptions rewritten before a robot is built from them.
 
-Two forms are common. Exporters of CAD models (onshape-to-robot) mark the place where a loop was cut by two
-links without mass, ``closing_NAME_1`` and ``closing_NAME_2``, fixed to the two bodies; the loop is closed
-where their origins coincide. And some files give a link two parents, which is no tree. Neither says all that
-a loop joint needs, so they are closed on request only (``loops="close"``):
-
-* a pair of frames becomes a spherical loop joint: the file does not say what the frames may do but coincide;
-* of the joints that carry one link, the first that hangs on the root stays in the tree, and the others become
-  loop joints of their own type at the same place. Their limits, damping and friction do not act.
+* ``own_base``, ``without_own_base``: a floating base that the file describes itself is left out, where
+  ``base="floating"`` adds one;
+* ``with_loops``: pairs of frames and second parents become loop joints (``loops="close"``);
+* ``with_z_up``: shapes are turned by the up axis of their meshes (``mesh_up_axis="apply"``).
 """
 
 from __future__ import annotations
@@ -16,7 +12,89 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from robokit.urdf.description import JointDescription, LoopDescription, RobotDescription
+import numpy as np
+
+from robokit.model.geometry import Mesh
+from robokit.urdf.description import (
+    InertialDescription,
+    JointDescription,
+    LoopDescription,
+    RobotDescription,
+    ShapeDescription,
+)
+from robokit.urdf.mesh_files import Resolver
+
+# ---- the file's own floating base ----------------------------------------------------------------
+# Files for other programs often begin with a massless link "world" and a joint of type floating. What they
+# describe is a robot with a floating base, and ``base="floating"`` must not add a second joint below it.
+
+
+class OwnBase(NamedTuple):
+    """The floating base of a file.
+
+    Attributes:
+        joint: the floating joint.
+        links: names of the root and the links that are fixed to it.
+    """
+
+    joint: JointDescription
+    links: frozenset[str]
+
+
+def own_base(robot: RobotDescription) -> OwnBase | None:
+    """The floating base that the file describes, None where it describes none.
+
+    The root and the links fixed to it have neither mass nor inertia, no loop ends at them, and all that they
+    carry hangs on one floating joint.
+    """
+    floating = [joint for joint in robot.joints if joint.type == "floating"]
+    if not floating:
+        return None
+    carried = {joint.child for joint in robot.joints}
+    roots = [link.name for link in robot.links if link.name not in carried]
+    if len(roots) != 1 or len(carried) != len(robot.joints):
+        return None
+    below: dict[str | None, list[JointDescription]] = {}
+    for joint in robot.joints:
+        below.setdefault(joint.parent, []).append(joint)
+    body, moving, todo = set(), [], roots
+    while todo:
+        name = todo.pop()
+        body.add(name)
+        for joint in below.get(name, ()):
+            if joint.moves:
+                moving.append(joint)
+            elif joint.child is not None and joint.child not in body:
+                todo.append(joint.child)
+    tied = any({loop.predecessor, loop.successor} & body for loop in robot.loops)
+    if len(moving) != 1 or moving[0].type != "floating" or tied or moving[0].child is None:
+        return None
+    if any(_weighs(link.inertial) for link in robot.links if link.name in body):
+        return None
+    return OwnBase(moving[0], frozenset(body))
+
+
+def without_own_base(robot: RobotDescription, own: OwnBase) -> RobotDescription:
+    """The same robot without its root and floating joint: its root is what the joint carries."""
+    return robot._replace(
+        links=tuple(link for link in robot.links if link.name not in own.links),
+        joints=tuple(j for j in robot.joints if j is not own.joint and j.parent not in own.links),
+    )
+
+
+def _weighs(inertial: InertialDescription | None) -> bool:
+    return inertial is not None and bool(inertial.mass or any(inertial.inertia))
+
+
+# ---- loops without <loop_joint> ------------------------------------------------------------------
+# Two forms are common. CAD exporters (onshape-to-robot) mark the place where a loop was cut by two massless
+# links, closing_NAME_1 and closing_NAME_2, fixed to the two bodies; the loop is closed where their origins
+# coincide. And some files give a link two parents, which makes no tree. Neither says all that a loop joint
+# needs, so that they are closed on request only (``loops="close"``):
+#
+# * a pair of frames becomes a spherical loop joint: the file says only that their origins coincide;
+# * of the joints with the same child, the first whose parent a root reaches stays in the tree. The others
+#   become loop joints of their own type at the same place; their limits, damping and friction do not act.
 
 _FRAME = re.compile(r"closing_(.+)_([12])")
 
@@ -132,3 +210,55 @@ def _from_pairs(robot: RobotDescription) -> Iterator[LoopDescription]:
             name += "_"
         taken.add(name)
         yield LoopDescription(name, "spherical", pair.first, pair.second, line=pair.line)
+
+
+# ---- shapes turned to z up -----------------------------------------------------------------------
+# A mesh whose file says that y is up is turned by 90 degrees about x, as by a reader that honours the axis:
+# the shape's origin is turned and the scale's factors change places, so that the mesh file is read as it is.
+
+
+def with_z_up(robot: RobotDescription, resolver: Resolver) -> RobotDescription:
+    """The same robot with its shapes of meshes turned where the file says that x or y is up."""
+    from robokit.meshes.collada import TO_Z_UP, up_axis
+
+    axes: dict[str, str] = {}
+
+    def turned(shape: ShapeDescription) -> ShapeDescription:
+        mesh = shape.geometry
+        if not isinstance(mesh, Mesh):
+            return shape
+        if mesh.filename not in axes:
+            axes[mesh.filename] = up_axis(resolver(mesh.filename).path)
+        if axes[mesh.filename] == "Z":
+            return shape
+        R = np.array(TO_Z_UP[axes[mesh.filename]])
+        # The scale acts along z-up axes: S R = R (R^T S R).
+        x, y, z = (np.abs(R).T @ mesh.scale).tolist()
+        origin = shape.origin._replace(
+            rpy=(0.0, 0.0, 0.0), quat_xyzw=_quaternion(shape.origin.rotation() @ R)
+        )
+        return shape._replace(geometry=Mesh(mesh.filename, (x, y, z), mesh.path), origin=origin)
+
+    links = (
+        link._replace(
+            visuals=tuple(map(turned, link.visuals)), collisions=tuple(map(turned, link.collisions))
+        )
+        for link in robot.links
+    )
+    return robot._replace(links=tuple(links))
+
+
+def _quaternion(R: np.ndarray) -> tuple[float, float, float, float]:
+    """The unit quaternion x, y, z, w of a rotation: the eigenvector of the largest eigenvalue.
+
+    Source: I. Y. Bar-Itzhack, "New method for extracting the quaternion from a rotation matrix" (2000).
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    K = [
+        [a - e - i, b + d, c + g, h - f],
+        [b + d, e - a - i, f + h, c - g],
+        [c + g, f + h, i - a - e, d - b],
+        [h - f, c - g, d - b, a + e + i],
+    ]
+    x, y, z, w = np.linalg.eigh(np.array(K))[1][:, -1].tolist()
+    return x, y, z, w

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from robokit.meshes.simplify import thinned_mesh
 from robokit.meshes.surface import Picture
-from robokit.meshes.thin import thinned_mesh
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link

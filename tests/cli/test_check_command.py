@@ -13,8 +13,7 @@ import pytest
 
 from robokit.cli import main
 from robokit.urdf import CODES
-from robokit.urdf.lint import urdf_files
-from robokit.urdf.lint_lines import Paint, wants_colour
+from robokit.urdf.lint import Paint, urdf_files, wants_colour
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = '<robot name="clean"><link name="a"/></robot>'

@@ -11,7 +11,7 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.sweeps.draws.distribution_text import read_distribution, spelled
+from robokit.sweeps.distributions import read_distribution, spelled
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sweeps"))
 import sweep_robots
@@ -20,7 +20,7 @@ import sweep_robots
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("0.5", rk.sweeps.draws.distributions.Constant(0.5)),
+        ("0.5", rk.sweeps.distributions.Constant(0.5)),
         ("0:20", rk.Uniform(0.0, 20.0)),
         ("-90:90", rk.Uniform(-90.0, 90.0)),
         ("uniform:1:2", rk.Uniform(1.0, 2.0)),

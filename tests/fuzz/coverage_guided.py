@@ -99,8 +99,7 @@ def fuzz(folder: Path, seconds: int, seed: int) -> None:
     with atheris.instrument_imports(include=["robokit"]):
         import robokit as rk
         from robokit.urdf import check_urdf
-        from robokit.urdf.lint import Checked, as_json
-        from robokit.urdf.lint_lines import Paint, listing
+        from robokit.urdf.lint import Checked, Paint, as_json, listing
     from tests.fuzz.mutations import CHANGES, seeds
 
     texts = seeds()

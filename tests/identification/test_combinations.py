@@ -9,7 +9,7 @@ from ladder import State, relative
 from test_identification import R, arm, motion
 
 import robokit as rk
-from robokit.identification import pseudo_inertia
+from robokit.identification import consistent_fit as pseudo_inertia
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])

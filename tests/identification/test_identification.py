@@ -11,7 +11,8 @@ from ladder import relative
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import robokit as rk
-from robokit.identification import measurements, pseudo_inertia
+from robokit.identification import consistent_fit as pseudo_inertia
+from robokit.identification import measurements
 from robokit.model import couple, replace_armature
 from robokit.model.inertial_parameters import COUNT
 

@@ -8,8 +8,8 @@ import pytest
 from ladder import State
 
 import robokit as rk
-from robokit.ik.ik_search import Search
-from robokit.ik.ik_solve import default_start
+from robokit.ik.solve import default_start
+from robokit.ik.solver import Search
 from robokit.model import couple
 
 PYTHON = {"engine": "python"}

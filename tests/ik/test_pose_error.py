@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_columns, rodrigues
 from robokit.dynamics.choices import link_frame
-from robokit.ik.lm_step import _direction
+from robokit.ik.step import _direction
 from robokit.spatial import Matrix3, Vector3
 
 AT = np.array([0.3, -0.2, 0.5])

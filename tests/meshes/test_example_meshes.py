@@ -1,10 +1,10 @@
-"""Every mesh of example-robot-data loads, far from all limits."""
+"""Every mesh of example-robot-data loads, far from all untrusted."""
 
 from __future__ import annotations
 
 import pytest
 
-from robokit.meshes import limits
+from robokit.meshes import untrusted
 from robokit.meshes.read_mesh import READERS, read_mesh
 from robokit.robot_names import example_files
 
@@ -20,6 +20,7 @@ def test_the_meshes_of_example_robots_need_a_tenth_of_what_is_allowed():
         size = path.stat().st_size
         assert pieces, path
         assert (
-            sum(pieces) < size / limits.BYTES_A_TRIANGLE / 10 or sum(pieces) < limits.FREE_TRIANGLES / 10
+            sum(pieces) < size / untrusted.BYTES_A_TRIANGLE / 10
+            or sum(pieces) < untrusted.FREE_TRIANGLES / 10
         ), path
-        assert len(pieces) < limits.FREE_PLACES / 3, path
+        assert len(pieces) < untrusted.FREE_PLACES / 3, path

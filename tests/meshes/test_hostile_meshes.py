@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.meshes import limits
+from robokit.meshes import untrusted
 from robokit.meshes.companions import companion, read_file
 from robokit.meshes.read_mesh import read_mesh
 from robokit.urdf import check_urdf
@@ -80,7 +80,7 @@ def test_pieces_are_limited(tmp_path, monkeypatch, name, make):
 def test_nodes_are_counted_each_time_that_they_are_placed(tmp_path, nodes):
     chain = "".join(f'<node id="n{k}"><instance_node url="#n{k + 1}"/></node>' for k in range(nodes))
     path = write(tmp_path, "a.dae", hostile_files.collada(TRIANGLES, nodes=chain))
-    if nodes * (nodes + 1) / 2 < limits.FREE_PLACES:
+    if nodes * (nodes + 1) / 2 < untrusted.FREE_PLACES:
         assert len(list(read_mesh(path))) == 1
     else:
         with pytest.raises(ValueError, match=r"more than [0-9,]+ nodes and instances"):

@@ -13,7 +13,7 @@ import pytest
 import trimesh
 from PIL import Image
 
-from robokit.meshes import limits
+from robokit.meshes import untrusted
 from robokit.meshes.companions import companion
 from robokit.meshes.pictures import open_picture
 from robokit.meshes.read_mesh import read_mesh

@@ -11,8 +11,8 @@ from pathlib import Path
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps.running import clusters
-from robokit.sweeps.running.run_sweep import run_sweep
+from robokit.sweeps import cluster as clusters
+from robokit.sweeps.run_sweep import run_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,11 +10,10 @@ import pytest
 import sweep_robots
 
 import robokit as rk
-from robokit.sweeps.draws.distributions import Uniform
-from robokit.sweeps.recipes.chunk_rows import prepared
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.recipes.recipe import Recipe
-from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
+from robokit.sweeps.distributions import Uniform
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import Recipe, prepared
+from robokit.sweeps.robot_record import actuator_of_record, record_of_actuator
 
 WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
 

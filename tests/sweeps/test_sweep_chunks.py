@@ -18,11 +18,12 @@ import pytest
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps.recipes import chunk_rows
-from robokit.sweeps.running import chunk_files, chunk_task
-from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes
-from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
-from robokit.sweeps.running.sweep_json import canonical, held
+from robokit.sweeps import chunks as chunk_files
+from robokit.sweeps import chunks as chunk_task
+from robokit.sweeps import recipe as chunk_rows
+from robokit.sweeps.chunk_content import content_hash, parquet_bytes
+from robokit.sweeps.folder import canonical, held
+from robokit.sweeps.run_sweep import default_chunk, run_sweep
 
 RECIPE = FakeRecipe(95)
 
@@ -166,7 +167,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
             (tmp_path / "sweep").rename(tmp_path / "elsewhere")
         return real(*arguments)
 
-    monkeypatch.setattr("robokit.sweeps.running.chunk_queue.compute_chunk", compute)
+    monkeypatch.setattr("robokit.sweeps.chunk_queue.compute_chunk", compute)
     with pytest.raises(RobokitError, match=r"sweep has gone .*bring it back; 30 of 95 rows"):
         run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
 

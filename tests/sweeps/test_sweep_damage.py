@@ -18,11 +18,10 @@ from fake_recipe import FakeRecipe
 
 import robokit as rk
 from robokit.errors import RobokitError
-from robokit.sweeps.running import chunk_files
-from robokit.sweeps.running.chunk_content import SEAL, content_hash, is_sealed, parquet_bytes, sealed
-from robokit.sweeps.running.folder_files import write_whole
-from robokit.sweeps.running.run_sweep import run_sweep
-from robokit.sweeps.running.sweep_json import SweepJson, difference, read_sweep_json
+from robokit.sweeps import chunks as chunk_files
+from robokit.sweeps.chunk_content import SEAL, content_hash, is_sealed, parquet_bytes, sealed
+from robokit.sweeps.folder import SweepJson, difference, read_sweep_json, write_whole
+from robokit.sweeps.run_sweep import run_sweep
 
 RECIPE = FakeRecipe(45)
 RUN = {"ground": None, "duration": 0.002, "measures": ["energy"], "workers": 0}
@@ -195,7 +194,7 @@ def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_p
     folder = shutil.copytree(undisturbed, tmp_path / "other")
     truncated(chunk_files.chunk_files(folder)[2].path)
     left = contents(folder)
-    monkeypatch.setattr("robokit.sweeps.running.run_sweep.check_same_bits", refused)
+    monkeypatch.setattr("robokit.sweeps.run_sweep.check_same_bits", refused)
     with pytest.raises(RobokitError, match="other arithmetic"):
         run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert contents(folder) == left

@@ -9,10 +9,9 @@ import pytest
 from scipy import special, stats
 
 from robokit.errors import ShapeError, WrongType
-from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform, distribution, from_record
-from robokit.sweeps.draws.normal_quantile import logarithm, normal_quantile
-from robokit.sweeps.draws.random_streams import philox, sobol_points, uniforms
-from robokit.sweeps.draws.row_parameters import combinations, draw
+from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform, distribution, from_record
+from robokit.sweeps.parameters import combinations, draw
+from robokit.sweeps.random_streams import logarithm, normal_quantile, philox, sobol_points, uniforms
 
 MANY = 20_000
 ALL = [

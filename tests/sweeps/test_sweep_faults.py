@@ -15,7 +15,7 @@ from distributed import Client
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 
-from robokit.sweeps.running.run_sweep import run_sweep
+from robokit.sweeps.run_sweep import run_sweep
 
 pytestmark = [
     pytest.mark.slow,

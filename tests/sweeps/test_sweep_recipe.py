@@ -11,12 +11,10 @@ import sweep_robots
 import robokit as rk
 from robokit.collision.scene import robot_shapes
 from robokit.sim.starts.ground_gaps import ground_gaps
-from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.recipes.chunk_rows import prepared
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.recipes.recipe import Recipe
-from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
-from robokit.sweeps.recipes.stored_shapes import record_of_shapes
+from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import Recipe, prepared
+from robokit.sweeps.robot_record import pairs_of_record, record_of_pairs, record_of_shapes
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -92,7 +90,7 @@ def test_a_row_has_the_same_bits_in_every_chunk(recipe):
 
 
 def test_a_row_made_again_ends_with_the_same_bits(recipe):
-    from robokit.sweeps.rows.state_hash import state_hash
+    from robokit.sweeps.recipe import state_hash
 
     table = recipe.compute(20, 23)
     for row in (20, 22):

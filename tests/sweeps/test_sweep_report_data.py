@@ -10,11 +10,11 @@ import numpy as np
 import sweep_robots
 
 import robokit as rk
-from robokit.sweeps.draws.distributions import Choice, Constant, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.reporting.column_data import About, column_data
-from robokit.sweeps.reporting.held_rows import WORST, held_rows, within
-from robokit.sweeps.reporting.recipe_words import distribution_words, recipe_words
+from robokit.sweeps.distributions import Choice, Constant, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.report import distribution_words, recipe_words
+from robokit.sweeps.report_columns import About, column_data
+from robokit.sweeps.report_rows import WORST, held_rows, within
 
 
 def unpacked(text):

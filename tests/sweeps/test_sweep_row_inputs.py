@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, unpacked_input
+from robokit.sweeps.report_rows import PackedInput, factors_of, unpacked_input
 
 
 def test_every_bit_of_every_row_comes_back():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robokit.sweeps.rows.state_hash import state_hash
+from robokit.sweeps.recipe import state_hash
 
 
 def test_rows_have_the_hashes_that_they_have_alone():

@@ -9,8 +9,8 @@ import pytest
 import sweep_robots
 
 import robokit as rk
-from robokit.sweeps.draws.distributions import Choice, Uniform
-from robokit.sweeps.recipes.make_recipe import make_recipe
+from robokit.sweeps.distributions import Choice, Uniform
+from robokit.sweeps.make_recipe import make_recipe
 
 
 @pytest.mark.slow

@@ -379,7 +379,7 @@ FILE_CODES = {
     "mesh-lfs-pointer",
     "mesh-up-axis",
 }
-"""Codes that need a file or bytes; test_urdf_{files,plausible,xacro}.py show them."""
+"""Codes that need a file or bytes; test_{source,plausible,xacro}.py show them."""
 
 BASE_CODES = {
     "base-floats-twice",
@@ -390,7 +390,7 @@ BASE_CODES = {
     "mimic-independent",
     "mimic-not-coupled",
 }
-"""Codes that need another base, mimic= or loops=; test_urdf_load.py and test_urdf_plausible.py show them."""
+"""Codes that need another base, mimic= or loops=; test_load.py and test_plausible.py show them."""
 
 FREE = (
     robot(
@@ -487,4 +487,4 @@ IN_WORDS = {
     "xacro-missing": "arm.urdf.xacro, where the package xacro is not installed",
     "xacro-failed": "an expression such as ${length} of a property that the file does not define",
 }
-"""Code -> what gives it, in words; test_urdf_xacro.py shows them."""
+"""Code -> what gives it, in words; test_xacro.py shows them."""

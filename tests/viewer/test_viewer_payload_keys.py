@@ -9,8 +9,8 @@ from page_scripts import NAMES, Reading, declared, tokens
 from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
-from robokit.sweeps.reporting import report_page
-from robokit.sweeps.reporting.rerun_data import WORKER as RUN_WORKER
+from robokit.sweeps import report as report_page
+from robokit.sweeps.report_rows import WORKER as RUN_WORKER
 from robokit.viewer import sparsity_page, write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 

@@ -9,10 +9,10 @@ from test_viewer_browser import Watch, until
 from test_viewer_worker import toy
 
 from robokit import PD
-from robokit.sweeps.draws.distributions import Choice, Uniform
-from robokit.sweeps.recipes.make_recipe import make_recipe
-from robokit.sweeps.reporting.report import write_report
-from robokit.sweeps.rows.state_hash import state_hash
+from robokit.sweeps.distributions import Choice, Uniform
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import state_hash
+from robokit.sweeps.report import write_report
 
 pytestmark = pytest.mark.browser
 

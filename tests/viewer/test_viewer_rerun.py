@@ -11,7 +11,7 @@ from test_viewer_worker import NODE, toy
 
 import robokit as rk
 from robokit.sim.record.recorded import first_carried
-from robokit.sweeps.reporting.rerun_data import WORKER, Started
+from robokit.sweeps.report_rows import WORKER, Started
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 

@@ -1,12 +1,8 @@
 """What is wrong with a description, in words.
 
-all             every check, in one call
-structure       names, parents, cycles
-mimic_laws      mimic joints
-loops           loop joints
-physics         inertias, axes, limits
-masses          joints that move nothing, bodies without mass
-missing_files   meshes and textures that are not there
-extent          the room that shapes take
-plausible       masses beside shapes
+check      every check, in one call
+structure  tree of links, mimic joints, loop joints
+physics    inertias, axes, limits, damping; joints that move no inertia
+files      meshes and textures that are not there or cannot be read
+plausible  masses and inertias beside the links' shapes
 """

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from robokit.conventions import FLOATING_BASE
-from robokit.urdf.checks.extent import MeshBox
 from robokit.urdf.checks.files import check_files, check_heads, mesh_boxes
-from robokit.urdf.checks.loops import check_frame_pairs, check_loops
-from robokit.urdf.checks.masses import check_masses, check_sums
-from robokit.urdf.checks.mimic_laws import check_coupled_mimics, check_dropped_mimics, check_mimics
-from robokit.urdf.checks.physics import check_inertias, check_joints
-from robokit.urdf.checks.plausible import check_capsules, check_plausible, check_zero
-from robokit.urdf.checks.structure import check_structure
+from robokit.urdf.checks.physics import check_inertias, check_joints, check_masses, check_sums
+from robokit.urdf.checks.plausible import MeshBox, check_capsules, check_plausible, check_zero
+from robokit.urdf.checks.structure import (
+    check_coupled_mimics,
+    check_dropped_mimics,
+    check_frame_pairs,
+    check_loops,
+    check_mimics,
+    check_structure,
+)
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.own_base import OwnBase, own_base, without_own_base
+from robokit.urdf.rewrites import OwnBase, own_base, without_own_base
 
 
 def check(

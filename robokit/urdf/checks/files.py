@@ -5,16 +5,18 @@ cannot be read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from robokit.model.geometry import Mesh
-from robokit.urdf.checks.extent import MeshBox
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
 from robokit.urdf.mesh_files import Resolver
+
+MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
+"""File name of a mesh as written -> lowest and highest corner in its file's frame, or None."""
 
 
 def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:

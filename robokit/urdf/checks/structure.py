@@ -1,15 +1,32 @@
-"""The tree behind a description: names, parents, roots, cycles.
+"""The structure of a description: the tree of its links, the joints that mimic others, and the loop joints.
 
 Everything is iterative and linear in the number of links and joints.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from robokit.urdf.description import JointDescription, RobotDescription
+import numpy as np
+
+from robokit.model.joints import JOINT_TABLE
+from robokit.urdf.description import JointDescription, Origin, RobotDescription
 from robokit.urdf.findings import Report
+from robokit.urdf.rewrites import frame_pairs, second_parents
+
+Pose = tuple[np.ndarray, np.ndarray]
+"""Rotation (3, 3) and position (3,) [m] of a frame in another."""
+
+HERE: Pose = (np.eye(3), np.zeros(3))
+
+
+def compose(outer: Pose, origin: Origin) -> Pose:
+    """Pose of an origin's frame, given in a frame whose pose is ``outer``."""
+    R, p = outer
+    inner = origin.rotation() if origin.rotated else np.eye(3)
+    return R @ inner, R @ np.array(origin.xyz) + p
 
 
 @dataclass(frozen=True)
@@ -164,3 +181,178 @@ def _check_cycles(
             message = f"{len(circle)} links carry each other in a circle: {shown}"
             report.add("tree-cycle", f"joint {joint.name!r}", joint.line, message)
         done.update(path)
+
+
+# ---- mimic joints --------------------------------------------------------------------------------
+
+
+def check_mimics(robot: RobotDescription, report: Report) -> None:
+    """Mimics of unknown joints, of themselves, of fixed joints, in a circle, and with laws that overflow."""
+    if all(joint.mimic is None for joint in robot.joints):
+        return
+    joints: dict[str, JointDescription] = {}
+    for joint in robot.joints:
+        joints.setdefault(joint.name, joint)
+    follows: dict[str, str] = {}
+    for joint in joints.values():
+        mimic, where = joint.mimic, f"joint {joint.name!r} mimic"
+        if mimic is None:
+            continue
+        if mimic.joint == joint.name:
+            report.add("mimic-self", where, mimic.line, "mimics itself")
+        elif mimic.joint not in joints:
+            message = f"mimics joint {mimic.joint!r}, which is not defined"
+            report.add("mimic-unknown", where, mimic.line, message, report.nearest(mimic.joint, joints))
+        else:
+            follows[joint.name] = mimic.joint
+            if not joint.moves:
+                message = "this joint is fixed, so the mimic moves nothing"
+                report.add("mimic-on-fixed", where, mimic.line, message)
+            elif not joints[mimic.joint].moves:
+                message = f"joint {mimic.joint!r} is fixed, so there is nothing to follow"
+                report.add("mimic-of-fixed", where, mimic.line, message)
+    _check_circles(joints, follows, report)
+    _check_laws(joints, follows, report)
+
+
+def _check_circles(joints: dict[str, JointDescription], follows: dict[str, str], report: Report) -> None:
+    done: set[str] = set()
+    for name in follows:
+        path: dict[str, int] = {}
+        while name in follows and name not in done and name not in path:
+            path[name] = len(path)
+            name = follows[name]
+        if name in path:
+            circle = list(path)[path[name] :]
+            mimic = joints[circle[0]].mimic
+            assert mimic is not None
+            shown = " -> ".join(map(repr, [*circle[:8], "..." if len(circle) > 8 else circle[0]]))
+            report.add(
+                "mimic-cycle", f"joint {circle[0]!r} mimic", mimic.line, f"mimics in a circle: {shown}"
+            )
+        done.update(path)
+
+
+def _check_laws(joints: dict[str, JointDescription], follows: dict[str, str], report: Report) -> None:
+    """Laws of whole chains of mimics; of a chain only the first joint whose law overflows is reported."""
+    laws: dict[str, tuple[float, float]] = {}
+    for name in follows:
+        chain: dict[str, None] = {}
+        while name in follows and name not in laws and name not in chain:
+            chain[name] = None
+            name = follows[name]
+        if name in chain:  # a circle, which has a finding
+            laws.update(dict.fromkeys(chain, (1.0, 0.0)))
+            continue
+        multiplier, offset = laws.get(name, (1.0, 0.0))
+        for joint in reversed(chain):
+            mimic = joints[joint].mimic
+            assert mimic is not None
+            was_finite = math.isfinite(multiplier) and math.isfinite(offset)
+            multiplier, offset = mimic.multiplier * multiplier, mimic.multiplier * offset + mimic.offset
+            laws[joint] = multiplier, offset
+            if was_finite and not (math.isfinite(multiplier) and math.isfinite(offset)):
+                message = (
+                    "the multipliers and offsets along its chain of mimics make a number beyond the largest "
+                    "double, 1.8e308"
+                )
+                where = f"joint {joint!r} mimic"
+                report.add("number-not-finite", where, mimic.line, message, "correct the multipliers")
+
+
+def check_coupled_mimics(robot: RobotDescription, report: Report) -> None:
+    """Mimics that mimic='couple' refuses: with or of a joint that has several coordinates."""
+    joints = {joint.name: joint for joint in reversed(robot.joints)}
+    for joint in robot.joints:
+        followed = joints.get(joint.mimic.joint) if joint.mimic is not None and joint.moves else None
+        if followed is None:
+            continue
+        assert joint.mimic is not None
+        for end in (joint, followed):
+            kind = JOINT_TABLE.get(end.type)
+            if kind is not None and kind.nv > 1:
+                message = (
+                    f"mimics {followed.name!r}, and {end.name!r} is {end.type} and has several coordinates: "
+                    "mimic='couple' takes joints with one"
+                )
+                report.add("mimic-not-coupled", f"joint {joint.name!r} mimic", joint.mimic.line, message)
+                break
+
+
+def check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
+    """Warns once of all mimic joints that move, whose laws mimic='independent' drops."""
+    free = [joint for joint in robot.joints if joint.moves and joint.mimic is not None]
+    if not free:
+        return
+    names = ", ".join(repr(joint.name) for joint in free[:8]) + (", ..." if len(free) > 8 else "")
+    many = f"{len(free)} joints that mimic others" if len(free) > 1 else "1 joint that mimics another"
+    message = f"mimic='independent' drops the law of {many} in the file: {names}"
+    assert free[0].mimic is not None
+    report.add("mimic-independent", "joints", free[0].mimic.line, message)
+
+
+# ---- loop joints ---------------------------------------------------------------------------------
+
+
+def check_frame_pairs(robot: RobotDescription, report: Report) -> None:
+    """Pairs of frames that mark a loop which nothing closes."""
+    for pair in frame_pairs(robot):
+        message = (
+            f"with link {pair.second!r} it marks a loop that is open here; loops='close' lets their origins "
+            "coincide"
+        )
+        report.add("loop-frames", f"link {pair.first!r}", pair.line, message)
+
+
+def check_second_parents(robot: RobotDescription, report: Report) -> None:
+    """Joints that become loop joints, and have limits or forces that no loop joint has."""
+    for joint in second_parents(robot):
+        ranged = joint.type in ("revolute", "prismatic") and joint.limit is not None
+        if ranged or joint.dynamics is not None:
+            message = f"closes a loop at link {joint.child!r}: its limits, damping and friction do not act"
+            report.add("loop-limits", f"joint {joint.name!r}", joint.line, message)
+
+
+def check_loops(robot: RobotDescription, report: Report) -> None:
+    """Checks that ends are links of different bodies, names are not taken, and axes are not zero."""
+    if not robot.loops:
+        return
+    links = {link.name for link in robot.links}
+    names = {joint.name: joint.line for joint in robot.joints}
+    # Link -> the link that a fixed joint hangs it on: links of one body lead to the same end.
+    rigid = {joint.child: joint.parent for joint in robot.joints if not joint.moves}
+    bodies: dict[str | None, str | None] = {}
+    for loop in robot.loops:
+        where = f"loop joint {loop.name!r}"
+        if loop.name in names:
+            message = f"is defined a second time; the first one is on line {names[loop.name]}"
+            report.add("joint-duplicate", where, loop.line, message)
+        names.setdefault(loop.name, loop.line)
+        for which, link in (("predecessor", loop.predecessor), ("successor", loop.successor)):
+            if link is not None and link not in links:
+                message = f"its {which} link {link!r} is not defined"
+                report.add("link-undefined", where, loop.line, message, report.nearest(link, links))
+        if loop.predecessor is not None and loop.predecessor == loop.successor:
+            report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
+        elif loop.predecessor is None or loop.successor is None:
+            pass  # reported by the reader
+        elif _body(loop.predecessor, rigid, bodies) == _body(loop.successor, rigid, bodies):
+            message = (
+                f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
+            )
+            report.add("joint-self", where, loop.line, message)
+        if loop.has_axis and not any(loop.axis):
+            report.add("axis-zero", where, loop.line, "its axis is 0 0 0: it has no direction")
+
+
+def _body(
+    link: str | None, rigid: dict[str | None, str | None], known: dict[str | None, str | None]
+) -> str | None:
+    """The link at the upper end of the fixed joints above a link: the same for all links of a body."""
+    path: dict[str | None, None] = {}
+    while link in rigid and link not in known and link not in path:
+        path[link] = None
+        link = rigid[link]
+    body = known.get(link, link)
+    known.update(dict.fromkeys(path, body))
+    return body

@@ -53,7 +53,7 @@ class RowInputs {
   }
 }
 
-// As robokit.sweeps.rows.state_hash has it.
+// As state_hash of robokit.sweeps.recipe has it.
 function stateHash(q, v) {
   let h = 0xcbf29ce484222325n;
   for (const values of [q, v]) {

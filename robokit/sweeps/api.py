@@ -1,0 +1,451 @@
+"""rk.sweep, and the sweep that it gives: its table, its worst rows, and each of its motions again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.arguments import path_argument, whole_number
+from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
+from robokit.model.robot import Robot
+from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.ground import Ground
+from robokit.sim.record import Trajectory
+from robokit.stages import stage
+from robokit.sweeps.chunk_content import arrow
+from robokit.sweeps.chunks import chunk_files, read_chunks
+from robokit.sweeps.folder import NAME, SweepJson, disk_problem, read_sweep_json
+from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import FAILURE, HASH, Recipe, state_hash
+from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
+from robokit.written_files import shell_word
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def sweep(
+    robots: Robot | Sequence[Robot] | Mapping[str, Robot],
+    *,
+    starts: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    duration: float = 1.0,
+    ground: Ground | bool | None = True,
+    measures: Any = None,
+    out: str | os.PathLike[str] | None = None,
+    count: int | None = None,
+    seed: int = 0,
+    dt: float | None = None,
+    sobol: bool = False,
+    trajectories: Sequence[int] = (),
+    chunk: int | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    progress: bool = False,
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: CollisionPairs | bool | None = None,
+    gravity: Sequence[float] | None = None,
+    actuators: Any = None,
+) -> Sweep:
+    """Run a simulation many times, with other starts, masses, friction, pushes and robots.
+
+    Each row has its own parameters, which follow from the seed and the row's number alone. A row is computed
+    with the same bits in every chunk, by any number of workers and on every machine, so that its motion need
+    not be stored: :meth:`Sweep.replay` makes it again. A row that cannot be run, or breaks down, is a row
+    with a reason in its column ``failure``; the others go on.
+
+    Args:
+        robots: a robot, several, or {name: robot}. Of several, row after row has the next; with
+            ``parameters={"robot": rk.Choice([...])}`` they are drawn.
+        starts: parameters of the start as a mapping, such as ``{"tilt": rk.Uniform(0, 0.35)}``; with "q" and
+            "v" in it, or an array alone, configurations (S, nq) to start from, of which row after row has the
+            next. None for the standing robot, 2 cm above the ground; a robot with a fixed base starts
+            neutral.
+        parameters: the other parameters as a mapping, such as ``{"mass": rk.Uniform(0.8, 1.2)}``. Which there
+            are: ``print(rk.sweep_parameters)``. A value is a number or a distribution: :class:`Uniform`,
+            :class:`Normal`, :class:`Choice`, :class:`Grid`, :class:`Sobol`.
+        duration: of each run [s]; rounded to whole steps.
+        ground: ``rk.Ground(...)``, True for one with default values, None for none.
+        measures: what is measured in every step, as in :func:`robokit.rollout`; None for most of what
+            ``rk.measures`` lists. The code of a :class:`robokit.Measure` of your own is stored with the
+            recipe, and runs again where the sweep goes on: resume only folders that you trust.
+        out: a new folder for the results; None keeps them in memory and computes here, without workers.
+        count: number of rows; None for one of each combination of the grids.
+        seed: of all random numbers.
+        dt: time step [s]; None as in :func:`robokit.simulate`.
+        sobol: take all uniform parameters from one Sobol sequence.
+        trajectories: numbers of rows whose motions are written to ``out/trajectories``, too.
+        chunk: rows that are computed and written together; None for some seconds of work.
+        scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
+        workers: number of these processes; None for one a processor, 0 to compute in this process.
+        resume: go on with the sweep in ``out``, which must be the same.
+        progress: show rows, rows a second, failures, time left.
+        integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
+        actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}; the parameters kp, kd,
+            effort, target and target_noise change them from row to row.
+
+    Returns:
+        the sweep; :func:`robokit.open_sweep` opens it again.
+
+    Raises:
+        UnknownName: no such parameter, measure, link, joint or robot.
+        ShapeError, WrongType: an argument, or a value of a parameter, that makes no sense.
+        ModelError: a robot that a URDF cannot say.
+        MissingDependency: pyarrow or Dask is not installed.
+        RobokitError: the folder holds something else, takes no files, or the cluster has come to an end.
+        KeyboardInterrupt: Ctrl-C; what was computed is kept, and the text says how to go on.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Grid(0.0, 1.0, 3)}
+        >>> swings = rk.sweep(robot, starts=turned, ground=None, duration=0.01)
+        >>> swings
+        <Sweep of double_pendulum: 3 rows in memory>
+        >>> swings.table(["row", "joint:upper_joint", "failure"]).to_pylist()[1]
+        {'row': 1, 'joint:upper_joint': 0.5, 'failure': None}
+    """
+    recipe = make_recipe(
+        robots,
+        starts=starts,
+        parameters=parameters,
+        duration=duration,
+        ground=ground,
+        measures=measures,
+        count=count,
+        seed=seed,
+        dt=dt,
+        sobol=sobol,
+        trajectories=trajectories,
+        integrator=integrator,
+        joint_damping=joint_damping,
+        self_collision=self_collision,
+        gravity=gravity,
+        actuators=actuators,
+    )
+    rows = rows_of_a_chunk(recipe) if chunk is None else whole_number("chunk", chunk, 1)
+    if out is None:
+        for name, given in (("scheduler", scheduler), ("workers", workers), ("resume", resume)):
+            if given:
+                raise ShapeError(f"{name}: a sweep without a folder is computed here; give out=FOLDER, too")
+        if recipe.trajectories:
+            raise ShapeError("trajectories: give out=FOLDER, too; .replay(row) gives any motion without it")
+        return _in_memory(recipe, rows, progress)
+    folder = path_argument("out", out)
+    with stage("" if progress else "computing rows"):
+        summary = run_sweep(
+            recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
+        )
+    found = Sweep(recipe, folder, summary=summary)
+    save_trajectories(found)
+    return found
+
+
+def rows_of_a_chunk(recipe: Recipe) -> int:
+    """How many rows of a sweep are computed and written together, where nobody says."""
+    steps = max(round(recipe.duration / dt) for dt in recipe.dt.values())
+    return default_chunk(recipe.count, steps)
+
+
+def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
+    """All rows, computed here."""
+    tables = []
+    seen = SweepProgress(recipe.count, 0, wanted=progress)
+    with stage("" if progress else f"computing {recipe.count:,} rows"), contextlib.closing(seen):
+        for first in range(0, recipe.count, rows):
+            tables.append(recipe.compute(first, min(first + rows, recipe.count)))
+            seen.add(tables[-1].num_rows, tables[-1].num_rows - tables[-1][FAILURE].null_count)
+    return Sweep(recipe, None, tables)
+
+
+# ---- a sweep that was computed ---------------------------------------------------------------------------
+
+
+class Sweep:
+    """The rows of a sweep, as far as they are computed.
+
+    Attributes:
+        recipe: all that the rows follow from.
+        folder: where they are kept; None where they are in memory.
+        summary: what the run did that computed them: rows, computed, failures, seconds, memory, redone; None
+            of a sweep that was opened.
+    """
+
+    def __init__(
+        self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = (), summary: Any = None
+    ) -> None:
+        """A sweep of a folder, or of tables in memory."""
+        self.recipe, self.folder, self.summary = recipe, folder, summary
+        self._tables = list(tables)
+        self._given: SweepJson | None = None
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.folder is None else f"in {self.folder}"
+        done, count = len(self), self.recipe.count
+        rows = f"{count:,} rows" if done == count else f"{done:,} of {count:,} rows"
+        return f"<Sweep of {', '.join(self.recipe.robots)}: {rows} {where}>"
+
+    def __len__(self) -> int:
+        """How many rows are computed."""
+        return int(self._rows.num_rows)
+
+    def table(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """The rows that are computed, ascending: parameters, measures, final_hash, failure.
+
+        ``.to_pandas()`` of it is a DataFrame.
+
+        Args:
+            columns: names of those that are wanted; None for all.
+
+        Raises:
+            UnknownName: there is no such column.
+            RobokitError: a file of the folder is damaged.
+        """
+        if columns is not None:
+            for name in columns:
+                if name not in self.columns:
+                    raise UnknownName("column", name, self.columns, "in this sweep")
+        return self._read(None if columns is None else list(columns))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._first_chunk.column_names)
+
+    @property
+    def failures(self) -> pyarrow.Table:
+        """The rows that failed, with the reason in the column ``failure``."""
+        pa, table = arrow(), self.table()
+        return table.filter(pa.compute.is_valid(table[FAILURE]))
+
+    def worst(self, measure: str, n: int = 10, smallest: bool = False) -> pyarrow.Table:
+        """The rows with the largest values of a measure, the largest first; rows that failed are left out.
+
+        Args:
+            measure: name of a column of numbers.
+            n: how many rows.
+            smallest: those with the smallest values instead.
+
+        Raises:
+            UnknownName: there is no such column.
+            ShapeError: it holds no numbers.
+        """
+        n = whole_number("n", n, 0)
+        column = self.table([measure])[measure]
+        if not arrow().types.is_floating(column.type) and not arrow().types.is_integer(column.type):
+            raise ShapeError(f"measure: the column {measure!r} holds words, no numbers")
+        values = column.to_numpy().astype(float)
+        good = np.flatnonzero(np.isfinite(values))
+        order = good[np.argsort(values[good] if smallest else -values[good], kind="stable")]
+        return self.table().take(order[:n])
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Parameters and measures of a row.
+
+        Raises:
+            ShapeError: there is no such row, or it is not computed yet.
+        """
+        row = whole_number("row", row, 0, self.recipe.count - 1)
+        found = self._row(row)
+        if found is None:
+            raise ShapeError(f"row {row} is not computed yet; go on with the sweep: .resume()")
+        return found
+
+    def replay(self, row: int, record_every: int | None = None) -> Trajectory:
+        """The motion of a row once more, to the last bit, with energies, contacts and events.
+
+        ``.to_html(path)`` of it is its page.
+
+        Args:
+            row: its number.
+            record_every: steps between two recorded states; None for about 5 ms.
+
+        Raises:
+            ShapeError: there is no such row.
+            SimulationError: the row failed before its first step.
+
+        Warns:
+            UserWarning: the motion is not that of the sweep, to the bit.
+        """
+        row = whole_number("row", row, 0, self.recipe.count - 1)
+        recorded = self._row(row)  # first: what contradicts its recipe is not computed
+        with self._by_recipe():
+            found = self.recipe.trajectory(row, record_every)
+            name = self.recipe.robot_of(row)
+            if found.robot is not None:
+                found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
+        if recorded is not None and recorded[FAILURE] is None:
+            again = int(state_hash(found.q[-1], found.v[-1]))
+            found.summary["same_bits"] = again == recorded.get(HASH)
+            if not found.summary["same_bits"]:
+                warnings.warn(
+                    f"row {row} does not repeat to the bit: the sweep was computed by robokit "
+                    f"{self.recipe.versions.get('robokit')} of another source, or its files were changed",
+                    stacklevel=2,
+                )
+        return found
+
+    def resume(
+        self, scheduler: str | None = None, workers: int | None = None, progress: bool = False
+    ) -> Sweep:
+        """Compute the rows that are missing; arguments and errors as those of :func:`robokit.sweep`."""
+        if self.folder is None:
+            raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
+        with self._by_recipe():
+            summary = run_sweep(
+                self.recipe, self.folder, chunk=self._json().chunk, scheduler=scheduler, workers=workers,
+                resume=True, progress=progress,
+            )  # fmt: skip
+        found = Sweep(self.recipe, self.folder, summary=summary)
+        save_trajectories(found)
+        return found
+
+    def report(self, path: str | os.PathLike[str], rows: int | None = None, replay: bool = True) -> Path:
+        """Write the sweep's page: distributions, scatter plots, the worst rows, each to be run again there.
+
+        Args:
+            path: where to; ".html" is appended where there is no suffix.
+            rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed,
+                and the most extreme ones. The distributions count all. None for 100,000, or fewer where there
+                are many columns.
+            replay: whether rows run again in the page.
+
+        Returns:
+            The path of the file.
+        """
+        from robokit.sweeps.report import write_report
+
+        with self._by_recipe():
+            return write_report(self, Path(path), rows, replay)
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self._read(["row"])
+
+    def _row(self, row: int) -> dict[str, Any] | None:
+        """Parameters and measures of a row, from its chunk alone; None where it is not computed yet."""
+        tables: Any = self._tables
+        if self.folder is not None:
+            before = [file for file in chunk_files(self.folder) if file.first <= row]
+            same = [file for file in before if file.first == before[-1].first]
+            tables = list(read_chunks(self.folder, only=same, given=self._json()))
+        for table in tables:
+            place = row - table["row"][0].as_py() if table.num_rows else -1
+            if 0 <= place < table.num_rows:
+                return dict(table.slice(place, 1).to_pylist()[0])
+        return None
+
+    @cached_property
+    def _first_chunk(self) -> Any:
+        if self.folder is None:
+            return self._tables[0] if self._tables else self.recipe.compute(0, 0)
+        return next(iter(read_chunks(self.folder, given=self._json())), None) or self.recipe.compute(0, 0)
+
+    def _json(self) -> SweepJson:
+        """What sweep.json says; read once."""
+        assert self.folder is not None
+        if self._given is None:
+            self._given = read_sweep_json(self.folder)
+        return self._given
+
+    @contextlib.contextmanager
+    def _by_recipe(self) -> Iterator[None]:
+        """Whatever is raised by a recipe from a folder that makes no sense, in one clear error."""
+        try:
+            yield
+        except (RobokitError, OSError):
+            raise
+        except Exception as error:
+            if self.folder is None:
+                raise
+            said = one_line(f"{type(error).__name__}: {error}", 150)
+            raise RobokitError(
+                f"what {self.folder / NAME} says cannot be computed ({said}); put the right one back"
+            ) from error
+
+    def _read(self, columns: list[str] | None) -> Any:
+        tables: Any = self._tables
+        if self.folder is not None:
+            tables = list(read_chunks(self.folder, columns, given=self._json()))
+        elif columns is not None:
+            tables = [table.select(columns) for table in tables]
+        if not tables:
+            empty = self.recipe.compute(0, 0)
+            return empty if columns is None else empty.select(columns)
+        found = arrow().concat_tables(tables)
+        return found if columns is None else found.select(columns)
+
+
+def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """A sweep that was computed, or begun, in a folder.
+
+    Args:
+        folder: of :func:`robokit.sweep`, or of ``robokit sweep ... -o folder``.
+
+    Raises:
+        RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Uniform(-1.0, 1.0)}
+        >>> run = {"ground": None, "duration": 0.01}
+        >>> swings = rk.sweep(robot, starts=turned, count=4, **run, out="swings", workers=0)
+        >>> rk.open_sweep("swings").replay(2)
+        <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
+    """
+    where = path_argument("folder", folder)
+    given = read_sweep_json(where)
+    try:
+        found = Sweep(Recipe.from_json(given.recipe), where)
+    except RobokitError as error:
+        raise type(error)(f"{where / NAME}: {error}") from error
+    found._given = given
+    return found
+
+
+def save_trajectories(sweep: Sweep) -> None:
+    """Write the motions that the recipe asks for to the sweep's folder, as far as they are not there.
+
+    Raises:
+        RobokitError: the folder takes no files.
+        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+    """
+    if sweep.folder is None:
+        return
+    go_on = f"all rows are kept; go on with: robokit sweep --resume {shell_word(sweep.folder)}"
+    for row in sweep.recipe.trajectories:
+        path = sweep.folder / "trajectories" / f"{row}.npz"
+        if path.exists():
+            continue
+        beside = path.with_name(f".{row}.tmp.npz")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            sweep.recipe.trajectory(row).save(beside)
+            os.replace(beside, path)
+        except SimulationError:  # its reason is in the table
+            continue
+        except OSError as error:
+            raise RobokitError(f"{disk_problem(sweep.folder, error)}; {go_on}") from error
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted while trajectories were written; {go_on}") from None
+        finally:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+
+def _with_shapes(robot: Any, shown: Any) -> Any:
+    """A robot with the visual shapes of another of the same links."""
+    links = tuple(
+        replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
+        for mine, theirs in zip(robot.links, shown.links, strict=True)
+    )
+    return replace(robot, links=links)

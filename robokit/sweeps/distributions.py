@@ -1,0 +1,420 @@
+"""What a parameter of a sweep may be: a number, or a distribution of numbers or words.
+
+    Uniform(0.8, 1.2)          any number between two, equally likely
+    Normal(1.0, 0.1)           the normal distribution; low= and high= cut it off
+    Choice(["a", "b"])         one of these, with weights if some are likelier
+    Grid(0.0, 0.3, 11)         evenly spaced numbers, or Grid([...]): one after the other, not at random
+    Sobol(0.8, 1.2)            as Uniform, from a sequence that fills the space evenly
+
+A row's number decides what it gets from a grid; several grids of a sweep make all combinations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from robokit.arguments import real_number, whole_number
+from robokit.errors import ShapeError, WrongType, shown
+from robokit.sweeps.random_streams import normal_quantile
+
+# ---- what all distributions share ------------------------------------------------------------------------
+
+Value = float | str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """What all distributions share."""
+
+    kind: ClassVar[str]
+    drawn: ClassVar[bool] = True
+    """Whether rows draw at random; else the row's number decides."""
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at these numbers, which are even between 0 and 1, (B,)."""
+        raise NotImplementedError
+
+    def values(self) -> list[Value] | None:
+        """All values that there are; None where there are too many to list."""
+        return None
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        raise NotImplementedError
+
+    def record(self) -> dict[str, Any]:
+        """What is stored of it, for JSON."""
+        return {"kind": self.kind} | {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Constant(Distribution):
+    """The same value in every row."""
+
+    value: Value
+    kind: ClassVar[str] = "constant"
+    drawn: ClassVar[bool] = False
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
+        return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
+
+    def values(self) -> list[Value] | None:
+        """All values that there are."""
+        return [self.value]
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        return ends_of([self.value])
+
+
+def listed(name: str, given: Any) -> tuple[Value, ...]:
+    """Values of one kind: finite numbers, or words."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
+        raise WrongType(name, given, "a list of numbers, or one of words")
+    if not len(given):
+        raise ShapeError(f"{name}: expected at least one value, got none")
+    if all(isinstance(x, str) for x in given):
+        return tuple(str(x) for x in given)
+    return tuple(real_number(f"{name}(...)[{k}]", x) for k, x in enumerate(given))
+
+
+def as_array(values: Sequence[Value]) -> np.ndarray:
+    """Numbers as floats, words as objects."""
+    return np.array(values, dtype=object if isinstance(values[0], str) else float)
+
+
+def ends_of(values: Sequence[Value]) -> tuple[float, float]:
+    """The smallest and the largest of the numbers; NaN of words."""
+    numbers = [x for x in values if not isinstance(x, str)]
+    return (min(numbers), max(numbers)) if numbers else (math.nan, math.nan)
+
+
+# ---- the distributions -----------------------------------------------------------------------------------
+
+ACCEPTED = (
+    "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), "
+    "rk.Grid(low, high, count) or rk.Sobol(low, high)"
+)
+
+
+@dataclass(frozen=True)
+class Uniform(Distribution):
+    """Any number between two, equally likely.
+
+    Attributes:
+        low, high: the two; the unit is the parameter's.
+    """
+
+    low: float
+    high: float
+    kind: ClassVar[str] = "uniform"
+
+    def __post_init__(self) -> None:
+        _set_range(self, type(self).__name__)
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
+        return self.low + (self.high - self.low) * u
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class Sobol(Uniform):
+    """Any number between two, from a Sobol sequence: rows fill the range more evenly than at random.
+
+    All parameters of a sweep that are given so share one sequence, each a dimension, so that their
+    combinations are even too. Most even are powers of two of rows.
+    """
+
+    kind: ClassVar[str] = "sobol"
+
+
+@dataclass(frozen=True)
+class Normal(Distribution):
+    """The normal distribution.
+
+    Attributes:
+        mean: its mean.
+        deviation: its standard deviation.
+        low, high: where it is cut off; None for nowhere.
+    """
+
+    mean: float
+    deviation: float
+    low: float | None = None
+    high: float | None = None
+    kind: ClassVar[str] = "normal"
+    shares: tuple[float, float] | None = None
+    """Probability below low and below high of the whole distribution; computed where it is not given."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", real_number("Normal(mean=...)", self.mean))
+        object.__setattr__(self, "deviation", real_number("Normal(deviation=...)", self.deviation, least=0.0))
+        for name in ("low", "high"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real_number(f"Normal({name}=...)", getattr(self, name)))
+        low, high = self.bounds()
+        if not low < high:
+            raise ShapeError(f"Normal: expected low < high, got {low:g} and {high:g}")
+        if self.shares is None:
+            object.__setattr__(self, "shares", (self._below(low), self._below(high)))
+        assert self.shares is not None
+        if not self.shares[1] - self.shares[0] > 1e-9 and self.deviation > 0.0:
+            raise ShapeError(
+                f"Normal: next to nothing of mean {self.mean:g} and deviation {self.deviation:g} lies "
+                f"between {low:g} and {high:g}; take other ends"
+            )
+
+    def _below(self, x: float) -> float:
+        if math.isinf(x) or self.deviation == 0.0:
+            return 0.0 if x < self.mean else 1.0
+        return 0.5 * math.erfc((self.mean - x) / (self.deviation * math.sqrt(2.0)))
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
+        assert self.shares is not None
+        p = self.shares[0] + (self.shares[1] - self.shares[0]) * u
+        p = np.minimum(np.maximum(p, 2.0**-60), 1.0 - 2.0**-53)
+        found = self.mean + self.deviation * normal_quantile(p)
+        low, high = self.bounds()
+        return np.minimum(np.maximum(found, low), high)
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        low = -math.inf if self.low is None else self.low
+        return low, math.inf if self.high is None else self.high
+
+
+@dataclass(frozen=True)
+class Choice(Distribution):
+    """One of several values, drawn at random.
+
+    Attributes:
+        options: numbers, or words such as names of links or robots.
+        weights: how likely each is, of any sum; None for equally.
+    """
+
+    options: tuple[Value, ...]
+    weights: tuple[float, ...] | None = None
+    kind: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", listed("Choice", self.options))
+        if self.weights is None:
+            return
+        if isinstance(self.weights, str) or not isinstance(self.weights, Sequence | np.ndarray):
+            raise WrongType("Choice(weights=...)", self.weights, "a list of numbers")
+        given = tuple(real_number("Choice(weights=...)", x, least=0.0) for x in self.weights)
+        if len(given) != len(self.options) or not sum(given) > 0.0:
+            raise ShapeError(
+                f"Choice(weights=...): expected {len(self.options)} numbers >= 0, not all 0, "
+                f"got {shown(self.weights)}"
+            )
+        object.__setattr__(self, "weights", given)
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
+        n = len(self.options)
+        if self.weights is None:
+            place = np.minimum((u * n).astype(int), n - 1)
+        else:
+            ends, total = [], 0.0
+            for w in self.weights:  # one after the other: the order of a sum is part of its bits
+                total += w
+                ends.append(total)
+            place = np.searchsorted(np.array(ends) / total, u, side="right")
+            place = np.minimum(place, max(k for k, w in enumerate(self.weights) if w > 0.0))
+        return as_array(self.options)[place]
+
+    def values(self) -> list[Value] | None:
+        """All values that there are."""
+        return list(self.options)
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        return ends_of(self.options)
+
+
+@dataclass(frozen=True, init=False)
+class Grid(Distribution):
+    """Values one after the other: row k has the k-th, and from the start again.
+
+    Several grids of a sweep make all combinations: the one that is given last changes fastest.
+
+    Attributes:
+        points: the values.
+    """
+
+    points: tuple[Value, ...]
+    kind: ClassVar[str] = "grid"
+    drawn: ClassVar[bool] = False
+
+    def __init__(self, low: Any, high: float | None = None, count: int | None = None) -> None:
+        """Evenly spaced values, or those of a list.
+
+        Args:
+            low, high: the first and the last value; or a list of values instead of the first.
+            count: number of values.
+        """
+        if high is None and count is None:
+            object.__setattr__(self, "points", listed("Grid", low))
+            return
+        if high is None or count is None:
+            raise ShapeError("Grid: expected Grid(low, high, count) or Grid([value, ...])")
+        first, last = real_number("Grid(low=...)", low), real_number("Grid(high=...)", high)
+        n = whole_number("Grid(count=...)", count, 1)
+        points = [first + (last - first) * (k / (n - 1)) for k in range(n - 1)] + [last]
+        object.__setattr__(self, "points", tuple(points if n > 1 else [first]))
+
+    def at_places(self, places: np.ndarray) -> np.ndarray:
+        """The values of these numbers, from 0."""
+        return as_array(self.points)[places]
+
+    def values(self) -> list[Value] | None:
+        """All values that there are."""
+        return list(self.points)
+
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
+        return ends_of(self.points)
+
+
+def distribution(what: str, given: Any) -> Distribution:
+    """What was given for a parameter, as a distribution.
+
+    Raises:
+        WrongType: it is none.
+    """
+    if isinstance(given, Distribution):
+        return given
+    if isinstance(given, str):
+        return Constant(given)
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        hint = "a list of values is rk.Choice([...]) or rk.Grid([...])" if np.ndim(given) else ""
+        raise WrongType(what, given, ACCEPTED, hint)
+    return Constant(real_number(what, given))
+
+
+def from_record(record: Mapping[str, Any]) -> Distribution:
+    """The distribution of a record.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    given = dict(record)
+    kind = given.pop("kind")
+    if kind == "grid":
+        return Grid(given["points"])
+    if kind == "constant":
+        return distribution("constant", given["value"])
+    if kind == "normal":
+        low, high = given["shares"]
+        given["shares"] = (real_number("shares", low, least=0.0), real_number("shares", high, least=0.0))
+    made = {cls.kind: cls for cls in (Uniform, Sobol, Normal, Choice)}[kind](**given)
+    assert isinstance(made, Distribution)
+    return made
+
+
+def _set_range(given: Any, name: str) -> None:
+    for end in ("low", "high"):
+        object.__setattr__(given, end, real_number(f"{name}({end}=...)", getattr(given, end)))
+    if given.low > given.high:
+        raise ShapeError(f"{name}: expected low <= high, got {given.low:g} and {given.high:g}")
+
+
+# ---- as text, for the command line -----------------------------------------------------------------------
+
+SPELLINGS = (
+    "0.5, 0:20, normal:1:0.1, normal:1:0.1:0.8:1.2, choice:a,b, grid:0:20:11, grid:1,2,5 or sobol:0:20"
+)
+
+
+def read_distribution(text: str, scale: float = 1.0) -> Distribution:
+    """The distribution of a text.
+
+    Args:
+        text: as in this module's docstring.
+        scale: by which its numbers are multiplied: radians of a degree, where they are degrees.
+
+    Raises:
+        ShapeError: it is none; says how they are written.
+    """
+    kind, _, rest = text.partition(":")
+    known: dict[str, tuple[Callable[..., Distribution], Sequence[int]]] = {
+        "uniform": (Uniform, (2,)),
+        "sobol": (Sobol, (2,)),
+        "normal": (Normal, (2, 4)),
+        "grid": (Grid, (3,)),
+    }
+    if kind == "choice" or (kind == "grid" and ":" not in rest):
+        values = [_read_value(x, scale) for x in rest.split(",")] if rest else []
+        if not values or "" in values:
+            raise _refusal(text)
+        return (Choice if kind == "choice" else Grid)(values)  # type: ignore[arg-type]
+    if kind in known:
+        made, counts = known[kind]
+        numbers = _numbers(text, rest)
+        if len(numbers) not in counts:
+            raise _refusal(text)
+        if kind == "grid":
+            if numbers[2] != int(numbers[2]):
+                raise _refusal(text)
+            return Grid(scale * numbers[0], scale * numbers[1], int(numbers[2]))
+        return made(*(scale * x for x in numbers))
+    if ":" in text:
+        numbers = _numbers(text, text)
+        if len(numbers) != 2:
+            raise _refusal(text)
+        if numbers[0] > numbers[1]:
+            raise ShapeError(
+                f"expected the smaller number first, as in {numbers[1]:g}:{numbers[0]:g}, got {text}"
+            )
+        return Uniform(scale * numbers[0], scale * numbers[1])
+    value = _read_value(text, scale)
+    if not text or "," in text:
+        raise _refusal(text)
+    return Constant(value)
+
+
+def _read_value(text: str, scale: float) -> Any:
+    """A number, or the word that it is."""
+    try:
+        return scale * float(text)
+    except ValueError:
+        return text.strip()
+
+
+def _numbers(text: str, part: str) -> list[float]:
+    try:
+        return [float(x) for x in part.split(":")]
+    except ValueError:
+        raise _refusal(text) from None
+
+
+def _refusal(text: str) -> ShapeError:
+    return ShapeError(f"expected values such as {SPELLINGS}, got {shown(text)}")
+
+
+def spelled(given: Distribution, scale: float = 1.0) -> str:
+    """A distribution in words, its numbers divided by a scale: "0 to 20", "normal, 1 with deviation 0.1"."""
+
+    def n(x: Any) -> str:
+        return x if isinstance(x, str) else f"{x / scale:.4g}"
+
+    if isinstance(given, Uniform):
+        return f"{n(given.low)} to {n(given.high)}" + (" (Sobol)" if isinstance(given, Sobol) else "")
+    if isinstance(given, Normal):
+        ends = [word + n(x) for word, x in (("from ", given.low), ("to ", given.high)) if x is not None]
+        return f"{n(given.mean)} with deviation {n(given.deviation)}" + "".join(f", {x}" for x in ends)
+    values = given.values() or []
+    words = ", ".join(n(x) for x in values[:4]) + (f", ... {n(values[-1])}" if len(values) > 4 else "")
+    return f"one of {words}" if isinstance(given, Choice) else words

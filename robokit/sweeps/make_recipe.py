@@ -1,0 +1,225 @@
+"""From the arguments of a sweep to its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_array, real_number, whole_number
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
+from robokit.sim.driving.actuators import Actuator, actuators_of
+from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.ground import Ground
+from robokit.sim.measuring import DEFAULT, Measure
+from robokit.sim.measuring.chosen import wanted_measures
+from robokit.sim.run.driven_joints import DrivenJoints
+from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
+from robokit.sim.starts.given_states import check_quaternions
+from robokit.sim.starts.standing import standing_configuration
+from robokit.sim.stepping.default_step import default_step
+from robokit.sweeps.distributions import Distribution, Sobol, Uniform
+from robokit.sweeps.parameters import checked, combinations
+from robokit.sweeps.random_streams import LARGEST_SEED
+from robokit.sweeps.recipe import MOST_ROWS, Recipe, check_steps, versions
+from robokit.sweeps.robot_record import RobotRecord, record_of_actuator
+from robokit.sweeps.row_inputs import check_drives
+from robokit.sweeps.user_measures import OwnMeasure
+
+STATES = ("q", "v")
+
+
+def make_recipe(
+    robots: Robot | Sequence[Robot] | Mapping[str, Robot],
+    *,
+    starts: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    duration: float = 1.0,
+    ground: Ground | bool | None = True,
+    measures: Any = None,
+    count: int | None = None,
+    seed: int = 0,
+    dt: float | None = None,
+    sobol: bool = False,
+    trajectories: Sequence[int] = (),
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: Any = None,
+    gravity: Sequence[float] | None = None,
+    actuators: Any = None,
+) -> Recipe:
+    """The recipe of a sweep; arguments and errors as those of :func:`robokit.sweep`."""
+    named = named_robots(robots)
+    if isinstance(actuators, Mapping):
+        for name in actuators:
+            if name not in named:
+                raise UnknownName("robot", str(name), named, "in this sweep (actuators)")
+    if gravity is not None:
+        named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
+    surface = Ground() if ground is True else ground or None
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if surface is not None and surface.rows is not None:
+        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
+    given, states = _split(starts)
+    both = dict(given)
+    for name, value in (parameters or {}).items():
+        if name in both:
+            raise ShapeError(f"parameters: {name!r} is among the starts already")
+        both[name] = value
+    duration = real_number("duration", duration, above=0.0)
+    begun = {name: _states(name, robot, states, surface) for name, robot in named.items()}
+    number = {len(q) for q, _, _ in begun.values()}
+    if len(number) > 1:
+        raise ShapeError(f"starts: robots have {min(number)} and {max(number)} states; give each as many")
+    found = checked(both, named, number.pop(), surface is not None)
+    if surface is not None and "ground_tilt" in found and not (surface.only_plane and surface.horizontal):
+        raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
+    if sobol:
+        found = {name: _even(x) for name, x in found.items()}
+    total = combinations(found)
+    if count is None:
+        if total == 1:
+            raise ShapeError("count: expected the number of rows; without rk.Grid nothing else says it")
+        count = total
+    count = whole_number("count", count, 1, MOST_ROWS)
+    steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
+    links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
+    drives = {
+        name: _actuators(name, robot, actuators, (steps[name], duration), begun[name][0])
+        for name, robot in named.items()
+    }
+    driven = {name: robot for name, robot in named.items() if drives[name]} or named
+    for name, robot in driven.items():
+        check_drives(robot, drives[name], list(found))
+    records = {
+        name: RobotRecord.of(robot, *begun[name][:2], surface, links, self_collision, drives[name])
+        for name, robot in named.items()
+    }
+    rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
+    options = {"integrator": integrator, "joint_damping": joint_damping}
+    return Recipe(
+        records,
+        found,
+        count,
+        whole_number("seed", seed, 0, LARGEST_SEED),
+        duration,
+        steps,
+        surface,
+        tuple(
+            OwnMeasure.of(each, named.values()) if isinstance(each, Measure) else each
+            for each in wanted_measures(DEFAULT if measures is None else measures)
+        ),
+        {name: standing for name, (_, _, standing) in begun.items()},
+        {name: x for name, x in options.items() if x not in (None, False)},
+        rows,
+        versions(),
+    )
+
+
+def named_robots(given: Any) -> dict[str, Robot]:
+    """The robots of a sweep by name.
+
+    Raises:
+        WrongType: no robots.
+        ShapeError: two have one name.
+    """
+    if isinstance(given, Robot):
+        return {given.name: given}
+    if isinstance(given, Mapping):
+        named = dict(given)
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        named = {getattr(robot, "name", k): robot for k, robot in enumerate(given)}
+        if len(named) != len(given):
+            raise ShapeError("robots: two have one name; give {name: robot, ...}")
+    else:
+        raise not_a_robot(given, "robots")
+    for name, robot in named.items():
+        if not isinstance(robot, Robot):
+            raise not_a_robot(robot, f"robots[{name!r}]")
+        if not isinstance(name, str):
+            raise WrongType("robots", name, "names as keys")
+    if not named:
+        raise ShapeError("robots: expected at least one, got none")
+    return named
+
+
+def _split(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters of the start, and states to start from: q and v."""
+    if starts is None:
+        return {}, {}
+    if isinstance(starts, Mapping):
+        states = {name: starts[name] for name in STATES if name in starts}
+        return {name: x for name, x in starts.items() if name not in STATES}, states
+    if isinstance(starts, tuple) and len(starts) == 2:
+        return {}, dict(zip(STATES, starts, strict=True))
+    return {}, {"q": starts}
+
+
+def _states(
+    name: str, robot: Robot, states: Mapping[str, Any], ground: Ground | None
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Configurations and velocities to start from, (S, nq) and (S, nv); whether they are standing ones."""
+    given = {key: x.get(name) if isinstance(x, Mapping) else x for key, x in states.items()}
+    q, v = given.get("q"), given.get("v")
+    standing = q is None and robot.base == "floating"
+    if standing:
+        # On a ground that is not even, each row is lowered onto it where it is.
+        q = standing_configuration(robot, ground_height=0.0 if ground is None else ground.height)
+    elif q is None:
+        q = robot.neutral()
+    q = _rows(f"starts: q of robot {name!r}", q, robot.nq)
+    v = _rows(f"starts: v of robot {name!r}", np.zeros(robot.nv) if v is None else v, robot.nv)
+    S = max(len(q), len(v))
+    if min(len(q), len(v)) not in (1, S):
+        raise ShapeError(f"starts: robot {name!r} has {len(q)} configurations and {len(v)} velocities")
+    check_quaternions(f"starts: q of robot {name!r}", robot, q)
+    return np.array(np.broadcast_to(q, (S, robot.nq))), np.array(np.broadcast_to(v, (S, robot.nv))), standing
+
+
+def _rows(what: str, given: Any, n: int) -> np.ndarray:
+    array = real_array(what, given, f"({n},) or (S, {n})")
+    rows = np.atleast_2d(array)
+    if rows.ndim != 2 or rows.shape[1] != n or not len(rows):
+        raise ShapeError(f"{what}: expected shape ({n},) or (S, {n}), got {array.shape}")
+    if not np.isfinite(rows).all():
+        raise ShapeError(f"{what}: expected finite numbers")
+    return rows
+
+
+def _step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:
+    """The time step of a robot [s]."""
+    found = default_step(robot, ground is not None) if dt is None else real_number("dt", dt, above=0.0)
+    if ground is not None and found > LARGEST_CONTACT_STEP:
+        raise ShapeError(f"dt: {found:g} s is too long for contact; take {LARGEST_CONTACT_STEP:g} s or less")
+    check_steps(duration, found)
+    return found
+
+
+def _actuators(
+    name: str, robot: Robot, given: Any, times: tuple[float, float], q: np.ndarray
+) -> tuple[Actuator, ...]:
+    """The actuators of a robot, checked as a run of a step and a duration would check them."""
+    if isinstance(given, Mapping):
+        given = given.get(name)
+    found = actuators_of(given)
+    if not found:
+        return ()
+    for one in found:
+        record_of_actuator(one)  # refuses functions
+    dt, duration = times
+    fitted = DrivenJoints(with_rotors(robot, found), found, dt, max(1, round(duration / dt)), q[:1], None)
+    if fitted.rows is not None:
+        raise ShapeError(
+            f"actuators: expected one set of numbers for all rows, got {fitted.rows}; a sweep changes them "
+            "by parameters such as kp=rk.Uniform(0.5, 2.0)"
+        )
+    return found
+
+
+def _even(given: Distribution) -> Distribution:
+    """A uniform distribution as a dimension of the Sobol sequence; others as they are."""
+    return Sobol(given.low, given.high) if type(given) is Uniform else given

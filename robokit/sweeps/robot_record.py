@@ -1,0 +1,486 @@
+"""A robot as a recipe keeps it: its URDF text, and what Python and NumPy computed from it, as numbers.
+
+Sines of angles, hulls of meshes and standing configurations may differ in their last bits from one machine to
+another. So places of joints and links, inertias, shapes and starts are stored as they were found
+where the recipe was made, and are put into the robot that is made of the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_number
+from robokit.collision.hulls import Polytope
+from robokit.collision.scene import RobotShapes, robot_shapes
+from robokit.collision.shapes import Core, PlacedCore
+from robokit.errors import ModelError, RobokitError, ShapeError, shown
+from robokit.model.geometry import Placement
+from robokit.model.inertial_parameters import COUNT, inertias
+from robokit.model.joints import JointModel
+from robokit.model.robot import Robot
+from robokit.sim.body_pairs import CollisionPairs, body_contacts, collision_pairs
+from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
+from robokit.sim.driving.keyframes import Keyframes
+from robokit.sim.ground import Ground
+from robokit.sim.record.saved_robot import joint_numbers, record
+from robokit.spatial import Transform, Vector3
+from robokit.spatial.vector3 import Matrix3
+from robokit.sweeps.mesh_copies import Looks, mesh_hashes, with_copies
+from robokit.sweeps.row_inputs import link_share
+from robokit.urdf.load import robot_of_text
+
+ROBOT_WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
+"""What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
+
+
+NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "starts_v": 0}
+"""The arrays that are stored of a robot, and how wide they are; 0 where it depends on the robot."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotRecord:
+    """A robot of a recipe.
+
+    Attributes:
+        about: words, for JSON.
+        numbers: arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq),
+            starts_v (S, nv).
+        shapes: what of it can touch; None where nothing can.
+        shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
+            parameter of their own.
+        pairs: bodies that are kept apart, or None.
+        actuators: what drives its joints.
+        meshes: SHA-256 of each mesh file, by the file's name in the text.
+    """
+
+    about: dict[str, Any]
+    numbers: dict[str, np.ndarray]
+    shapes: RobotShapes | None
+    shares: dict[str, np.ndarray]
+    meshes: dict[str, str]
+    pairs: CollisionPairs | None = None
+    actuators: tuple[Actuator, ...] = ()
+    looks: Looks = Looks({}, {})  # noqa: RUF009 (nothing of it changes)
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        q: np.ndarray,
+        v: np.ndarray,
+        ground: Ground | None,
+        links: Sequence[str] = (),
+        apart: CollisionPairs | bool | None = None,
+        actuators: Sequence[Actuator] = (),
+    ) -> RobotRecord:
+        """The record of a robot.
+
+        Args:
+            robot: the robot.
+            q, v: the states to start from, (S, nq) and (S, nv).
+            ground: what it falls on, or None.
+            links: those with a mass of their own among the parameters.
+            apart: whether its bodies are kept apart from each other, as self_collision in rk.simulate.
+            actuators: what drives its joints, checked.
+
+        Raises:
+            ModelError: a URDF cannot say it.
+        """
+        about, numbers = record(robot)
+        if about["urdf"] is None:
+            from robokit.urdf import dump
+
+            dump(robot)  # raises, and says what a URDF cannot say
+            raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
+        if robot.samples is not None:
+            raise ModelError(
+                f"robot {robot.name!r} has {robot.samples} samples of inertias; a sweep draws its own: give "
+                "the robot without them, and parameters such as mass=rk.Uniform(0.8, 1.2)"
+            )
+        found = {
+            "joints": numbers["robot_joints"],
+            "links": _link_numbers(robot),
+            "parameters": np.array(robot.inertial_parameters),
+            "starts_q": np.array(q, dtype=float),
+            "starts_v": np.array(v, dtype=float),
+        }
+        error = (ground or Ground()).shape_error
+        pairs = _pairs_apart(robot, apart, ground)
+        shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
+        shares = {link: link_share(robot, link) for link in links}
+        words = {name: about[name] for name in ROBOT_WORDS}
+        return cls(words, found, shapes, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return str(self.about["name"])
+
+    @property
+    def starts(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and v of the states to start from, (S, nq) and (S, nv)."""
+        return self.numbers["starts_q"], self.numbers["starts_v"]
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot, to the bit; meshes are not looked for.
+
+        Raises:
+            ModelError: this version of robokit makes another robot of the text.
+        """
+        about, numbers = self.about, self.numbers
+        try:
+            robot = robot_of_text(about["urdf"], about["base"], about["mimic"])
+        except RobokitError as error:
+            raise ModelError(f"robot {self.name!r} of the recipe cannot be read: {error}") from error
+        kinds = [joint.kind for joint in robot.joints]
+        if list(robot.joint_names) != about["joint_names"] or kinds != about["joint_kinds"]:
+            raise ModelError(
+                f"robot {self.name!r}: this version of robokit finds other joints in the recipe's URDF than "
+                "the one that made the recipe; take that version"
+            )
+        robot = _with_numbers(robot, numbers).with_gravity(about["gravity"])
+        q, v = self.starts
+        if q.shape != (len(q), robot.nq) or v.shape != (len(q), robot.nv) or not len(q):
+            raise ModelError(
+                f"robot {self.name!r}: the recipe's starts have the shapes {q.shape} and {v.shape}, expected "
+                f"(S, {robot.nq}) and (S, {robot.nv})"
+            )
+        return robot
+
+    def shown(self) -> Robot:
+        """The same robot with its meshes, for pages: copies of those that are as they were."""
+        return with_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
+
+    def to_record(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        found = {
+            **self.about,
+            "numbers": {name: record_of_array(x) for name, x in self.numbers.items()},
+            "shapes": None if self.shapes is None else record_of_shapes(self.shapes),
+            "shares": {link: record_of_array(x) for link, x in self.shares.items()},
+            "meshes": self.meshes,
+            "pairs": None if self.pairs is None else record_of_pairs(self.pairs),
+        }
+        if self.actuators:
+            found["actuators"] = [record_of_actuator(one) for one in self.actuators]
+        if self.looks.pictures or self.looks.named:
+            found["looks"] = {"pictures": self.looks.pictures, "named": self.looks.named}
+        return found
+
+    @classmethod
+    def from_record(cls, given: Mapping[str, Any]) -> RobotRecord:
+        """What :meth:`to_record` gave.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is none.
+        """
+        about = {name: given[name] for name in ROBOT_WORDS}
+        _check_words(about)
+        numbers = {name: array_of_record(given["numbers"][name]) for name in NUMBERS}
+        n = len(numbers["joints"])
+        for name, wide in NUMBERS.items():
+            x = numbers[name]
+            if x.ndim != 2 or wide not in (0, x.shape[1]) or not np.isfinite(x).all():
+                raise ShapeError(f"numbers[{name!r}]: expected finite numbers in rows, got shape {x.shape}")
+        if "points" in given:
+            raise ModelError(
+                f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another: take "
+                "the version that made it, or make the sweep anew"
+            )
+        shapes = None if given["shapes"] is None else shapes_of_record(given["shapes"], n)
+        return cls(
+            about,
+            numbers,
+            shapes,
+            {link: _share(link, array_of_record(x)) for link, x in given["shares"].items()},
+            {str(name): str(x) for name, x in given["meshes"].items()},
+            None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
+            tuple(actuator_of_record(one) for one in given.get("actuators", ())),
+            _looks(given.get("looks", {"pictures": {}, "named": {}})),
+        )
+
+
+def _pairs_apart(
+    robot: Robot, apart: CollisionPairs | bool | None, ground: Ground | None
+) -> CollisionPairs | None:
+    """The pairs of bodies that are kept apart; None for none."""
+    if not body_contacts(robot, apart, ground is not None).bodies:
+        return None
+    return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
+
+
+def _check_words(about: Mapping[str, Any]) -> None:
+    """Refuse words of a record that are of another type."""
+    for name, x in about.items():
+        if name == "gravity":
+            good = len(x) == 3 and all(real_number("gravity", each) is not None for each in x)
+        elif name in ("joint_names", "joint_kinds"):
+            good = isinstance(x, list) and all(isinstance(each, str) for each in x)
+        else:
+            good = isinstance(x, str) or (name == "mimic" and x is None)
+        if not good:
+            raise TypeError(f"{name!r} of a robot is {shown(x)}")
+
+
+def _looks(given: Mapping[str, Any]) -> Looks:
+    named = {str(name): {str(k): str(x) for k, x in files.items()} for name, files in given["named"].items()}
+    return Looks({str(name): str(x) for name, x in given["pictures"].items()}, named)
+
+
+def _share(link: str, x: np.ndarray) -> np.ndarray:
+    if x.shape != (COUNT,) or not np.isfinite(x).all():
+        raise ShapeError(f"shares[{link!r}]: expected {COUNT} finite numbers, got shape {x.shape}")
+    return x
+
+
+def _link_numbers(robot: Robot) -> np.ndarray:
+    """Placement of each link in its body, (L, 12): rotation by rows, position."""
+    rows = [[*link.placement.rotation.ravel(), *link.placement.position] for link in robot.links]
+    return np.array(rows, dtype=float)
+
+
+def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
+    """The robot with the recorded numbers where its own differ in a bit."""
+    tree = robot.tree
+    joints, links, parameters = (numbers[name] for name in ("joints", "links", "parameters"))
+    if len(joints) != tree.n or len(links) != len(robot.links) or len(parameters) != tree.n + 1:
+        raise ModelError(f"robot {robot.name!r}: the recipe's numbers are those of another robot")
+    if not np.array_equal(joint_numbers(robot), joints):
+        models = [tree.joint[0]]
+        placements = [tree.XT[0]]
+        for model, row in zip(tree.joint[1:], joints.tolist(), strict=True):
+            E = Matrix3((tuple(row[0:3]), tuple(row[3:6]), tuple(row[6:9])))
+            placements.append(Transform(E, Vector3(*row[9:12])))
+            models.append(JointModel(model.kind, Vector3(*row[12:15]), row[15]))
+        tree = replace(tree, XT=tuple(placements), joint=tuple(models))
+    if not np.array_equal(robot.inertial_parameters, parameters):
+        tree = replace(tree, I=inertias(parameters.ravel().tolist()))
+    robot = replace(robot, tree=tree)
+    if not np.array_equal(_link_numbers(robot), links):
+        placed = tuple(
+            replace(link, placement=Placement(row[:9].reshape(3, 3), row[9:]))
+            for link, row in zip(robot.links, links, strict=True)
+        )
+        robot = replace(robot, links=placed)
+    return robot
+
+
+# ---- arrays in JSON --------------------------------------------------------------------------------------
+
+
+def record_of_array(x: np.ndarray) -> dict[str, Any]:
+    """An array of doubles, for JSON."""
+    bits = np.ascontiguousarray(x, dtype="<f8").tobytes()
+    return {"shape": list(np.shape(x)), "float64": base64.b64encode(bits).decode("ascii")}
+
+
+def array_of_record(given: Mapping[str, Any]) -> np.ndarray:
+    """What :func:`record_of_array` gave.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    bits = base64.b64decode(given["float64"], validate=True)
+    return np.frombuffer(bits, dtype="<f8").astype(float).reshape(given["shape"])
+
+
+# ---- shapes in JSON --------------------------------------------------------------------------------------
+
+
+def record_of_shapes(shapes: RobotShapes) -> list[dict[str, Any]]:
+    """The shapes of a robot, for JSON."""
+    return [_record(c) for c in shapes.placed]
+
+
+def _record(placed: PlacedCore) -> dict[str, Any]:
+    core, hull = placed.core, placed.core.hull
+    return {
+        "link": placed.link,
+        "body": placed.body,
+        "placement": _record_of_placement(placed.placement),
+        "kind": core.kind,
+        "bound": core.bound,
+        "radius": core.radius,
+        "size": list(core.size),
+        "centre": list(core.centre),
+        "own": None if core.own is None else _record_of_placement(core.own),
+        "hull": None
+        if hull is None
+        else {
+            "corners": record_of_array(hull.corners),
+            "normals": record_of_array(hull.normals),
+            "polygons": [list(map(int, polygon)) for polygon in hull.polygons],
+            "error": hull.error,
+            "sides": None if hull.sides is None else np.asarray(hull.sides).tolist(),
+        },
+    }
+
+
+def shapes_of_record(given: Any, n: int) -> RobotShapes:
+    """What :func:`record_of_shapes` gave.
+
+    Args:
+        given: the record.
+        n: number of moving bodies.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    placed = tuple(_placed(row) for row in given)
+    if not all(0 <= c.body <= n for c in placed):
+        raise ValueError("the shapes are not those of the robot")
+    return RobotShapes(placed)
+
+
+def _placed(row: Mapping[str, Any]) -> PlacedCore:
+    numbers = {name: real_number(name, row[name], least=0.0) for name in ("bound", "radius")}
+    size, centre = (tuple(real_number(name, x) for x in row[name]) for name in ("size", "centre"))
+    if len(size) != 3 or len(centre) != 3 or not isinstance(row["link"], str):
+        raise ValueError("a shape of the robot is not whole")
+    hull = None
+    if row["hull"] is not None:
+        about = row["hull"]
+        corners, normals = array_of_record(about["corners"]), array_of_record(about["normals"])
+        polygons = tuple(tuple(int(k) for k in polygon) for polygon in about["polygons"])
+        ends = [k for polygon in polygons for k in polygon]
+        good = corners.ndim == normals.ndim == 2 and corners.shape[1] == normals.shape[1] == 3
+        if not (good and np.isfinite(corners).all() and all(0 <= k < len(corners) for k in ends)):
+            raise ValueError("a hull of the robot is not whole")
+        sides = None if about["sides"] is None else np.array(about["sides"], int).reshape(-1, 2)
+        hull = Polytope(corners, normals, polygons, real_number("error", about["error"]), sides)
+    own = None if row["own"] is None else _placement(row["own"])
+    core = Core(int(row["kind"]), hull=hull, size=size, centre=centre, own=own, **numbers)  # type: ignore[arg-type]
+    return PlacedCore(core, int(row["body"]), _placement(row["placement"]), row["link"])
+
+
+def _record_of_placement(given: Placement) -> dict[str, Any]:
+    return record_of_array(np.concatenate([np.ravel(given.rotation), np.ravel(given.position)]))
+
+
+def _placement(given: Any) -> Placement:
+    x = array_of_record(given)
+    if x.shape != (12,) or not np.isfinite(x).all():
+        raise ValueError(f"a placement of a shape has the shape {x.shape}")
+    return Placement(x[:9].reshape(3, 3), x[9:])
+
+
+def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
+    """Let a robot have these shapes, of meshes thinned to this error [m], instead of computing them."""
+    if shapes is not None:
+        robot.derived.get(("shapes that touch", error), lambda: shapes)
+
+
+# ---- pairs of bodies in JSON -----------------------------------------------------------------------------
+
+
+def record_of_pairs(pairs: CollisionPairs) -> dict[str, Any]:
+    """The pairs of a robot, for JSON."""
+    return {
+        "robot": pairs.robot,
+        "names": list(pairs.names),
+        "bodies": _lists(pairs.bodies),
+        "shaped": list(pairs.shaped),
+        "left_out": {reason: _lists(found) for reason, found in pairs.left_out.items()},
+        "body_of": dict(pairs.body_of),
+        "error": float(pairs.error),
+        "friction": pairs.friction,
+        "restitution": pairs.restitution,
+    }
+
+
+def pairs_of_record(given: Mapping[str, Any]) -> CollisionPairs:
+    """What :func:`record_of_pairs` gave.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    return CollisionPairs(
+        robot=given["robot"],
+        names=tuple(given["names"]),
+        bodies=_tuples(given["bodies"]),
+        shaped=tuple(int(i) for i in given["shaped"]),
+        left_out={reason: _tuples(found) for reason, found in given["left_out"].items()},
+        body_of=dict(given["body_of"]),
+        error=float(given["error"]),
+        friction=given["friction"],
+        restitution=given["restitution"],
+    )
+
+
+def _lists(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    return [[int(i), int(j)] for i, j in pairs]
+
+
+def _tuples(given: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(i), int(j)) for i, j in given)
+
+
+# ---- actuators in JSON -----------------------------------------------------------------------------------
+
+KINDS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
+
+ENDLESS = "inf"
+"""A limit that is none: JSON has no infinity."""
+
+
+def record_of_actuator(given: Actuator) -> dict[str, Any]:
+    """An actuator, for JSON.
+
+    Raises:
+        ShapeError: one of its values is a function.
+    """
+    kind = type(given).__name__
+    values = {
+        field.name: _plain(f"{kind}({field.name}=...)", getattr(given, field.name)) for field in fields(given)
+    }
+    return {"kind": kind, **values}
+
+
+def actuator_of_record(given: Mapping[str, Any]) -> Actuator:
+    """What :func:`record_of_actuator` gave.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    return KINDS[given["kind"]](**{name: _made(x) for name, x in given.items() if name != "kind"})
+
+
+def _plain(what: str, value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Keyframes):
+        times, values = record_of_array(value.time), record_of_array(value.values)
+        named = {"joints": list(value.joints), "name": list(value.name), "curve": value.curve}
+        return {"keyframes": {"time": times, "values": values, **named}}
+    if callable(value):
+        raise ShapeError(f"{what}: a sweep takes numbers, arrays and rk.Keyframes, no functions")
+    if isinstance(value, Mapping):
+        return {"by_joint": {str(name): _plain(what, x) for name, x in value.items()}}
+    if np.ndim(value) == 0:
+        return ENDLESS if value == math.inf else float(value)
+    if isinstance(value, list | tuple) and all(isinstance(x, str) for x in value):
+        return {"names": list(value)}
+    return {"array": record_of_array(np.asarray(value, dtype=float))}
+
+
+def _made(value: Any) -> Any:
+    if value == ENDLESS:
+        return math.inf
+    if not isinstance(value, Mapping):
+        return value
+    if "keyframes" in value:
+        row = value["keyframes"]
+        times, values = array_of_record(row["time"]), array_of_record(row["values"])
+        return Keyframes(times, tuple(row["joints"]), values, tuple(row["name"]), row["curve"])
+    if "by_joint" in value:
+        return {name: _made(x) for name, x in value["by_joint"].items()}
+    return value["names"] if "names" in value else array_of_record(value["array"])
