@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from robokit import dynamics, hooks, keywords
+from robokit import dynamics, hooks, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
@@ -223,7 +223,7 @@ def __getattr__(name: str) -> Any:
     elif name in _SWEEPS:
         from robokit import sweeps as source
     else:
-        from robokit.names_elsewhere import advice
+        from robokit.unknown_names import advice
 
         meant = "" if name.startswith("_") else advice(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
@@ -235,7 +235,7 @@ def __getattr__(name: str) -> Any:
 def _publish(source: Any, names: Iterable[str]) -> None:
     """Make names of a part of robokit names of robokit, with advice for wrong keyword arguments."""
     for name in names:
-        found = keywords.guard(getattr(source, name))
+        found = unknown_names.guard(getattr(source, name))
         home = sys.modules.get(getattr(found, "__module__", ""))
         for module in (source, home):
             # Whoever asks a module for it gets the same one: pickle compares.

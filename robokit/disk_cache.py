@@ -8,7 +8,7 @@ or read-only costs compile time and nothing else.
 
 The folder is $ROBOKIT_CACHE_DIR, else robokit under the platform's folder for caches of the user. It
 holds machine code that will be run. A folder that somebody else may write to, or could put in its place, is
-not used, which costs compile time, and a warning says why; nor is a file of somebody else (ownership.py).
+not used, which costs compile time, and a warning says why; nor is a file of somebody else.
 Nobody else may write to the files made here, whatever the umask.
 """
 
@@ -21,19 +21,17 @@ import json
 import logging
 import os
 import re
+import stat
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from robokit import file_locks, ownership
-from robokit.ownership import NotTrusted
 
 _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
@@ -131,7 +129,7 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
         if where is None:
             return None
         path = where / f"{name}.bin"
-        content = ownership.read(path, _LARGEST_BYTES)
+        content = read(path, _LARGEST_BYTES)
         with contextlib.suppress(OSError):
             os.utime(path)  # the oldest are removed first
     except NotTrusted as error:
@@ -181,7 +179,7 @@ def making(name: str) -> contextlib.AbstractContextManager[bool]:
     """Hold the making of a file; yields whether another process held it meanwhile: it may be there now."""
     with contextlib.suppress(OSError, RuntimeError):
         if (where := _usable(folder(), make=True)) is not None:
-            return file_locks.alone(where / f"{name}.lock")
+            return alone(where / f"{name}.lock")
     return contextlib.nullcontext(False)
 
 
@@ -220,7 +218,7 @@ def entries() -> list[Entry]:
     for path, state in _files(folder()):
         kernel = part = ""
         try:
-            meta, _ = _metadata(ownership.read(path, _LARGEST_BYTES, head=1 << 16))
+            meta, _ = _metadata(read(path, _LARGEST_BYTES, head=1 << 16))
             kernel, part = str(meta.get("kernel", "")), str(meta.get("part", ""))
         except (OSError, ValueError, NotTrusted):  # damaged, or another user's: it still takes its room
             pass
@@ -266,12 +264,12 @@ def _usable(where: Path, make: bool = False) -> Path | None:
     """
     try:
         try:
-            ownership.check_folder(where)
+            check_folder(where)
         except FileNotFoundError:
             if not make:
                 raise
-            ownership.make_folder(where)
-            ownership.check_folder(where)
+            make_folder(where)
+            check_folder(where)
     except NotTrusted as error:
         if _warned.setdefault(where, error) is error:  # no other thread was faster
             warnings.warn(
@@ -317,3 +315,174 @@ def _prune(where: Path) -> None:
             with contextlib.suppress(OSError):
                 path.unlink()
             total -= size
+
+
+# Who could have written a file: what this process runs must be this user's or root's alone
+# -----------------------------------------------------------------------------------------
+
+MOST_LINKS = 40
+"""On one way, as the system itself has it."""
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+# Windows would write line ends otherwise, and knows the others not at all.
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, f"O_{name}", 0) for name in ("BINARY", "NOFOLLOW", "NONBLOCK", "CLOEXEC", "NOCTTY")
+)
+
+
+class NotTrusted(Exception):
+    """Somebody else may write there; the text says where, and what to do."""
+
+
+def check_folder(folder: Path) -> None:
+    """Raise where somebody else may write to a folder, or to one on the way to it.
+
+    Raises:
+        NotTrusted: so it is.
+        OSError: there is no such folder.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    # Step by step as the system goes: ".." after a link is not what the text looks like.
+    rest = list(reversed(Path(os.path.join(os.getcwd(), folder)).parts))
+    place, links = rest.pop(), 0
+    while True:
+        state = os.lstat(place)
+        if state.st_uid not in (os.geteuid(), 0):
+            raise NotTrusted(f"{place} belongs to {_user(state.st_uid)}")
+        if stat.S_ISLNK(state.st_mode):
+            links += 1
+            if links > MOST_LINKS:
+                raise NotTrusted(f"{place} is one of more than {MOST_LINKS} links")
+            target = os.readlink(place)
+            rest += reversed(Path(target).parts)
+            place = rest.pop() if os.path.isabs(target) else os.path.dirname(place)
+            continue
+        if not stat.S_ISDIR(state.st_mode):
+            raise NotADirectoryError(place)
+        passing = bool(state.st_mode & stat.S_ISVTX and rest)
+        if state.st_mode & _OTHERS and not passing and not _only_by_its_owner(state):
+            raise NotTrusted(
+                f"{place} can be written to by other users (mode {stat.S_IMODE(state.st_mode):o}); "
+                f"if it should be yours alone: chmod go-w {place}"
+            )
+        if not rest:
+            return
+        part = rest.pop()
+        place = os.path.dirname(place) if part == ".." else os.path.join(place, part)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those on the way to it, for this user alone whatever the umask."""
+    if not folder.exists():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def read(path: Path, most: int, head: int = -1) -> bytes:
+    """Content of a file that nobody else may write to.
+
+    Neither a link nor a pipe nor a device, which could be endless.
+
+    Args:
+        path: of the file, in a folder that was checked.
+        most: bytes that it may have.
+        head: of which so many are read; all if negative.
+
+    Raises:
+        NotTrusted: it is another user's, or others may write to it, or it is no file, or too large.
+        OSError: it cannot be read, or is a link.
+    """
+    with open(os.open(path, _FLAGS), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise NotTrusted(f"{path} is no regular file")
+        if state.st_size > most:
+            raise NotTrusted(f"{path} has {state.st_size:,} bytes")
+        if hasattr(os, "geteuid"):
+            if state.st_uid not in (os.geteuid(), 0):
+                raise NotTrusted(f"{path} belongs to {_user(state.st_uid)}")
+            if state.st_mode & _OTHERS:
+                raise NotTrusted(f"{path} can be written to by other users")
+        return file.read(state.st_size if head < 0 else head)
+
+
+def _only_by_its_owner(state: os.stat_result) -> bool:
+    """Whether the group that may write is the owner's own, as some systems give one to every user."""
+    import grp
+    import pwd
+
+    if state.st_mode & stat.S_IWOTH:
+        return False
+    try:
+        owner, group = pwd.getpwuid(state.st_uid).pw_name, grp.getgrgid(state.st_gid)
+    except KeyError:
+        return False
+    return group.gr_name == owner and not set(group.gr_mem) - {owner}
+
+
+def _user(uid: int) -> str:
+    import pwd
+
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name!r}"
+    except KeyError:
+        return f"user {uid}"
+
+
+# One process does a piece of work, and others that come to it wait: a lock that the system keeps on a file
+# ---------------------------------------------------------------------------------------------------------
+
+LOCK_PATIENCE = 600.0
+"""Longest wait for another process [s]."""
+
+_PAUSE = 0.02  # [s]
+
+
+@contextlib.contextmanager
+def alone(path: Path, patience: float = LOCK_PATIENCE) -> Iterator[bool]:
+    """Hold the lock of a file, which is made for that and removed again.
+
+    Args:
+        path: of the file, in a folder that is there.
+        patience: longest wait [s].
+
+    Yields:
+        whether another process held it meanwhile, and may have done the work.
+    """
+    waited, until = False, time.monotonic() + patience
+    descriptor = None
+    with contextlib.suppress(ImportError, OSError):
+        while descriptor is None and time.monotonic() < until:
+            descriptor = _taken(path)
+            if descriptor is None:
+                waited = True
+                time.sleep(_PAUSE)
+    try:
+        yield waited
+    finally:
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            os.close(descriptor)
+
+
+def _taken(path: Path) -> int | None:
+    """An open descriptor of the file with its lock; None if another process has it.
+
+    Raises:
+        OSError: there are no locks here.
+        ImportError: as in Windows.
+    """
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -12,22 +12,10 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        (
-            "errors",
-            "conventions",
-            "derived",
-            "frozen",
-            "forks",
-            "collector",
-            "spatial",
-            "ownership",
-            "file_locks",
-            "hooks",
-            "stages",
-        ),
-        ("arguments", "bounded_child", "disk_cache", "robot_names", "names_elsewhere", "short_reprs"),
-        ("bounded", "keywords"),
-        ("model", "engine", "written_files", "read_files"),
+        ("errors", "conventions", "caching", "interpreter", "spatial", "hooks", "stages"),
+        ("arguments", "child_process_main", "disk_cache", "robot_names", "unknown_names", "dataclass_tools"),
+        ("child_process", "files"),
+        ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from robokit.bounded import Child, OutOfBounds
+from robokit.child_process import Child, OutOfBounds
 
 ANSWERS = """
 import os, signal, sys, time

@@ -18,19 +18,11 @@
 
 The files of this folder:
 
-    parser         the commands' arguments and what they accept
-    commands       one function a command, but for those below
-    simulations    the commands fall and simulate
-    sweep_commands the commands sweep and replay
-    sweep_values   options of sweep whose values differ from row to row, and its servos
-    exports        the command codegen
-    comparisons    a second run with one thing changed
-    refereeing     two descriptions of one robot compared
-    films          films and pictures of a motion
-    robot_report   what the commands print about a robot
-    compiling      the time spent on compiling
-    output_files   files that the commands write
-    plumbing       what the commands share: loading robots, messages, standard output
+    parser               the commands' arguments and what they accept
+    commands             the commands that do not simulate
+    simulation_commands  the commands fall and simulate
+    sweep_commands       the commands sweep and replay
+    common               what the commands share
 """
 
 from __future__ import annotations
@@ -44,11 +36,10 @@ import time
 import warnings
 from collections.abc import Sequence
 
-from robokit.cli.compiling import Compiling
-from robokit.cli.parser import make_parser
-from robokit.cli.plumbing import (
+from robokit.cli.common import (
     INTERRUPTED,
     WRONG_USAGE,
+    Compiling,
     WrongUsage,
     drop_output,
     fail,
@@ -58,6 +49,7 @@ from robokit.cli.plumbing import (
     tolerant_output,
     xacro_arguments,
 )
+from robokit.cli.parser import make_parser
 from robokit.errors import RobokitError
 from robokit.stages import stage
 

@@ -1,16 +1,23 @@
-"""The commands that do not simulate, one function each. Their docstrings are the help of the command line."""
+"""The commands that do not simulate, one function each; their docstrings are the help."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import runpy
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.output_files import refuse_input, writable
-from robokit.cli.plumbing import (
+import numpy as np
+
+from robokit.cli.common import (
     WrongUsage,
     cache_folder,
     counted,
@@ -22,13 +29,21 @@ from robokit.cli.plumbing import (
     print_json,
     print_xml,
     reading,
+    refuse_input,
     say,
     see_xacro,
     tell,
     tell_up_axes,
+    writable,
 )
-from robokit.cli.refereeing import is_pair, referee_command
-from robokit.written_files import write_text
+from robokit.disk_cache import Entry
+from robokit.dynamics.choices import CHOICES
+from robokit.errors import RobokitError, UnknownName
+from robokit.files import write_text
+from robokit.model.contacts import HELD
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+from robokit.model.sparsity import ltdl_counts
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -61,8 +76,6 @@ def view(arguments: argparse.Namespace) -> int:
 
 def info(arguments: argparse.Namespace) -> int:
     """The numbered tree, the masses and the joints."""
-    from robokit.cli.robot_report import describe
-
     for line in describe(load(arguments.robot, arguments.base, arguments.mimic, arguments)):
         tell(line)
     return 0
@@ -196,7 +209,6 @@ def mjcf(arguments: argparse.Namespace) -> int:
 
 def sparsity(arguments: argparse.Namespace) -> int:
     """The pattern of the mass matrix H, as a picture or a page."""
-    from robokit.cli.robot_report import sparsity_lines
     from robokit.viewer import draw_sparsity, write_sparsity_page
 
     names = arguments.robots
@@ -240,7 +252,6 @@ def cost(arguments: argparse.Namespace) -> int:
 def cache(arguments: argparse.Namespace) -> int:
     """The folder of compiled code: show what is in it, or empty it."""
     from robokit import disk_cache as files
-    from robokit.cli.robot_report import cache_lines, cache_room
 
     folder = cache_folder()
     if arguments.clear:
@@ -253,7 +264,6 @@ def cache(arguments: argparse.Namespace) -> int:
 
 def robots(_: argparse.Namespace) -> int:
     """Names that ROBOT may take."""
-    from robokit.cli.robot_report import wrapped
     from robokit.robot_names import DESCRIPTIONS, EXAMPLES, described_robots, example_robots, own_robots
 
     print("Robots that come with robokit:")
@@ -272,3 +282,407 @@ def robots(_: argparse.Namespace) -> int:
         for line in wrapped(described):
             print(line)
     return 0
+
+
+# What the commands print about a robot: plain lines of at most 80 columns
+# ------------------------------------------------------------------------
+
+WIDTH = 80
+
+
+def wrapped(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
+    """Words separated by two blanks, in lines of at most 80 columns."""
+    line = indent
+    for word in words:
+        if len(line) + len(word) > WIDTH and line.strip():
+            yield line.rstrip()
+            line = indent
+        line += word + "  "
+    if line.strip():
+        yield line.rstrip()
+
+
+def describe(robot: Robot) -> Iterator[str]:
+    """A robot in words: sizes, mass, the numbered tree with lambda, mu and nu, joints and limits."""
+    tree = robot.tree
+    title = f"{robot.name}  ({robot.source})"
+    if len(title) <= WIDTH:
+        yield title
+    else:
+        yield from _sentence(robot.name, "")
+        yield f"  {_tail(robot.source, WIDTH - 2)}"
+    sizes = f"{counted(robot.nbodies, 'moving body')}, {counted(len(robot.links), 'link')}"
+    yield f"  {robot.base} base, {sizes}, nq {robot.nq}, nv {robot.nv}"
+    fixed = sum(link.mass for link in robot.links if link.body == 0)
+    parts = f": {robot.total_mass:.4g} kg move, {fixed:.4g} kg are fixed to the world" if fixed else ""
+    yield f"  mass {robot.total_mass + fixed:.4g} kg{parts}"
+    yield ""
+    yield "Tree: body i has parent lambda(i), children mu(i) and subtree nu(i)"
+    rows = []
+    for i in range(tree.n + 1):
+        rows.append(
+            (
+                str(i),
+                "-" if i == 0 else str(tree.parent[i]),
+                _shortened(", ".join(map(str, tree.children[i])) or "-", 12),
+                _span(tree.subtree[i]),
+                f"{tree.I[i].m:.4g}" if i or robot.base == "fixed" else "-",
+                _shortened(robot.body_name(i), 32),
+            )
+        )
+    yield from _table(("i", "lambda", "mu", "nu", "kg", "body"), rows, "rrllrl")
+    yield ""
+    yield "Joints (radians, metres; - means no limit)"
+    rows = [
+        (
+            str(joint.body),
+            joint.kind,
+            _interval(joint),
+            _limit(joint.effort),
+            _limit(joint.velocity),
+            _shortened(joint.name, 34),
+        )
+        for joint in robot.joints
+    ]
+    yield from _table(("i", "kind", "range", "effort", "speed", "joint"), rows, "rllrrl")
+    for loop in robot.loop_joints:
+        yield from _sentence(
+            f"loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
+            + (f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})")
+        )
+    mimics = [j for j in robot.body_joints if j.mimic is not None]
+    for joint in mimics:
+        assert joint.mimic is not None
+        m = joint.mimic
+        law = f"{m.multiplier:g} * q + {m.offset:g}"
+        own = "coupled" if joint in robot.mimic_joints else "a coordinate of its own"
+        yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
+    damped = [j for j in robot.joints if j.damping or j.friction]
+    if damped:
+        yield f"  {counted(len(damped), 'joint')} with damping or friction, which act in simulations"
+    geared = [j for j in robot.body_joints if j.armature]
+    if geared:
+        yield f"  {counted(len(geared), 'joint')} with the inertia of a motor's rotor, in H and all dynamics"
+    findings = [d for d in robot.diagnostics if d.severity != "note"]
+    if findings:
+        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
+
+
+def sparsity_lines(robot: Robot) -> Iterator[str]:
+    """Zeros of H and exact operation counts of its factorisation and solve."""
+    counts = ltdl_counts(robot.dof_parent)
+    pattern = robot.inertia_pattern
+    n = robot.nv
+    head = f"{robot.name}, {robot.base} base"
+    yield f"{head}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros" if n else f"{head}: nothing moves"
+    if n:
+        yield "  factorisation " + _saving(counts["factorise_dense"], counts["factorise"])
+        yield "  solve         " + _saving(counts["solve_dense"], counts["solve"])
+
+
+def cache_room(entries: Sequence[Entry]) -> str:
+    """The number of files and their size together."""
+    size = sum(entry.size for entry in entries) / 1e6
+    return f"{counted(len(entries), 'file')}, {size:.2f} MB"
+
+
+def cache_lines(where: Path, entries: Sequence[Entry]) -> Iterator[str]:
+    """The folder of compiled code: number and size of its files, and the kernels in them."""
+    yield str(where)
+    yield "  " + cache_room(entries)
+    if not entries:
+        return
+    yield ""
+    files, sizes = Counter[tuple[str, str]](), Counter[str]()
+    for entry in entries:
+        name = entry.kernel or "(unknown)"
+        files[name, entry.part] += 1
+        sizes[name] += entry.size
+    rows = [
+        (name, str(files[name, "single"] or "-"), str(files[name, "batch"] or "-"), f"{size / 1e6:.2f}")
+        for name, size in sizes.most_common()
+    ]
+    yield from _table(("kernel", "single", "batch", "MB"), rows, "lrrr")
+
+
+def _saving(dense: float, sparse: float) -> str:
+    ratio = f"{dense / sparse:.1f}x" if sparse else "nothing to do"
+    return f"{dense} multiply-adds dense, {sparse} in the tree's sparsity: {ratio}"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -> Iterator[str]:
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    for row in [head, *rows]:
+        cells = (
+            cell.rjust(w) if a == "r" else cell.ljust(w)
+            for cell, w, a in zip(row, widths, align, strict=True)
+        )
+        line = ("  " + "  ".join(cells)).rstrip()
+        yield line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+
+
+def _sentence(text: str, indent: str = "  ") -> list[str]:
+    """Text in lines of at most 80 columns; a name is broken only if it alone is longer."""
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _tail(path: str, width: int) -> str:
+    """A path, shortened at its start: the end tells it from others."""
+    return path if len(path) <= width else "..." + path[3 - width :]
+
+
+def _span(nu: range) -> str:
+    return str(nu.start) if len(nu) == 1 else f"{nu.start}..{nu.stop - 1}"
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _limit(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "-"
+
+
+def _interval(joint: Joint) -> str:
+    if not (math.isfinite(joint.lower) or math.isfinite(joint.upper)):
+        return "-"
+    return f"{joint.lower:.3g} .. {joint.upper:.3g}"
+
+
+# robokit parity A B: two descriptions of one robot, what differs and why
+# -----------------------------------------------------------------------
+
+DIFFERENT, ERROR = 1, 2
+"""Exit status."""
+
+DESCRIPTION_ENDINGS = (
+    ".urdf",
+    ".xacro",
+    ".xml",
+    ".mjcf",
+    ".sdf",
+    ".world",
+    ".usd",
+    ".usda",
+    ".usdc",
+    ".usdz",
+)
+"""Endings of descriptions."""
+
+
+def is_pair(arguments: argparse.Namespace) -> bool:
+    """Whether the arguments are two descriptions: two of them, of which the second is a file.
+
+    With ``--through`` one is both: what it says, and what that program makes of it.
+    """
+    alone = len(arguments.robots) == 1 and arguments.through != "robokit"
+    if not (alone or len(arguments.robots) == 2) or arguments.engines:
+        return False
+    if alone:
+        return not Path(arguments.robots[0]).is_dir()
+    second = Path(arguments.robots[1])
+    pattern = any(sign in second.name for sign in "*?[")
+    return second.is_file() or (second.suffix.lower() in DESCRIPTION_ENDINGS and not pattern)
+
+
+def referee_command(arguments: argparse.Namespace) -> int:
+    """Compare two descriptions; 0 if they are the same, 1 if not, 2 if one cannot be read."""
+    from robokit.parity import referee
+    from robokit.parity.verdict import verdict_lines, verdict_table
+    from robokit.robot_names import find_robot
+
+    try:
+        if arguments.base == "both":
+            raise RobokitError("--base both is for the comparison with other engines; give fixed or floating")
+        a = find_robot(arguments.robots[0])
+        b = arguments.robots[1] if len(arguments.robots) == 2 else a
+        see_xacro([a, b], arguments.xacro)
+        verdict = referee(
+            a,
+            b,
+            base=arguments.base,
+            tolerance=arguments.tolerance,
+            through=arguments.through,
+            package_dirs=arguments.package_dir,
+            xacro_args=arguments.xacro,
+            loops=arguments.loops,
+        )
+    except RobokitError as error:
+        say(str(error))
+        return ERROR
+    if arguments.json:
+        print_json(verdict_table(verdict))
+    else:
+        wraps = sys.stdout.isatty() or "COLUMNS" in os.environ
+        width = shutil.get_terminal_size().columns if wraps else None
+        most = {"most": None} if arguments.all else {}
+        tell("\n".join(verdict_lines(verdict, width, **most)))
+    return 0 if verdict.same else DIFFERENT
+
+
+def add_referee(sub: argparse.ArgumentParser) -> None:
+    """The arguments that only the comparison of two descriptions has."""
+    group = sub.add_argument_group(
+        "two descriptions",
+        "With a second argument that is a file (URDF, xacro, MJCF, SDF or USD), the first is compared with "
+        "it: one line for each difference, with its element and cause. Exit status 0: same, 1: different, "
+        "2: error.",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        default=1e-6,
+        metavar="X",
+        help="largest relative difference that counts as none; default: %(default)s",
+    )
+    group.add_argument(
+        "--through",
+        choices=("robokit", "mujoco", "drake", "pinocchio"),
+        default="robokit",
+        help="the program that reads the second file, or the only one once more, if it is a URDF; "
+        "default: %(default)s",
+    )
+    group.add_argument(
+        "--package-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder searched first for package:// files; may be repeated",
+    )
+    group.add_argument("--all", action="store_true", help="show every finding, not the first of each cause")
+    group.add_argument(
+        "--engines", action="store_true", help="compare each file with the installed engines instead"
+    )
+
+
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 0.1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 and below 0.1, got {text!r}")
+    return value
+
+
+# The command that writes a function of a robot in another language
+# -----------------------------------------------------------------
+
+WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+
+WHAT = ("declares and explains it", "is the code", "checks it on one state")
+"""Of the files."""
+
+
+def codegen(arguments: argparse.Namespace) -> int:
+    """A function of the robot as C code that needs nothing else."""
+    from robokit.dynamics.codegen import check_folder, code_files, write_code
+
+    folder = Path(arguments.output)
+    check_folder(folder)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    choices = dict(arguments.choose)
+    if arguments.link is not None:
+        choices["link"] = arguments.link
+    function = wanted(robot, arguments.function, arguments.derivative, choices)
+    texts = code_files(robot, function, arguments.language, arguments.dtype, choices)
+    for name in texts:
+        refuse_input(folder / name, robot)
+    paths = write_code(folder, texts)
+    tell(f"{robot.name}, {robot.base} base: {getattr(function, 'name', function)} in C99")
+    for path, text, what in zip(paths, texts.values(), WHAT, strict=True):
+        tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
+    return 0
+
+
+def wanted(robot: Any, given: str, derivative: str | None, choices: dict[str, Any]) -> Any:
+    """What is to be written: a name of the table, or a function of a file, or a derivative of one of them."""
+    from robokit.dynamics.codegen import function_key
+    from robokit.dynamics.own_functions import functions
+
+    file, _, name = given.rpartition(":")
+    if file:
+        if choices:
+            raise RobokitError(f"{name} has no choice {next(iter(choices))!r}: it is a function of {file}")
+        function = own_function(Path(file), name)
+    elif derivative is None:
+        return given
+    else:
+        function_key(robot, given, choices)  # says what is missing
+        function = functions[given]
+    return function.derivative(*(x.strip() for x in derivative.split(","))) if derivative else function
+
+
+def own_function(file: Path, name: str) -> Any:
+    """The function of that name that a file of Python makes with ``rk.function``.
+
+    Raises:
+        RobokitError: there is no such file, or it raises an error.
+        UnknownName: it has no such function.
+    """
+    from robokit.dynamics.function_objects import Function
+
+    if not file.is_file():
+        raise RobokitError(
+            f"no file {str(file)!r}; give --function FILE.py:NAME, or a name that rk.functions has"
+        )
+    try:
+        found = runpy.run_path(str(file))
+    except Exception as error:
+        raise RobokitError(f"{file}: {type(error).__name__}: {error}") from error
+    known = {key: value for key, value in found.items() if isinstance(value, Function)}
+    if name not in known:
+        raise UnknownName(f"function in {file}", name, known)
+    return known[name]
+
+
+def choice(text: str) -> tuple[str, Any]:
+    """The name and the value of ``--choose``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
+    name, value = name.strip(), value.strip()
+    if name in CHOICES and CHOICES[name].several:
+        return name, [held(each.strip()) for each in value.split(",")]
+    if name == "link" and "," in value:  # a name that has a comma is for --link
+        return name, [each.strip() for each in value.split(",")]
+    return name, WORDS.get(value.lower(), value)
+
+
+def held(text: str) -> Any:
+    """A name, or with the ending ``:pose`` or ``:position`` a link whose frame or origin is meant."""
+    link, colon, kind = text.rpartition(":")
+    return (link, (0.0, 0.0, 0.0), kind) if colon and kind in HELD else text
+
+
+def add_codegen(sub: argparse.ArgumentParser) -> None:
+    """The options of the command that are its own."""
+    sub.add_argument(
+        "--function",
+        required=True,
+        metavar="NAME",
+        help="aba, rnea, crba, ... as in Python; with the ending _f_ext it takes external forces too; or "
+        "FILE.py:NAME, a function that the file makes with rk.function",
+    )
+    sub.add_argument(
+        "--derivative",
+        metavar="INPUTS",
+        help="the function's derivatives instead, with respect to these inputs: q,v",
+    )
+    sub.add_argument("--language", default="c", metavar="NAME", help="c, the default, is the only one so far")
+    sub.add_argument("--link", metavar="NAME", help="of functions about a link")
+    sub.add_argument(
+        "--choose",
+        type=choice,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand, "
+        "constraints=left_foot:pose,right_foot:position, link=left_foot,right_foot for several links",
+    )
+    sub.add_argument(
+        "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"
+    )
+    sub.add_argument(
+        "-o", "--output", default=".", metavar="FOLDER", help="where the files go; default: this folder"
+    )

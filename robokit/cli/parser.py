@@ -9,11 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, exports, simulations, sweep_commands
-from robokit.cli.comparisons import changed_option
-from robokit.cli.films import add_films
-from robokit.cli.plumbing import add_reading
-from robokit.cli.refereeing import add_referee
+from robokit.cli import commands, simulation_commands, sweep_commands
+from robokit.cli.commands import add_referee
+from robokit.cli.common import add_reading
+from robokit.cli.simulation_commands import add_films, changed_option
 from robokit.errors import nearest_names
 
 ROBOT_HELP = (
@@ -162,7 +161,7 @@ def make_parser() -> argparse.ArgumentParser:
         )
         add_films(sub, _positive)
 
-    sub = add("fall", simulations.fall, "robokit fall g1 --tilt 10 -o g1.html")
+    sub = add("fall", simulation_commands.fall, "robokit fall g1 --tilt 10 -o g1.html")
     add_robot(sub, nargs="?", default="humanoid")
     sub.add_argument(
         "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
@@ -192,7 +191,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_mimic_and_reading(sub)
     add_run(sub, 4.0, live=True)
 
-    sub = add("simulate", simulations.simulate, "robokit simulate double_pendulum --duration 10")
+    sub = add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
     add_mimic_and_reading(sub)
@@ -311,11 +310,11 @@ def make_parser() -> argparse.ArgumentParser:
     add_mimic_and_reading(sub)
     sub.add_argument("--json", action="store_true", help="print JSON")
 
-    sub = add("codegen", exports.codegen, "robokit codegen arm --function aba -o arm_c")
+    sub = add("codegen", commands.codegen, "robokit codegen arm --function aba -o arm_c")
     add_robot(sub)
     add_base(sub, "fixed")
     add_mimic_and_reading(sub)
-    exports.add_codegen(sub)
+    commands.add_codegen(sub)
 
     sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
     add_base(sub, "floating")

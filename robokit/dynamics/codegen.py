@@ -28,9 +28,9 @@ from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, WriteError
+from robokit.files import obstacle, output_path, write_texts
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
-from robokit.written_files import obstacle, output_path, write_texts
 
 LANGUAGES = ("c",)
 

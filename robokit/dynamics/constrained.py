@@ -9,11 +9,11 @@ import numpy as np
 
 from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
+from robokit.dataclass_tools import short_repr
 from robokit.dynamics import choices
 from robokit.dynamics.run import FExt, accelerations, dtype_name, dtype_of, with_forces
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
-from robokit.short_reprs import short_repr
 
 __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operational_space_inertia"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robokit.dataclass_tools import short_repr
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
-from robokit.short_reprs import short_repr
 
 __all__ = [
     "CentroidalDerivatives",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.dynamics.build import Key, kernel, row_of
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.run import accelerations, run

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit import disk_cache
-from robokit.collector import without_collector
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit import ir
@@ -31,7 +30,7 @@ from robokit.engine.signature import FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
-from robokit.forks import at_fork
+from robokit.interpreter import at_fork, without_collector
 from robokit.stages import stage
 
 _log = logging.getLogger(__name__)

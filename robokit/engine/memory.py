@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import ShapeError, shown
-from robokit.forks import at_fork
+from robokit.interpreter import at_fork
 
 LINE_BYTES = 64
 """Of the processor's caches."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array, real_number
+from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError
 from robokit.identification.measurements import (
     Columns,
@@ -29,7 +30,6 @@ from robokit.identification.measurements import (
     triangle,
 )
 from robokit.model.robot import Robot, check_robot
-from robokit.short_reprs import short_repr
 
 TOLERANCE = 1e-7
 """Share of its length by which a column must leave the span of the others to count as independent."""

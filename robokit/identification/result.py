@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.files import figure_path, replacing
 from robokit.identification.combinations import BaseParameters
 from robokit.identification.consistent_fit import second_moments
 from robokit.identification.measurements import CHUNK, FRICTION, MOTOR, Columns, Measured, dof_names, measured
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.rotors import replace_armature
-from robokit.written_files import figure_path, replacing
 
 WELL = 0.1
 """Share of its prior deviation to which data bring a combination that they determine well."""

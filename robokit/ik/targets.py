@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import batch_size, check_finite, real_array
+from robokit.caching import cached_attribute
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.derived import cached_attribute
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation

@@ -13,8 +13,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from robokit.files import open_regular
 from robokit.meshes.untrusted import check_size
-from robokit.read_files import open_regular
 
 COMPANIONS = frozenset(
     (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")

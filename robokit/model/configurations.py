@@ -17,8 +17,8 @@ from robokit.arguments import (
     real_array,
     whole_number,
 )
+from robokit.caching import cached_attribute
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
-from robokit.derived import cached_attribute
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType
 from robokit.model.joints import JointModel
 from robokit.model.mimic_coupling import Coupling

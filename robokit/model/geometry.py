@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.frozen import quickly_made
+from robokit.dataclass_tools import quickly_made
 
 RGBA = tuple[float, float, float, float]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.model.sparsity import inertia_pattern
 
 NONE = -1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.frozen import quickly_made
+from robokit.dataclass_tools import quickly_made
 from robokit.model.geometry import Placement, Shape
 
 MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]

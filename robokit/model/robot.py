@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
+from robokit.caching import Derived, Recent, cached_attribute
 from robokit.conventions import FLOATING_BASE
-from robokit.derived import Derived, Recent, cached_attribute
 from robokit.errors import Diagnostic, ShapeError, UnknownName, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.builder_arguments import not_a_robot

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from robokit.caching import cached_attribute
 from robokit.conventions import GRAVITY
-from robokit.derived import cached_attribute
 from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.mimic_coupling import Coupling

@@ -1,7 +1,7 @@
-"""Other programs at work: their readers run in a child with bounded time and memory (:mod:`robokit.bounded`).
+"""Other programs at work: their readers run in a child with bounded time and memory.
 
-One child serves a whole run: importing Drake, MuJoCo or USD takes longer than reading a robot. Known faults
-of these programs stand at the end.
+One child (:mod:`robokit.child_process`) serves a whole run: importing Drake, MuJoCo or USD takes longer than
+reading a robot. Known faults of these programs stand at the end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.bounded import Child, OutOfBounds
+from robokit.child_process import Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
 from robokit.parity import worker
 

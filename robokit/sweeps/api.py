@@ -15,6 +15,7 @@ import numpy as np
 
 from robokit.arguments import path_argument, whole_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
+from robokit.files import shell_word
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.ground import Ground
@@ -26,7 +27,6 @@ from robokit.sweeps.folder import NAME, SweepJson, disk_problem, read_sweep_json
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import FAILURE, HASH, Recipe, state_hash
 from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
-from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow

@@ -30,6 +30,7 @@ import numpy as np
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError, one_line
+from robokit.files import shell_word
 from robokit.sweeps.chunk_content import (
     HASH_LETTERS,
     RECIPE_KEY,
@@ -52,7 +53,6 @@ from robokit.sweeps.folder import (
     write_whole,
 )
 from robokit.sweeps.recipe import Recipe, versions
-from robokit.written_files import shell_word
 
 if TYPE_CHECKING:
     import pyarrow

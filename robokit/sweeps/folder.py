@@ -14,10 +14,9 @@ from typing import Any
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, ShapeError, one_line, shown
-from robokit.read_files import open_regular
+from robokit.files import open_regular, shell_word
 from robokit.sweeps.chunk_content import is_sealed, recipe_of
 from robokit.sweeps.recipe import MOST_ROWS
-from robokit.written_files import shell_word
 
 CHUNKS = "chunks"
 """Folder of the chunks, in that of the sweep."""

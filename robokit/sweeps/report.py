@@ -16,6 +16,7 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, one_line
+from robokit.files import output_path, shell_word, write_text
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.driving.pushes import OutsideForces
 from robokit.sim.ground import Ground
@@ -38,7 +39,6 @@ from robokit.viewer.page import (
     own_scripts,
 )
 from robokit.viewer.payload_keys import ReasonData, ReportData
-from robokit.written_files import output_path, shell_word, write_text
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""

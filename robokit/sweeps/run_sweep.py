@@ -16,6 +16,7 @@ from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
+from robokit.files import shell_word
 from robokit.stages import is_live
 from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.chunks import (
@@ -46,7 +47,6 @@ from robokit.sweeps.folder import (
     write_whole,
 )
 from robokit.sweeps.recipe import FAILURE
-from robokit.written_files import shell_word
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
-from robokit.collector import without_collector
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
+from robokit.interpreter import without_collector
 from robokit.model.builder import ModelBuilder
 from robokit.model.drafts import JointDraft, LinkDraft, unit_numbers
 from robokit.model.geometry import Mesh, Placement, Rows, Shape

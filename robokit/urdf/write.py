@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.errors import ModelError
+from robokit.files import output_path, write_text
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot, check_robot
@@ -42,7 +43,6 @@ from robokit.urdf.description import (
 )
 from robokit.urdf.findings import Report
 from robokit.urdf.mesh_files import Resolver
-from robokit.written_files import output_path, write_text
 
 _EXACT = 1e-12  # largest error of a rotation written as roll, pitch, yaw that is rounding
 _ROUNDING = 5e-16  # error for which angles of fifteen decimals are preferred

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robokit.arguments import path_argument
-from robokit.bounded import MEMORY, SECONDS, Child, OutOfBounds
+from robokit.child_process import MEMORY, SECONDS, Child, OutOfBounds
 from robokit.errors import WrongType
 from robokit.urdf import xacro_child
 from robokit.urdf.findings import Report, refusal

@@ -2,8 +2,8 @@
 
 An expression of a xacro file can ask for any amount of work (``${9**9**9}``), and nothing inside a process
 stops it. So :mod:`robokit.urdf.xacro` has this file, which imports nothing of robokit, answer in a child
-(:mod:`robokit.bounded`): ``{"text": ...}``, ``{"missing": True}``, or ``{"problem": ...}`` with, where that
-is the reason, the ``"argument"`` that has no value or the ``"package"`` that is not there.
+(:mod:`robokit.child_process`): ``{"text": ...}``, ``{"missing": True}``, or ``{"problem": ...}`` with, where
+that is the reason, the ``"argument"`` that has no value or the ``"package"`` that is not there.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from robokit.errors import ShapeError, WrongType
+from robokit.files import output_path, write_text
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.comparison_data import check_same_robot, ghost_data
 from robokit.viewer.page import render
 from robokit.viewer.payload import trajectory_payload
-from robokit.written_files import output_path, write_text
 
 
 def compare(

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.errors import MissingDependency, ShapeError
+from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
-from robokit.written_files import output_path, replacing
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import WrongType
+from robokit.files import output_path, write_text
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
@@ -23,7 +24,6 @@ from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
-from robokit.written_files import output_path, write_text
 
 ASSETS = Path(__file__).parent / "assets"
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robokit.errors import WrongType
+from robokit.files import output_path, write_text
 from robokit.model.robot import Robot
 from robokit.viewer.page import filled, joined, json_for_html, own_scripts
 from robokit.viewer.payload import structure_payload
-from robokit.written_files import output_path, write_text
 
 SCRIPTS = (
     "base/util.js",

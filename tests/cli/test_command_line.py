@@ -8,7 +8,7 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.cli.plumbing import counted
+from robokit.cli.common import counted
 
 COMMANDS = (
     "fall",

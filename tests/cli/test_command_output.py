@@ -16,7 +16,8 @@ import pytest
 
 import robokit as rk
 from robokit import stages
-from robokit.cli import compiling, main
+from robokit.cli import common as compiling
+from robokit.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 EMOJI = '<robot name="&#x1F600;"><link name="a&#x1F600;"/></robot>'

@@ -10,8 +10,7 @@ import pytest
 
 import robokit as rk
 from robokit import dynamics
-from robokit.keywords import MARK
-from robokit.names_elsewhere import KEYWORDS
+from robokit.unknown_names import KEYWORDS, MARK
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import robokit as rk
-from robokit.names_elsewhere import ELSEWHERE
+from robokit.unknown_names import ELSEWHERE
 
 
 def test_every_name_that_is_said_exists():

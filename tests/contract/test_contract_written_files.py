@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit import written_files
+from robokit import files as written_files
 from robokit.mjcf import to_mjcf
 from robokit.urdf import dump
 from robokit.viewer import compare, draw_sparsity, write_check_page, write_page, write_sparsity_page

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from robokit import disk_cache
 from robokit import disk_cache as cache
-from robokit import ownership
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no user ids")
 
@@ -244,11 +244,11 @@ def test_all_threads_together_get_one_warning(folder):
 
 def test_a_way_that_ends_in_a_file_is_no_folder(folder):
     with pytest.raises(NotADirectoryError):
-        ownership.check_folder(folder / f"{NAME}.bin" / "cache")
+        disk_cache.check_folder(folder / f"{NAME}.bin" / "cache")
 
 
 def test_a_look_at_the_folder_takes_no_time(folder):
     start = time.process_time()
     for _ in range(1000):
-        ownership.check_folder(folder)
+        disk_cache.check_folder(folder)
     assert time.process_time() - start < 5.0, "5 ms of the 20 ms that a first call takes"

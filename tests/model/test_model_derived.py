@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit import forks
-from robokit.derived import Derived, Recent, cached_attribute
+from robokit import interpreter
+from robokit.caching import Derived, Recent, cached_attribute
 from robokit.model import robot as robot_module
 from robokit.model.robot import MOST_GRAVITIES
 
@@ -120,7 +120,7 @@ def test_a_fork_does_not_wait_for_ever_for_an_import(tmp_path, monkeypatch):
     thread.start()
     while "imported_never" not in sys.modules:
         time.sleep(0.001)
-    forks.wait_for_imports(patience=0.05)
+    interpreter.wait_for_imports(patience=0.05)
     assert thread.is_alive()
     rk.go_on.set()
     thread.join()

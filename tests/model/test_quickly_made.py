@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from robokit.frozen import quickly_made
+from robokit.dataclass_tools import quickly_made
 from robokit.model.geometry import (
     Box,
     Mesh,

@@ -15,7 +15,7 @@ import pytest
 import sweep_robots
 
 import robokit as rk
-from robokit.bounded import search_path
+from robokit.child_process import search_path
 from robokit.cli import main
 from robokit.meshes.read_mesh import read_mesh
 from robokit.sweeps.cluster import environment

@@ -14,10 +14,10 @@ from viewer_cases import made_up_motion, pendulum
 import robokit as rk
 from robokit.cli import main
 from robokit.errors import MissingDependency, ShapeError
+from robokit.files import replacing
 from robokit.viewer import write_film, write_picture
 from robokit.viewer.film import _write_mp4, check_film, drawn_page, size_of
 from robokit.viewer.headless_browser import outside_loop
-from robokit.written_files import replacing
 
 SMALL = (160, 120)
 

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from robokit.engine.backend import cpu, elf
 from robokit.engine.emit.ir import HURRIED
-from robokit.forks import at_fork
+from robokit.interpreter import at_fork
 
 OLDEST = (0, 45)
 """First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.engine.loops.played import play
 from robokit.engine.loops.record import CALL, LOAD, VMAP, WHOLE, Array, Escaped, LoopGraph, Solved
 from robokit.engine.loops.recorder import Recorder

@@ -18,7 +18,7 @@ import numpy as np
 
 from robokit.engine.backend.cpu import last_cache, processors
 from robokit.engine.memory import address, aligned
-from robokit.forks import at_fork
+from robokit.interpreter import at_fork
 
 BLOCK_SECONDS = 0.05
 """Longest time between two looks at Ctrl-C."""

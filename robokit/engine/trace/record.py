@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.collector import without_collector
 from robokit.engine.trace.equations import noting
 from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar, Table
 from robokit.engine.trace.words import Recorder
+from robokit.interpreter import without_collector
 from robokit.spatial.control_flow import recorded_by
 from robokit.spatial.scalars import telling
 

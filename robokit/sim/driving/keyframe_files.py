@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from robokit.errors import ShapeError, one_line, shown
-from robokit.read_files import check_size, open_regular, read_arrays, read_regular
+from robokit.files import check_size, open_regular, read_arrays, read_regular
 
 LARGEST_FILE = 256 << 20
 """Bytes of a .csv, which is read row by row, and of numbers in a .npz."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, path_argument, real_array, real_number
+from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError, shown
 from robokit.meshes.pictures import open_picture
-from robokit.short_reprs import short_repr
 
 MOST_HEIGHTS = 1 << 22
 """Heights of a field: 2048 x 2048."""

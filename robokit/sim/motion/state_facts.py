@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.caching import Spare
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
     kinetic_energy,
@@ -19,7 +20,6 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import robot_data
-from robokit.derived import Spare
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel

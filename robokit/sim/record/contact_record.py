@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robokit.short_reprs import short_repr
+from robokit.dataclass_tools import short_repr
 
 
 @dataclass(frozen=True)

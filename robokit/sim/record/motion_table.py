@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.files import replacing
 from robokit.model.robot import Robot
-from robokit.written_files import replacing
 
 QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
 

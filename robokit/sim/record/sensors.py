@@ -14,10 +14,10 @@ import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.contact.fields import DAMPING, DRY, MOTOR, STOP
+from robokit.dataclass_tools import short_repr
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.short_reprs import short_repr
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record.recorded import in_blocks

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.short_reprs import short_repr
+from robokit.dataclass_tools import short_repr
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities

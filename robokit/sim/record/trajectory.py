@@ -12,9 +12,10 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import path_argument
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import MissingDependency, RobokitError, ShapeError
+from robokit.files import output_path, replacing
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground, saved_ground
@@ -30,7 +31,6 @@ from robokit.sim.record.step_contacts import step_contacts
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
 from robokit.stages import stage
-from robokit.written_files import output_path, replacing
 
 FORMAT = 2
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import ShapeError
-from robokit.read_files import read_arrays
+from robokit.files import read_arrays
 
 Arrays = dict[str, np.ndarray]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import whole_number
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot

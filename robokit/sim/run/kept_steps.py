@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.derived import Recent
+from robokit.caching import Recent
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import PD, Actuator, actuators_of

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import batch_size, check_finite, one_of
+from robokit.dataclass_tools import short_repr
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
 from robokit.model.robot import Robot, check_robot
-from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import whole_number
-from robokit.derived import cached_attribute
+from robokit.caching import cached_attribute
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.differentiate import velocity
 from robokit.dynamics.host_functions import HostFunction, Shapes, check_one_sample

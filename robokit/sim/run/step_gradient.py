@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import check_finite
+from robokit.dataclass_tools import short_repr
 from robokit.model.robot import Robot
-from robokit.short_reprs import short_repr
 from robokit.sim.ground import Ground
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps
 from robokit.sim.run.linearised_step import checked_states, each_row, step_derivatives

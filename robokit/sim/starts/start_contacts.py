@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.caching import Spare
 from robokit.collision.detect_kernel import Detector
 from robokit.collision.scene import Scene
-from robokit.derived import Spare
 from robokit.sim.ground.ground_world import plane_of
 from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.starts.ground_gaps import body_poses

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.caching import Spare
 from robokit.contact.step_control import TICKS
-from robokit.derived import Spare
 from robokit.engine import Kernel
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.caching import Recent
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact.materials import (
@@ -21,7 +22,6 @@ from robokit.contact.materials import (
     sizes,
 )
 from robokit.contact.robot_data import robot_data
-from robokit.derived import Recent
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground import weight

@@ -1,8 +1,9 @@
 """Work on files from elsewhere, done in a process of its own whose time and memory are bounded.
 
 A program that reads a robot can run on for ever, take all memory or crash over one hostile line, and nothing
-inside a process stops that. So it works in a child (:mod:`robokit.bounded_child`). What comes back is data:
-builtin types, arrays, and the classes that the caller names. Nothing that a child sends can run code here.
+inside a process stops that. So it works in a child (:mod:`robokit.child_process_main`). What comes back is
+data: builtin types, arrays, and the classes that the caller names. Nothing that a child sends can run code
+here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import threading
 from collections.abc import Collection
 from typing import Any
 
-from robokit import bounded_child
+from robokit import child_process_main
 from robokit.errors import RobokitError
 
 SECONDS = 30.0
@@ -137,7 +138,7 @@ class Child:
     def _start(self) -> None:
         self.close()
         self._owner = os.getpid()
-        command = [sys.executable or "python", "-P", bounded_child.__file__]
+        command = [sys.executable or "python", "-P", child_process_main.__file__]
         try:
             self._process = subprocess.Popen(
                 command,
@@ -161,9 +162,9 @@ class Child:
     def _send(self, data: bytes) -> None:
         assert self._process is not None and self._process.stdin is not None
         with contextlib.suppress(OSError):  # it has ended: the reading says how
-            bounded_child.write(self._process.stdin, data)
+            child_process_main.write(self._process.stdin, data)
 
-    def _exchange(self, question: bytes) -> bounded_child.Message:
+    def _exchange(self, question: bytes) -> child_process_main.Message:
         process = self._process
         assert process is not None and process.stdout is not None
         late = threading.Event()
@@ -177,7 +178,7 @@ class Child:
         watch.start()
         try:
             self._send(question)
-            data = bounded_child.read(process.stdout, LONGEST)
+            data = child_process_main.read(process.stdout, LONGEST)
         except EOFError:
             raise self._ended(process, late.is_set()) from None
         except ValueError as problem:

@@ -1,4 +1,4 @@
-"""A process is not forked while another of its threads imports a module.
+"""Python itself: no fork while another thread imports a module, and no search for cycles where none are made.
 
 Python keeps a lock for each module while it is imported, and a forked child inherits the locks without the
 threads that hold them: at its own import of the same module it would wait for ever. Packages import others
@@ -8,11 +8,13 @@ robots for the first time.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 PATIENCE = 5.0
@@ -52,3 +54,19 @@ def at_fork(**functions: Callable[[], Any]) -> None:
 
 
 at_fork(before=wait_for_imports)
+
+
+# Python's garbage collector, kept from work that makes many objects and no cycles
+# --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Pauses the collector: each of its searches would visit all objects that there are by then."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,22 +1,27 @@
-"""What the commands share: loading robots, finding files, messages, standard output."""
+"""What the commands share: loading robots, finding files, messages, files to write, the time of compiling."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import io
 import json
+import logging
 import math
 import os
 import re
 import sys
+import time
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from robokit import stages
 from robokit.errors import MissingDependency, RobokitError, one_line
+from robokit.files import obstacle
 
 MOST_WARNINGS = 3
 """Warnings of the importer that a command shows before it starts its work."""
@@ -291,3 +296,82 @@ def cache_folder() -> Path:
             "there is no folder for compiled code, because this user has no home folder; set "
             "ROBOKIT_CACHE_DIR to a folder of your own"
         ) from None
+
+
+# Files that the commands write: checked before any work
+# ------------------------------------------------------
+
+
+def writable(name: str, *suffixes: str) -> Path:
+    """The file to write, checked before any work.
+
+    Args:
+        name: as given on the command line.
+        suffixes: accepted ones; the first is appended to a name that has none. Any is accepted if none is
+            given here.
+
+    Raises:
+        RobokitError: the file cannot be written.
+    """
+    path = Path(name)
+    if not name or os.path.isdir(name):
+        raise RobokitError(f"cannot write to {name!r}: give the name of a file")
+    if suffixes and not path.suffix:
+        path = path.with_name(path.name + suffixes[0])
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise RobokitError(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
+    wrong = obstacle(path)
+    if wrong is not None:
+        raise RobokitError(f"cannot write {path}: {wrong[1]}")
+    return path
+
+
+def refuse_input(path: Path, robot: Any) -> None:
+    """Refuse to overwrite the file that a robot was loaded from.
+
+    Raises:
+        RobokitError: it is that file, under whatever name.
+    """
+    with contextlib.suppress(OSError):  # one of them does not exist
+        if os.path.samefile(path, robot.source):
+            raise RobokitError(f"{path} is the robot's own file; give another name")
+
+
+# The time that a command spends on compiling
+# -------------------------------------------
+
+
+class Compiling(logging.Handler):
+    """Watches the engine's log while a command runs.
+
+    Attributes:
+        seconds: spent on compiling so far [s].
+        kernels: number of pieces of code that were compiled.
+        started: when the command started, on ``time.monotonic()`` [s].
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds, self.kernels, self.started = 0.0, 0, time.monotonic()
+        self._log = logging.getLogger("robokit.engine.maker")
+
+    def __enter__(self) -> Compiling:
+        self._level, self._propagate = self._log.level, self._log.propagate
+        self._log.addHandler(self)
+        self._log.setLevel(logging.INFO)
+        self._log.propagate = False
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.removeHandler(self)
+        self._log.setLevel(self._level)
+        self._log.propagate = self._propagate
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A compilation begins, or ends with the seconds that it took."""
+        seconds = getattr(record, "seconds", None)
+        if seconds is not None:
+            self.seconds += seconds
+            self.kernels += 1

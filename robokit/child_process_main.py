@@ -1,4 +1,4 @@
-"""The program of a child process of :mod:`robokit.bounded`: it answers within bounds of time and memory.
+"""The program of a child of :mod:`robokit.child_process`: it answers within bounds of time and memory.
 
 It imports nothing but the standard library and starts in a few hundredths of a second. What answers, a
 function ``answer`` of a file, is named by the first message. Messages are pickles, each after its length.

@@ -1,0 +1,465 @@
+"""The commands fall and simulate: the run, a second one with one thing changed, films and pictures."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import difflib
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.cli.common import (
+    BROKE_DOWN,
+    INTERRUPTED,
+    Compiling,
+    WrongUsage,
+    counted,
+    file_stem,
+    load,
+    open_page,
+    refuse_input,
+    say,
+    tell,
+    tell_up_axes,
+    writable,
+)
+from robokit.errors import RobokitError
+
+MOST_STEPS = 100_000_000
+"""Largest number of steps: an hour of computing. More than that is a typing error."""
+
+STEEPEST = 89.0
+"""Tilt of the ground [degrees]."""
+
+ONCE = 60.0
+"""Duration up to which code that is optimised less is there sooner than it costs [s]."""
+
+LONGEST = 100_000.0
+"""Longest simulation without --dt [s]."""
+
+TRIES = 20
+"""Random configurations that are tried, where a robot has loops to close."""
+
+
+def fall(arguments: argparse.Namespace) -> int:
+    """A robot with a floating base falls on the ground."""
+    import robokit as rk
+    from robokit.engine.loops.haste import haste
+
+    if arguments.base == "fixed":
+        raise WrongUsage(
+            "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
+        )
+    with haste(arguments.duration <= ONCE):
+        ground = _ground(arguments)
+        robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+        tell_up_axes(robot, arguments)
+        q0 = rk.standing_configuration(
+            robot,
+            height=arguments.height,
+            tilt=math.radians(arguments.tilt),
+            seed=arguments.seed,
+            ground=ground,
+            self_collision=arguments.self_collision,
+        )
+        return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def _ground(arguments: argparse.Namespace) -> Any:
+    """The ground of a fall."""
+    import robokit as rk
+
+    if arguments.terrain is None:
+        if not abs(arguments.ground_tilt) <= STEEPEST:
+            raise WrongUsage(
+                f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST:g} to {STEEPEST:g}"
+            )
+        return rk.Ground(tilt=math.radians(arguments.ground_tilt) or None)
+    if arguments.ground_tilt:
+        raise WrongUsage("--ground-tilt and --terrain: take one of them")
+    longer, high = arguments.terrain_size, arguments.terrain_height
+    try:
+        return rk.Ground(terrain=rk.HeightField.from_picture(arguments.terrain, longer, high=high))
+    except rk.ShapeError as error:
+        raise WrongUsage(str(error).replace("path: ", "--terrain ", 1)) from error
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Passive motion from a random or neutral configuration."""
+    import robokit as rk
+    from robokit.engine.loops.haste import haste
+
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
+    q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
+    ground = None
+    if arguments.ground:
+        ground = rk.Ground(height=arguments.ground_height)
+        if robot.base == "floating":
+            q0 = rk.standing_configuration(
+                robot,
+                seed=arguments.seed,
+                q=q0,
+                ground_height=arguments.ground_height,
+                self_collision=arguments.self_collision,
+            )
+    with haste(arguments.duration <= ONCE):
+        return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def _random_start(robot: Any, seed: int) -> np.ndarray:
+    """A random configuration from which the loops can be closed, found in a few tries."""
+    import robokit as rk
+
+    rng = np.random.default_rng(seed)
+    for _ in range(TRIES):
+        q = robot.random_configuration(rng)
+        with contextlib.suppress(rk.ShapeError):
+            return rk.close_loops(robot, q)
+    return q
+
+
+def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:
+    """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
+    import robokit as rk
+
+    # Falls of two robots are two pages.
+    own = f"{file_stem(robot)}_{arguments.command.__name__}.html"
+    page = writable(own if arguments.output is None else arguments.output, ".html")
+    data = None if arguments.save is None else writable(arguments.save, ".npz")
+    films = wanted_films(arguments)
+    for file in (page, data, *films):
+        if file is not None:
+            refuse_input(file, robot)
+    _check_times(arguments)
+    options = {
+        "duration": arguments.duration,
+        "dt": arguments.dt,
+        "ground": ground,
+        "self_collision": arguments.self_collision,
+        "progress": sys.stderr is not None and sys.stderr.isatty(),
+    }
+    second = Second(q0, options, arguments.compare) if arguments.compare else None
+    broke = ""
+    try:
+        trajectory = rk.simulate(robot, q0, **options)
+    except rk.SimulationError as error:
+        trajectory, broke = error.trajectory, str(error)
+    except KeyboardInterrupt:
+        say("interrupted before there was anything to write")
+        return INTERRUPTED
+    interrupted = bool(trajectory.summary.get("interrupted"))
+    if broke:
+        say(broke.partition(" The states before")[0].rstrip(" .").replace("try dt = ", "try --dt "))
+    if interrupted:
+        say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
+    try:
+        _write(trajectory, page, data, second, arguments.live and not broke)
+    except KeyboardInterrupt:
+        if interrupted:
+            raise
+        interrupted = True
+        say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
+        _write(trajectory, page, data, None)
+    first, *lines = trajectory.report()
+    tell(first)
+    tell(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
+    tell("\n".join(lines))
+    tell(f"  time          {_times(trajectory.summary, arguments.compiling)}")
+    until = " until it broke down" if broke else ""
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
+    if second is not None and second.labels:
+        tell(f"  compared      {second.labels[0]} beside {second.labels[1]}")
+    if data is not None:
+        tell(f"  trajectory    {data}")
+    if not interrupted:
+        write_films(arguments, page, films)
+    open_page(page, arguments.no_open or bool(broke) or interrupted)
+    return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
+
+
+def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
+    """Write the page and, where a name is given, the trajectory."""
+    if data is not None:
+        trajectory.save(data)
+    if second is None or trajectory.summary.get("interrupted"):
+        trajectory.to_html(page, live=live and _can_be_live(trajectory))
+    else:
+        second.write(trajectory, page)
+
+
+def _can_be_live(trajectory: Any) -> bool:
+    """Whether the page can take the steps of a run; says why where it cannot."""
+    from robokit.viewer.data.live_data import check_live
+
+    try:
+        check_live(trajectory)
+    except RobokitError as error:
+        reason = str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1)
+        pairs = trajectory.summary.get("self_collision_pairs")
+        say(f"{reason}; --no-self-collision makes its step shorter" if pairs else reason)
+        return False
+    return True
+
+
+def _check_times(arguments: argparse.Namespace) -> None:
+    if arguments.dt is None:
+        if arguments.duration > LONGEST:
+            raise WrongUsage(
+                f"--duration {arguments.duration:g}: take at most {LONGEST:,.0f} s, or choose the time step "
+                "with --dt"
+            )
+        return
+    steps = arguments.duration / arguments.dt
+    if not 0.5 < steps <= MOST_STEPS:
+        raise WrongUsage(
+            f"--duration {arguments.duration:g} and --dt {arguments.dt:g} make {steps:.3g} steps; "
+            f"take between 1 and {MOST_STEPS:,}"
+        )
+
+
+def _times(summary: dict[str, Any], compiling: Compiling) -> str:
+    """Where the time went: compiling, the steps themselves, and all the rest of the command."""
+    speed = summary.get("steps_per_second")
+    stepping = summary["steps"] / speed if speed else 0.0
+    rest = max(0.0, time.monotonic() - compiling.started - compiling.seconds - stepping)
+    compiled = f"{compiling.seconds:.2f} s compiling, " if compiling.kernels else ""
+    return f"{compiled}{stepping:.2f} s stepping, {rest:.2f} s everything else"
+
+
+# Films and pictures of a motion, which fall and simulate write beside the page
+# -----------------------------------------------------------------------------
+
+
+def add_films(sub: argparse.ArgumentParser, positive: Callable[[str], float]) -> None:
+    """The options of films and pictures.
+
+    Args:
+        sub: parser of a command.
+        positive: type of a positive number.
+    """
+    group = sub.add_argument_group("films and pictures (need Chromium and robokit[film])")
+    group.add_argument("--mp4", metavar="FILE", help="write a film")
+    group.add_argument("--gif", metavar="FILE", help="write an animated picture")
+    group.add_argument("--png", metavar="FILE", help="write a picture of one instant")
+    group.add_argument("--at", type=_time, metavar="S", help="of --png; default: the middle")
+    group.add_argument("--size", type=_size, metavar="WxH", help="in pixels; default: 1280x720, GIF 640x360")
+    group.add_argument("--fps", type=positive, metavar="N", help="frames a second; default: 30, GIF 20")
+    group.add_argument(
+        "--look",
+        type=_look,
+        metavar="SIDE",
+        help="from the front, back, left, right, top or corner; default: where the motion is longest",
+    )
+    group.add_argument("--whole-page", action="store_true", help="show the panels too, not only the view")
+
+
+def _size(text: str) -> tuple[int, int]:
+    from robokit.viewer.film import size_of
+
+    sides = text.lower().replace("×", "x").split("x")
+    try:
+        return size_of((int(sides[0]), int(sides[1])))
+    except (ValueError, IndexError, RobokitError):
+        raise argparse.ArgumentTypeError(
+            f"expected WIDTHxHEIGHT of 16 to 4096 pixels, such as 1280x720, got {text!r}"
+        ) from None
+
+
+def _look(text: str) -> str:
+    from robokit.viewer.looks import angles_of
+
+    try:
+        angles_of(text)
+    except RobokitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _time(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a time of 0 s or more, got {text!r}")
+    return value
+
+
+def wanted_films(arguments: argparse.Namespace) -> list[Path]:
+    """The files that the options ask for, checked before any work.
+
+    Raises:
+        RobokitError: a file cannot be written, or what makes it is not installed.
+    """
+    files = [
+        writable(name, suffix)
+        for suffix in (".mp4", ".gif", ".png")
+        if (name := getattr(arguments, suffix[1:])) is not None
+    ]
+    if files:
+        from robokit.viewer.film import check_film
+        from robokit.viewer.headless_browser import check_browser
+
+        check_browser()
+        for file in files:
+            if file.suffix.lower() != ".png":
+                check_film(file)
+    return files
+
+
+def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) -> None:
+    """Write the films and pictures of a page, with a progress bar on a terminal; say what was written."""
+    from robokit.viewer.film import SIZE, write_film, write_picture
+
+    progress = sys.stderr is not None and sys.stderr.isatty()
+    for file in files:
+        kind = file.suffix.lower()
+        size = arguments.size or ((640, 360) if kind == ".gif" else SIZE)
+        options: dict[str, Any] = {"size": size, "panels": arguments.whole_page, "look": arguments.look}
+        if kind == ".png":
+            write_picture(page, file, at=arguments.at, **options)
+        else:
+            fps = arguments.fps or (20.0 if kind == ".gif" else 30.0)
+            write_film(page, file, fps=fps, progress=progress, **options)
+        label = "picture" if kind == ".png" else "film"
+        tell(f"  {label:<13} {file} ({file.stat().st_size / 1e6:.2f} MB)")
+
+
+# --compare KEY=VALUE: the same start once more, with one thing changed
+# ---------------------------------------------------------------------
+
+SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
+"""What may differ, of ``rk.simulate``."""
+
+GROUND = (
+    "friction",
+    "restitution",
+    "torsional",
+    "rolling",
+    "sink",
+    "time",
+    "spin",
+    "shape_error",
+)
+"""The same of ``rk.Ground``."""
+
+WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False, "none": None}
+
+
+def changed_option(text: str) -> tuple[str, Any]:
+    """The name and the value of ``--compare``.
+
+    Raises:
+        ArgumentTypeError: not NAME=VALUE, or no such name.
+    """
+    name, equals, given = text.partition("=")
+    name = name.strip().replace("-", "_")
+    known = (*SIMULATE, *GROUND)
+    if not equals or not given.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as dt=0.0005, got {text!r}")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise argparse.ArgumentTypeError(f"no option {name!r}{hint} There are {', '.join(known)}")
+    return name, _value(name, given.strip())
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "integrator":
+        return text
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or name == "self_collision":
+        kind = "on or off" if name == "self_collision" else "a number"
+        raise argparse.ArgumentTypeError(f"{name}: expected {kind}, got {text!r}")
+    return number
+
+
+class Second:
+    """The second run of a comparison.
+
+    Args:
+        q0: configuration at the start, (nq,).
+        options: those of ``rk.simulate`` in the first run.
+        change: name and value of what differs.
+
+    Attributes:
+        labels: of the two runs; none before :meth:`write`.
+
+    Raises:
+        RobokitError: there is no ground whose property could differ, the value is not accepted, or it is that
+            of the first run.
+    """
+
+    def __init__(self, q0: Any, options: dict[str, Any], change: tuple[str, Any]) -> None:
+        self.q0 = q0
+        self.labels: tuple[str, str] | None = None
+        self._first, self._name = options, change[0]
+        name, value = change
+        ground = options["ground"]
+        if name not in GROUND:
+            before, self._options = options.get(name), {**options, name: value}
+            if name == "self_collision":
+                before = ground is not None if before is None else before
+        elif ground is None:
+            raise RobokitError(f"--compare {name}: there is no ground; add --ground")
+        else:
+            before = getattr(ground, name)
+            self._options = {**options, "ground": dataclasses.replace(ground, **{name: value})}
+        if before == value:
+            self._refuse(_label(name, value))
+
+    def write(self, first: Any, path: Path) -> None:
+        """Make the second run and write the page of both.
+
+        Args:
+            first: the first run, a Trajectory.
+            path: of the page.
+        """
+        import robokit as rk
+        from robokit.viewer import compare
+
+        try:
+            second = rk.simulate(first.robot, self.q0, **self._options)
+            broke = " (interrupted)" if second.summary.get("interrupted") else ""
+        except rk.SimulationError as error:
+            second, broke = error.trajectory, " (broke down)"
+        one, other = self._named(first, self._first), self._named(second, self._options)
+        if one == other:
+            self._refuse(one)
+        self.labels = (one, other + broke)
+        compare(first, second, path, self.labels)
+
+    def _named(self, run: Any, options: dict[str, Any]) -> str:
+        name = self._name
+        if name in GROUND:
+            return _label(name, getattr(options["ground"], name))
+        if name == "self_collision":
+            return _label(name, run.summary["self_collision_pairs"] > 0)
+        return _label(name, run.summary["dt"] if name == "dt" else options.get(name))
+
+    def _refuse(self, label: str) -> None:
+        raise RobokitError(f"--compare {self._name}: the first run has {label}, too; give another value")
+
+
+def _label(name: str, value: Any) -> str:
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"{name} {'on' if value else 'off'}"
+    if value is None:
+        return f"{name} by default"
+    if name == "dt":
+        return f"dt = {1e3 * value:g} ms"
+    return f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"

@@ -1,0 +1,450 @@
+"""MJCF export: the robot's tree as a model that MuJoCo loads.
+
+Each moving body of robokit becomes a body of MuJoCo, with the inertia of all links that are fixed to it. The
+other links become sites, so that their poses can be looked up by name. A fixed root becomes MuJoCo's world;
+its own mass is not written. A moving link named "world", which is the name of MuJoCo's fixed frame, becomes
+body "world_link" with a site "world". What MJCF cannot express gives a warning, or an error where the model
+would move differently.
+
+    robokit        MuJoCo                                              qpos of q
+    revolute       hinge                                               the angle
+    continuous     hinge without range                                 the angle
+    prismatic      slide                                               the shift
+    cylindrical    hinge NAME_R, slide NAME_T                          angle, shift
+    planar         slides NAME_TX, NAME_TY, hinge NAME_RZ              x, y, angle
+    spherical      ball                                                quaternion wxyz
+    floating       free joint, at the root's frame                     position, quaternion wxyz
+                   elsewhere slides NAME_TX, _TY, _TZ, ball NAME_R     position, quaternion wxyz
+    helical        none: an error
+
+:class:`robokit.interop.MujocoAdapter` converts q, v, a, tau and H between the robot and such a model.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from robokit.errors import ModelError
+from robokit.files import output_path, write_text
+from robokit.interop import MUJOCO_PARTS
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.model.joints import plane_axes
+from robokit.model.mimic_coupling import NONE
+from robokit.model.mimics import couple
+from robokit.model.parts import Joint, LoopJoint
+from robokit.model.robot import Robot, check_robot
+from robokit.spatial import RigidInertia, Vector3
+
+# Numbers and poses as attributes of MJCF elements
+# ------------------------------------------------
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Numbers in decimal; reading them back gives the same bits."""
+    return " ".join(repr(float(x)) for x in values)
+
+
+def pose(place: Placement) -> dict[str, str]:
+    """The attribute pos, and quat where the frame is rotated."""
+    found = {"pos": numbers(place.position)}
+    if not np.array_equal(place.rotation, np.eye(3)):
+        found["quat"] = numbers(_quat_wxyz(np.asarray(place.rotation, dtype=float)))
+    return found
+
+
+def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+    """Unit quaternion of a rotation: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    K = np.array(
+        [
+            [xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, xx - yy - zz, yx + xy, zx + xz],
+            [xz - zx, yx + xy, yy - xx - zz, zy + yz],
+            [yx - xy, zx + xz, zy + yz, zz - xx - yy],
+        ]
+    )
+    return np.linalg.eigh(K)[1][:, -1]
+
+
+# Bodies of the MJCF model: their names, inertias and joints
+# ----------------------------------------------------------
+
+FAR = 1e6
+"""Written for the missing side of a range that is limited on one side only [rad | m]."""
+
+THEIR_WORLD = "world"
+"""Name of MuJoCo's own fixed frame; no body may have it."""
+
+LEAST = 1e-15
+"""Mass and inertia below which MuJoCo refuses a moving body."""
+
+KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball"}
+
+
+class Names:
+    """Names in the MJCF model, each used once.
+
+    Attributes:
+        body: names of bodies 0..N.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
+        if THEIR_WORLD in self.body[1:]:
+            free = f"{THEIR_WORLD}_link"
+            while free in robot.link_index:
+                free += "_"
+            self.body[self.body.index(THEIR_WORLD, 1)] = free
+        self._sites = set(robot.link_names)
+        self._joints = set(robot.all_joint_names)
+
+    def free_site(self, name: str) -> str:
+        """The name, with underscores appended if a site has it already."""
+        while name in self._sites:
+            name += "_"
+        self._sites.add(name)
+        return name
+
+    def parts(self, joint: Joint) -> list[str]:
+        """Names of the MuJoCo joints that stand for a joint of several degrees of freedom."""
+        parts = [joint.name + end for end in MUJOCO_PARTS[joint.kind]]
+        for name in parts:
+            if name in self._joints:
+                raise ModelError(
+                    f"joint {name!r} is called like a part of joint {joint.name!r}, which is {joint.kind} "
+                    f"and becomes {', '.join(parts)} in MJCF: rename it"
+                )
+        return parts
+
+
+def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
+    """Add mass, centre of mass and inertia; what MuJoCo will refuse is added to ``said``."""
+    if not float(I.m) > LEAST:
+        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
+        return
+    c = np.array([*I.h], dtype=float) / I.m
+    about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
+    moments = np.linalg.eigvalsh(about)
+    if moments[0] <= LEAST:
+        said.append(f"body {name!r} has a principal moment of {moments[0]:.3g} kg m^2; MuJoCo refuses it")
+    elif moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
+        said.append(
+            f"body {name!r} has principal moments {', '.join(f'{x:.3g}' for x in moments)} kg m^2 that "
+            "violate the triangle inequality; MuJoCo refuses it"
+        )
+    six = [about[0, 0], about[1, 1], about[2, 2], about[0, 1], about[0, 2], about[1, 2]]
+    ET.SubElement(body, "inertial", pos=numbers(c), mass=repr(float(I.m)), fullinertia=numbers(six))
+
+
+def add_joint(
+    body: ET.Element, joint: Joint, parent: int, place: Placement, names: Names, said: list[str]
+) -> None:
+    """Add the joint of a body: several MuJoCo joints where MJCF has none of its kind.
+
+    MuJoCo applies the joints of a body in order, each in the frame that the ones before it have moved. Slides
+    that come first are therefore shifts along the parent's axes.
+    """
+    if joint.kind == "floating" and parent == 0 and _is_here(place):
+        # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
+        ET.SubElement(body, "freejoint", name=joint.name)
+        return
+    x, y, z = np.eye(3)
+    if joint.kind == "floating":
+        kinds = zip(names.parts(joint), ("slide", "slide", "slide", "ball"), (x, y, z, None), strict=True)
+    elif joint.kind == "planar":
+        axes = [np.array([*t]) for t in plane_axes(Vector3(*joint.axis.tolist()))]
+        kinds = zip(names.parts(joint), ("slide", "slide", "hinge"), (*axes, joint.axis), strict=True)
+    elif joint.kind == "cylindrical":
+        kinds = zip(names.parts(joint), ("hinge", "slide"), (joint.axis, joint.axis), strict=True)
+    elif joint.kind in KINDS:
+        axis = None if joint.kind == "spherical" else joint.axis
+        kinds = zip([joint.name], [KINDS[joint.kind]], [axis], strict=True)
+    else:
+        raise ModelError(
+            f"joint {joint.name!r} is {joint.kind}, which MJCF does not have; it has "
+            f"{', '.join((*KINDS, *MUJOCO_PARTS))}"
+        )
+    for name, kind, axis in kinds:
+        element = ET.SubElement(body, "joint", name=name, type=kind)
+        if axis is not None:
+            element.set("axis", numbers(axis))
+        if joint.damping:
+            element.set("damping", repr(joint.damping))
+        if joint.armature:
+            element.set("armature", repr(joint.armature))
+        if joint.friction:
+            element.set("frictionloss", repr(joint.friction))
+        if joint.kind not in KINDS or joint.kind == "spherical":
+            continue
+        if joint.lower == joint.upper:
+            said.append(
+                f"joint {joint.name!r} has the limits {joint.lower:g} and {joint.upper:g}; MuJoCo takes no "
+                "range of one position, and the joint is written without"
+            )
+        elif math.isfinite(joint.lower) or math.isfinite(joint.upper):
+            element.set("range", numbers((max(joint.lower, -FAR), min(joint.upper, FAR))))
+        # Effort 0 is what exporters write for "unknown".
+        if 0.0 < joint.effort < math.inf:
+            element.set("actuatorfrcrange", numbers((-joint.effort, joint.effort)))
+
+
+def _is_here(place: Placement) -> bool:
+    return not place.position.any() and np.array_equal(place.rotation, np.eye(3))
+
+
+# Visual and collision shapes as geoms; mesh files as assets, one for each pair of file and scale
+# -----------------------------------------------------------------------------------------------
+
+MESHES = (".stl", ".obj", ".msh")
+
+STL_HEADER, STL_FACE, STL_FACES = 84, 50, 200_000
+"""Binary STL: bytes before the faces, bytes of a face; the largest number of faces that MuJoCo reads."""
+
+OPTIONS = {
+    "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
+    "collision": {"group": "3"},
+}
+
+
+class Shapes:
+    """Writes shapes, and collects the ones that are left out by reason.
+
+    Args:
+        assets: the element that mesh assets are added to.
+        meshes: whether shapes that are meshes are written.
+    """
+
+    def __init__(self, assets: ET.Element, meshes: bool) -> None:
+        self.assets, self._meshes = assets, meshes
+        self._asset: dict[tuple[str, tuple[float, ...]], str] = {}
+        self._taken: set[str] = set()
+        self._left: dict[tuple[str, str], list[str]] = {}
+        self._unreadable: dict[Path, str] = {}
+
+    def add(
+        self, body: ET.Element, what: str, link: str, placement: Placement, shapes: Sequence[Shape]
+    ) -> None:
+        """Add geoms for a link's shapes; ``what`` is "visual" or "collision"."""
+        for k, shape in enumerate(shapes):
+            found = self._geometry(what, f"{link}/{k}", shape)
+            if found is None:
+                continue
+            if what == "visual" and shape.rgba is not None:
+                found["rgba"] = numbers(shape.rgba)
+            ET.SubElement(body, "geom", {**found, **OPTIONS[what], **pose(placement @ shape.placement)})
+
+    def left_out(self) -> list[str]:
+        """One line for each reason why shapes were left out."""
+        lines = []
+        for (what, why), names in self._left.items():
+            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            lines.append(f"{len(names)} {what}{'s' if len(names) > 1 else ''} left out, {why}: {shown}")
+        return lines
+
+    def _geometry(self, what: str, name: str, shape: Shape) -> dict[str, str] | None:
+        geometry = shape.geometry
+        if isinstance(geometry, Mesh):
+            return self._mesh(what, geometry) if self._meshes else None
+        sizes: tuple[float, ...]
+        if isinstance(geometry, Box):
+            kind, sizes = "box", tuple(x / 2.0 for x in geometry.size)
+        elif isinstance(geometry, Sphere):
+            kind, sizes = "sphere", (geometry.radius,)
+        else:
+            assert isinstance(geometry, Cylinder | Capsule)
+            kind = "capsule" if isinstance(geometry, Capsule) else "cylinder"
+            sizes = (geometry.radius, geometry.length / 2.0)
+        if min(sizes) <= 0.0:
+            self._left.setdefault((what, "of no size"), []).append(f"{name!r} ({kind} {numbers(sizes)})")
+            return None
+        return {"type": kind, "size": numbers(sizes)}
+
+    def _mesh(self, what: str, mesh: Mesh) -> dict[str, str] | None:
+        if mesh.path is None:
+            why = "whose mesh was not found"
+        else:
+            path = Path(mesh.path).resolve()
+            if path not in self._unreadable:
+                self._unreadable[path] = _unreadable(path)
+            why = self._unreadable[path]
+        if why:
+            self._left.setdefault((what, why), []).append(repr(mesh.filename))
+            return None
+        key = str(path), tuple(mesh.scale)
+        if key not in self._asset:
+            free = path.stem
+            while free in self._taken:
+                free += "_"
+            self._taken.add(free)
+            self._asset[key] = free
+            # "shell": thin and open meshes have no volume that MuJoCo could compute an inertia from.
+            options = {"name": free, "file": key[0], "scale": numbers(mesh.scale), "inertia": "shell"}
+            ET.SubElement(self.assets, "mesh", options)
+        return {"type": "mesh", "mesh": self._asset[key]}
+
+
+def _unreadable(path: Path) -> str:
+    """Why MuJoCo cannot read a mesh file; "" if it can."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return "whose path is not UTF-8, as XML must be"
+    if path.suffix.lower() not in MESHES:
+        return f"whose mesh is none of {', '.join(MESHES)}"
+    if path.suffix.lower() != ".stl":
+        return ""
+    with path.open("rb") as file:
+        head = file.read(STL_HEADER)
+    faces = int.from_bytes(head[STL_HEADER - 4 :], "little")
+    if path.stat().st_size != STL_HEADER + STL_FACE * faces:
+        return "whose STL is written as text or incomplete; MuJoCo reads binary STL"
+    return "" if 1 <= faces <= STL_FACES else f"whose STL has not 1 to {STL_FACES} faces"
+
+
+# Mimic and loop joints as equality constraints
+# ---------------------------------------------
+
+ALONG = 0.1
+"""Distance between the two points that hold the axis of a loop's hinge [m]."""
+
+Site = tuple[str, int, Placement]
+
+
+def add_mimics(equality: ET.Element, robot: Robot) -> None:
+    """Add a constraint for each mimic joint, to the joint at the end of its mimic chain."""
+    full = robot if robot.coupling is not None else couple(robot)
+    if full.coupling is None:
+        return
+    own = {joint.q_slice.start: joint.name for joint in full.joints}
+    for joint in full.mimic_joints:
+        k, multiplier, offset = full.coupling.q_from[full.tree.q_slice[joint.body].start]
+        element = ET.SubElement(equality, "joint", joint1=joint.name)
+        if k != NONE:
+            element.set("joint2", own[k])
+        element.set("polycoef", numbers((offset, multiplier if k != NONE else 0.0, 0.0, 0.0, 0.0)))
+
+
+def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str]) -> Iterator[Site]:
+    """Add constraints for loop joints; yields the sites that the constraints connect.
+
+    A spherical joint connects one point of its two links, a revolute joint two points on its axis; a fixed
+    joint welds the frames. The other kinds let points slide, for which MJCF has no constraint.
+    """
+    for loop in robot.loop_joints:
+        if loop.kind == "floating":
+            continue  # no constraint
+        if loop.kind not in ("spherical", "revolute", "continuous", "fixed"):
+            said.append(
+                f"loop joint {loop.name!r} is {loop.kind}, for which MJCF has no constraint: the loop is "
+                "left open"
+            )
+            continue
+        points = [np.zeros(3)]
+        if loop.kind in ("revolute", "continuous"):
+            points.append(ALONG * np.asarray(loop.axis, dtype=float))
+        kind = "weld" if loop.kind == "fixed" else "connect"
+        for k, point in enumerate(points):
+            sites = [_site(robot, names, loop, end, k, point) for end in ("predecessor", "successor")]
+            ET.SubElement(equality, kind, site1=sites[0][0], site2=sites[1][0])
+            yield from sites
+
+
+def _site(robot: Robot, names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) -> Site:
+    link = robot.link(getattr(loop, end))
+    at = link.placement @ getattr(loop, f"{end}_placement") @ Placement(position=point)
+    return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link.body, at
+
+
+# The whole MJCF model: options, assets, bodies in the tree's order, constraints
+# ------------------------------------------------------------------------------
+
+
+def to_mjcf(
+    robot: Robot,
+    path: str | os.PathLike[str] | None = None,
+    meshes: bool = True,
+    visuals: bool = True,
+) -> str:
+    """The robot as MJCF, for MuJoCo 3.3 and newer.
+
+    Written are names, inertias, joints with damping, friction, position and effort limits, mimic and loop
+    joints (as equality constraints, which MuJoCo enforces softly), visual shapes with their colours (group 2,
+    without contacts), collision shapes (group 3) and gravity. Mesh files are referred to by absolute path.
+    Velocity limits, textures, safety controllers and calibrations are not written.
+
+    Args:
+        robot: the robot; if its mimic joints are coupled, all its joints are written.
+        path: a file that the XML is written to as well.
+        meshes: write shapes that are meshes; MuJoCo uses the convex hull of a collision mesh.
+        visuals: write visual shapes.
+
+    Returns:
+        the XML.
+
+    Raises:
+        ModelError: a kind of joint that MJCF does not have (helical), or a joint whose name is needed for a
+            part of another joint.
+        WriteError: the file cannot be written.
+
+    Warns:
+        UserWarning: loop joints and ranges that MJCF cannot express, shapes that are left out, and bodies
+            that MuJoCo will refuse.
+
+    Example:
+        >>> from robokit.mjcf import to_mjcf
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> to_mjcf(robot).splitlines()[0]
+        '<mujoco model="double_pendulum">'
+    """
+    check_robot(robot)
+    file = None if path is None else output_path("path", path)
+    said: list[str] = []
+    root = ET.Element("mujoco", model=robot.name)
+    ET.SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+    ET.SubElement(root, "option", gravity=numbers(robot.gravity))
+    shapes = Shapes(ET.SubElement(root, "asset"), meshes)
+    bodies = [ET.SubElement(root, "worldbody")]
+    tree, names = robot.tree, Names(robot)
+    for i in tree.outward():
+        X, joint = tree.XT[i], robot.body_joints[i - 1]
+        place = Placement(np.array(X.E.T.rows, dtype=float), np.array([*X.r], dtype=float))
+        attributes = {"name": names.body[i], **pose(place)}
+        bodies.append(ET.SubElement(bodies[tree.parent[i]], "body", attributes))
+        add_inertial(bodies[i], names.body[i], tree.I[i], said)
+        add_joint(bodies[i], joint, tree.parent[i], place, names, said)
+    for link in robot.links:
+        body = bodies[link.body]
+        if link.body == 0 or link.name != names.body[link.body]:
+            add_site(body, link.name, link.placement)
+        if visuals:
+            shapes.add(body, "visual", link.name, link.placement, link.visuals)
+        shapes.add(body, "collision", link.name, link.placement, link.collisions)
+    equality = ET.SubElement(root, "equality")
+    add_mimics(equality, robot)
+    for site, body_of, placement in add_loops(equality, robot, names, said):
+        add_site(bodies[body_of], site, placement)
+    for element in (shapes.assets, equality):
+        if not len(element):
+            root.remove(element)
+    for message in said + shapes.left_out():
+        warnings.warn(f"MJCF of robot {robot.name!r}: {message}", stacklevel=2)
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode") + "\n"
+    if file is not None:
+        write_text(file, text)
+    return text
+
+
+def add_site(body: ET.Element, name: str, placement: Placement) -> None:
+    """Add a frame to a body, in group 4, which MuJoCo's viewer hides by default."""
+    ET.SubElement(body, "site", {"name": name, "size": "0.005", "group": "4", **pose(placement)})
+
+
+__all__ = ["to_mjcf"]
