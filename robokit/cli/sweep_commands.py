@@ -72,7 +72,10 @@ that you trust.
         help="keep this row's motion, too",
     )  # fmt: skip
     sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
-    sub.add_argument("--workers", type=seed, metavar="N", help="processes; default: one a processor")
+    sub.add_argument(
+        "--workers", type=seed, metavar="N",
+        help="processes; 0 computes in this one, without Dask; default: one a processor",
+    )  # fmt: skip
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
     sub.add_argument(
         "--resume",
@@ -176,7 +179,8 @@ def _summary(found: Any) -> list[str]:
     """What a sweep came to, in lines of 80 characters."""
     from robokit.sweeps.distributions import spelled
 
-    recipe, failed = found.recipe, found.failures.num_rows
+    recipe, rows = found.recipe, found.rows(["row", "failure"])
+    failed = rows.failures
     names = ", ".join(recipe.robots)
     lines = [f"sweep of {names}: {recipe.count:,} rows of {recipe.duration:g} s in {found.folder}"]
     scales = {name: (scale, unit) for _, name, unit, scale, _ in OPTIONS}
@@ -192,11 +196,11 @@ def _summary(found: Any) -> list[str]:
         speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
         lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
     if failed:
-        why = found.failures["failure"][0].as_py()
+        first, why = next((k, why) for k, why in zip(rows["row"], rows["failure"], strict=True) if why)
         lines.append(f"  failed        {counted(failed, 'row')}, the first: {why}")
-    row = 0 if not failed else int(found.failures["row"][0].as_py())
+    row = int(first) if failed else 0
     if "peak_force" in found.columns:
-        worst = found.worst("peak_force", 1)
+        worst = found.worst_rows("peak_force", 1)
         for each in worst.select(["row", "peak_force", "peak_force_link"]).to_pylist():
             if not each["peak_force"] > 0.0:
                 continue
@@ -265,7 +269,7 @@ def _row(found: Any, text: str) -> int:
     kind, _, measure = text.partition(":")
     if kind != "worst" or not measure:
         raise RobokitError(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
-    worst = found.worst(measure, 1)
+    worst = found.worst_rows(measure, 1)
     if not worst.num_rows:
         raise RobokitError(f"ROW: no row has a finite {measure}")
-    return int(worst["row"][0].as_py())
+    return int(worst["row"][0])
