@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.arguments import check_finite, path_argument, real_array, real_number
 from robokit.errors import ShapeError, shown
-from robokit.meshes.pictures import open_picture
+from robokit.meshes.untrusted import open_picture
 from robokit.short_reprs import short_repr
 
 MOST_HEIGHTS = 1 << 22
