@@ -11,7 +11,7 @@ from robokit.cli.output_files import refuse_input
 from robokit.cli.plumbing import load, tell
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
-from robokit.model.contacts import HELD
+from robokit.model.constraints import HELD
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
