@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.table import RowTable
 
 WORKERS = (8, 32, 128)
 IN_A_PROCESS = 32
@@ -57,12 +58,11 @@ class Waiting:
         """The recipe of a text."""
         return cls(**json.loads(text))
 
-    def compute(self, first: int, last: int) -> object:
+    def compute_rows(self, first: int, last: int) -> RowTable:
         """The rows' numbers, after a while."""
-        import pyarrow as pa
-
         time.sleep(self.seconds)
-        return pa.table({"row": np.arange(first, last)})
+        rows = np.arange(first, last)
+        return RowTable({"row": rows, "failure": np.full(len(rows), None, object)})
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from robokit.algorithms.link_contacts import HeldLink
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.loop_dynamics import LoopSystem, add
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
-from robokit.model.contacts import ConstraintModel, ContactModel
+from robokit.model.constraints import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
 
 PROXIMAL = 1e-8

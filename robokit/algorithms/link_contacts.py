@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.algorithms.loop_constraints import ClosedLoop, Row
-from robokit.model.contacts import ContactModel
+from robokit.model.constraints import ContactModel
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, iterations

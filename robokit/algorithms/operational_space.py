@@ -20,7 +20,7 @@ from robokit.algorithms.crba import crba
 from robokit.algorithms.link_contacts import HeldLink
 from robokit.algorithms.loop_dynamics import LoopSystem
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
-from robokit.model.contacts import ContactModel
+from robokit.model.constraints import ContactModel
 from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl_solve
 

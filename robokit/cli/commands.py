@@ -40,7 +40,7 @@ from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
 from robokit.files import write_text
-from robokit.model.contacts import HELD
+from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import ltdl_counts

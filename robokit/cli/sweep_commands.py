@@ -71,7 +71,10 @@ that you trust.
         help="keep this row's motion, too",
     )  # fmt: skip
     sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
-    sub.add_argument("--workers", type=seed, metavar="N", help="processes; default: one a processor")
+    sub.add_argument(
+        "--workers", type=seed, metavar="N",
+        help="processes; 0 computes in this one, without Dask; default: one a processor",
+    )  # fmt: skip
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
     sub.add_argument(
         "--resume",
@@ -175,7 +178,8 @@ def _summary(found: Any) -> list[str]:
     """What a sweep came to, in lines of 80 characters."""
     from robokit.sweeps.distributions import spelled
 
-    recipe, failed = found.recipe, found.failures.num_rows
+    recipe, rows = found.recipe, found.rows(["row", "failure"])
+    failed = rows.failures
     names = ", ".join(recipe.robots)
     lines = [f"sweep of {names}: {recipe.count:,} rows of {recipe.duration:g} s in {found.folder}"]
     scales = {name: (scale, unit) for _, name, unit, scale, _ in OPTIONS}
@@ -191,11 +195,11 @@ def _summary(found: Any) -> list[str]:
         speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
         lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
     if failed:
-        why = found.failures["failure"][0].as_py()
+        first, why = next((k, why) for k, why in zip(rows["row"], rows["failure"], strict=True) if why)
         lines.append(f"  failed        {counted(failed, 'row')}, the first: {why}")
-    row = 0 if not failed else int(found.failures["row"][0].as_py())
+    row = int(first) if failed else 0
     if "peak_force" in found.columns:
-        worst = found.worst("peak_force", 1)
+        worst = found.worst_rows("peak_force", 1)
         for each in worst.select(["row", "peak_force", "peak_force_link"]).to_pylist():
             if not each["peak_force"] > 0.0:
                 continue
@@ -264,93 +268,7 @@ def _row(found: Any, text: str) -> int:
     kind, _, measure = text.partition(":")
     if kind != "worst" or not measure:
         raise RobokitError(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
-    worst = found.worst(measure, 1)
+    worst = found.worst_rows(measure, 1)
     if not worst.num_rows:
         raise RobokitError(f"ROW: no row has a finite {measure}")
-    return int(worst["row"][0].as_py())
-
-
-# Options of the command sweep whose values differ from row to row, and the servos that they mean
-# -----------------------------------------------------------------------------------------------
-
-DEGREE = math.pi / 180.0
-
-OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
-    ("--tilt", "tilt", "DEG", DEGREE, "angle by which the robot leans at the start"),
-    ("--direction", "direction", "DEG", DEGREE, "where it leans and moves to: 0 for +x, counterclockwise"),
-    ("--yaw", "yaw", "DEG", DEGREE, "angle by which it is turned about the vertical"),
-    ("--drop-height", "height", "M", 1.0, "gap under its lowest point; default: 0.02"),
-    ("--speed", "speed", "M/S", 1.0, "horizontal speed at the start, along the direction"),
-    ("--spin", "spin", "DEG/S", DEGREE, "angular velocity about the vertical at the start"),
-    ("--joint-noise", "joint_noise", "RAD|M", 1.0, "standard deviation of each joint at the start"),
-    ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
-    ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
-    ("--restitution", "restitution", "SHARE", 1.0, "of its speed with which a point leaves the ground"),
-    ("--ground-tilt", "ground_tilt", "DEG", DEGREE, "angle by which the ground descends towards +x"),
-    ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
-    ("--push-direction", "push_direction", "DEG", DEGREE, "its horizontal direction"),
-    ("--push-time", "push_time", "S", 1.0, "when it comes"),
-    ("--kp", "kp", "N*M/RAD", 1.0, "stiffness of servos that hold each joint where it starts"),
-    ("--kd", "kd", "N*M*S/RAD", 1.0, "damping of these servos; default: 0"),
-    ("--effort", "effort", "FACTOR", 1.0, "of each servo's largest force, that of the URDF"),
-    ("--target-noise", "target_noise", "RAD|M", 1.0, "standard deviation of an error of each servo's target"),
-)
-"""(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
-
-
-SERVOS = ("kp", "kd", "effort", "target", "target_noise")
-"""Parameters, or beginnings of them, that need servos."""
-
-
-def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters by name, as distributions.
-
-    Raises:
-        RobokitError: a text is none; names the option.
-    """
-    from robokit.sweeps.distributions import Grid, Uniform, read_distribution
-
-    given: dict[str, tuple[str, str, float]] = {}
-    for option, name, _, scale, _ in OPTIONS:
-        text = getattr(arguments, f"sweep_{name}")
-        if text is not None:
-            given[name] = (option, text, scale)
-    for text in arguments.others:
-        name, equals, values = text.partition("=")
-        if not equals:
-            raise RobokitError(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
-        if name in given:
-            raise RobokitError(f"--set {text}: {name} is given by {given[name][0]} already")
-        given[name] = (f"--set {name}", values, 1.0)
-    found = {}
-    for name, (option, text, scale) in given.items():
-        try:
-            found[name] = read_distribution(text, scale)
-            if scale != 1.0 and isinstance((found[name].values() or [0.0])[0], str):
-                raise RobokitError(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
-        except RobokitError as error:
-            raise RobokitError(f"{option}: {error}") from None
-        if arguments.grid and type(found[name]) is Uniform:
-            found[name] = Grid(found[name].low, found[name].high, arguments.grid)  # type: ignore[attr-defined]
-    return found
-
-
-def servos(names: Iterable[str]) -> Any:
-    """The servos of a sweep with these parameters; None for none.
-
-    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains.
-
-    Raises:
-        RobokitError: a parameter changes what no servo has.
-    """
-    import robokit as rk
-
-    given = list(names)
-    driven = "kp" in given or "kd" in given
-    for name in given:
-        head, _, joint = name.partition(":")
-        if head in SERVOS and not driven:
-            raise RobokitError(f"{name}: there are no servos; give stiffness and damping: --kp 100 --kd 5")
-        if joint and head in ("kp", "kd") and head not in given:
-            raise RobokitError(f"{name}: this is a factor of --{head} on that joint; give --{head}, too")
-    return rk.PD(kp=float("kp" in given), kd=float("kd" in given)) if driven else None
+    return int(worst["row"][0])

@@ -12,8 +12,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.collision.fields import CONE, CYLINDER, POINT
 from robokit.collision.hulls import Polytope, polytope
-from robokit.meshes.hull import solid_hull
-from robokit.meshes.hull_circles import Circle, circles
+from robokit.meshes.hull import Circle, circles, solid_hull
 
 FEWEST = 24
 """Corners of a ball at least."""

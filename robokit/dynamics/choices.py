@@ -13,7 +13,7 @@ from typing import Any
 from robokit.arguments import one_of
 from robokit.dynamics.several_links import link_names
 from robokit.errors import ShapeError, UnknownName, WrongType
-from robokit.model.contacts import (
+from robokit.model.constraints import (
     Contact,
     as_contact,
     constraint_models,

@@ -7,7 +7,7 @@ from itertools import chain
 
 from robokit.algorithms.coupling import reduced_force
 from robokit.dynamics.layout import BASE_DOFS, Kind
-from robokit.model.contacts import ContactModel
+from robokit.model.constraints import ContactModel
 from robokit.model.robot import Robot
 
 HYBRID = Kind(

@@ -15,7 +15,7 @@ from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
 from robokit.engine.reproducible import wanted
 from robokit.errors import InvalidValue, ShapeError, SingularInertia
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.configurations import of_joint
 from robokit.model.robot import Robot, check_robot
 

@@ -1,4 +1,4 @@
-"""The scene of a COLLADA (.dae) file: what robot meshes use of the format, and no more.
+"""COLLADA files (.dae): what robot meshes use of the format, and no more.
 
 Scene nodes with their transforms, the triangles that they show, and the diffuse colour or picture of each
 material. Skins and animations are left out. trimesh reads the format only with a further package, and
@@ -9,7 +9,7 @@ descriptions were chosen in those programs. A description for which the axis cou
 example-robot-data) shows its parts turned by 90 degrees, here as in those programs; the importer's
 ``mesh_up_axis="apply"`` turns the shapes that such meshes belong to.
 
-Source: COLLADA 1.4.1 specification, chapter 5.
+Source: COLLADA 1.4.1 specification, chapter 5 (scenes; geometry, polylist, polygons, triangles).
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from robokit.meshes.collada_text import parse_collada, read_numbers
-from robokit.meshes.collada_triangles import Geometries, Triangles
-from robokit.meshes.companions import head_of, picture_beside, shortened
-from robokit.meshes.surface import Picture, Surface, compose
-from robokit.meshes.untrusted import FARTHEST, Budget
+from robokit.meshes.surface import Picture, Surface, compose, used_vertices
+from robokit.meshes.untrusted import (
+    LARGEST_COORDINATE,
+    Budget,
+    check_tags,
+    head_of,
+    picture_beside,
+    shortened,
+)
 from robokit.model.geometry import RGBA
 
 HEAD = 1 << 16
@@ -127,10 +131,10 @@ def _metres(text: str) -> float:
         scale = float(text)
     except ValueError:
         scale = math.nan
-    if not 1.0 / FARTHEST <= scale <= FARTHEST:
+    if not 1.0 / LARGEST_COORDINATE <= scale <= LARGEST_COORDINATE:
         raise ValueError(
-            f"its unit of length is meter={shortened(text)!r}; accepted are {1.0 / FARTHEST:g} to "
-            f"{FARTHEST:g}"
+            f"its unit of length is meter={shortened(text)!r}; accepted are {1.0 / LARGEST_COORDINATE:g} to "
+            f"{LARGEST_COORDINATE:g}"
         )
     return scale
 
@@ -235,3 +239,229 @@ def _picture_name(effect: Any, by_id: dict[str, Any]) -> str | None:
 def _target(by_id: dict[str, Any], url: str | None) -> Any:
     """The element that a local reference (#id) names, or None."""
     return by_id.get((url or "").lstrip("#"))
+
+
+# ---- geometries ----------------------------------------------------------------------------------
+# Triangles, polylists and polygons, with their places in pictures. Counts are compared with the lists that
+# they describe before triangles are made, and each list is read once, however many primitives share it.
+
+MOST_INPUTS = 64
+"""Numbers that a corner of a polygon may have: its vertex, its normal, places in pictures."""
+
+
+@dataclass(frozen=True)
+class Triangles:
+    """A primitive of a geometry.
+
+    Attributes:
+        vertices: (n, 3) in the geometry's frame and unit.
+        faces: (m, 3).
+        uv: (m, 3, 2) places of the corners in a picture, or None.
+        material: the symbol of its material, or None.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    uv: np.ndarray | None
+    material: str | None
+
+
+class Geometries:
+    """The geometries of a file.
+
+    Args:
+        by_id: id -> element of the file.
+        budget: counts the primitives and their triangles.
+    """
+
+    def __init__(self, by_id: dict[str, Any], budget: Budget) -> None:
+        self._by_id, self._budget = by_id, budget
+        self._known: dict[Any, list[Triangles]] = {}
+        self._positions: dict[Any, np.ndarray] = {}
+        self._places: dict[Any, np.ndarray | None] = {}
+
+    def triangles(self, geometry: Any) -> list[Triangles]:
+        """The primitives of a geometry element that have triangles, counted each time.
+
+        Raises:
+            ValueError: a count, an offset or the number of a vertex does not fit the lists.
+        """
+        if geometry in self._known:
+            for triangles in self._known[geometry]:
+                self._budget.piece(len(triangles.faces))
+        else:
+            self._known[geometry] = list(self._primitives(geometry))
+        return self._known[geometry]
+
+    def _primitives(self, geometry: Any) -> Iterator[Triangles]:
+        for kind in ("triangles", "polylist", "polygons"):
+            for primitive in geometry.iter(kind):
+                inputs = {given.get("semantic"): given for given in reversed(primitive.findall("input"))}
+                offsets = [_offset(given) for given in primitive.findall("input")]
+                stride = 1 + max(offsets, default=0)
+                lists = [read_numbers(p, int) for p in primitive.findall("p")]
+                if "VERTEX" not in inputs or not sum(map(len, lists)):
+                    continue
+                corners = np.concatenate(lists).reshape(-1, stride)
+                if kind == "polylist":
+                    corners = corners[_fans(read_numbers(primitive.find("vcount"), int), len(corners))]
+                elif kind == "polygons":
+                    corners = corners[_fans(np.array([len(p) // stride for p in lists]), len(corners))]
+                elif len(corners) % 3:
+                    raise ValueError(f"triangles have {len(corners):,} corners, no multiple of three")
+                self._budget.piece(len(corners) // 3)
+                vertices = self._vertices(self._source(inputs["VERTEX"]))
+                at = corners[:, _offset(inputs["VERTEX"])].reshape(-1, 3)
+                used, faces = used_vertices(at, len(vertices))
+                uv = self._in_picture(inputs.get("TEXCOORD"), corners)
+                if len(faces):
+                    yield Triangles(vertices[used], faces, uv, primitive.get("material"))
+
+    def _vertices(self, vertices: Any) -> np.ndarray:
+        """The positions of a vertices element, (n, 3).
+
+        Raises:
+            ValueError: it has none.
+        """
+        if vertices not in self._positions:
+            inputs = vertices.findall("input") if vertices is not None else []
+            source = next((self._source(i) for i in inputs if i.get("semantic") == "POSITION"), None)
+            if source is None:
+                raise ValueError("a list of triangles has no positions")
+            self._positions[vertices] = read_numbers(source.find("float_array")).reshape(-1, 3)
+        return self._positions[vertices]
+
+    def _in_picture(self, given: Any, corners: np.ndarray) -> np.ndarray | None:
+        """Picture coordinates of corners (m, 3, 2), None where there are none that fit."""
+        table = self._table(self._source(given)) if given is not None else None
+        if table is None or not len(corners):
+            return None
+        at = corners[:, _offset(given)]
+        if table.shape[1] < 2 or not 0 <= at.min() <= at.max() < len(table):
+            return None
+        return table[at, :2].reshape(-1, 3, 2)
+
+    def _table(self, source: Any) -> np.ndarray | None:
+        """The numbers of a source, one row each as its accessor says; None where there are none."""
+        if source not in self._places:
+            numbers = source.find("float_array") if source is not None else None
+            accessor = source.find(".//accessor") if source is not None else None
+            columns = int(accessor.get("stride", "1")) if accessor is not None else 2
+            self._places[source] = None if numbers is None else read_numbers(numbers).reshape(-1, columns)
+        return self._places[source]
+
+    def _source(self, given: Any) -> Any:
+        """The element that an input refers to, or None."""
+        return self._by_id.get((given.get("source") or "").lstrip("#"))
+
+
+def _offset(given: Any) -> int:
+    """The place of an input among the numbers of a corner.
+
+    Raises:
+        ValueError: it is no such place.
+    """
+    offset = int(given.get("offset", "0"))
+    if not 0 <= offset < MOST_INPUTS:
+        raise ValueError(f"an input has the offset {offset}; accepted are 0 to {MOST_INPUTS - 1}")
+    return offset
+
+
+def _fans(sizes: np.ndarray, count: int) -> np.ndarray:
+    """Polygons of consecutive corners cut into triangles about their first: numbers of corners, flat.
+
+    Args:
+        sizes: corners of each polygon.
+        count: corners that there are.
+
+    Raises:
+        ValueError: the polygons have more corners than there are.
+    """
+    if len(sizes) and (sizes.min() < 0 or sizes.max() > count or sizes.sum() > count):
+        raise ValueError(f"polygons ask for {sum(map(int, sizes)):,} corners, and there are {count:,}")
+    triangles = np.maximum(sizes - 2, 0)
+    polygon = np.repeat(np.arange(len(sizes)), triangles)
+    k = np.arange(len(polygon)) - np.repeat(np.cumsum(triangles) - triangles, triangles)
+    first = (np.cumsum(sizes) - sizes)[polygon]
+    return np.stack([first, first + k + 1, first + k + 2], axis=1).reshape(-1)
+
+
+# ---- text ----------------------------------------------------------------------------------------
+# Parsed without entities; and its lists of numbers.
+
+CHUNK = 1 << 20
+"""Characters of a list of numbers that are taken apart at once: as strings they need thirty times as much."""
+
+_SPACE = re.compile(r"\s")
+_ENCODING = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
+_OTHER_ENCODINGS = re.compile(r"iso-8859-\d+|windows-125\d|cp125\d|gbk|gb2312|gb18030|shift_jis|euc-(jp|kr)")
+
+
+def parse_collada(content: bytes) -> Any:
+    """The root element of a file, with tags freed of their namespace.
+
+    Raises:
+        ValueError: no COLLADA, a DOCTYPE, or too many elements.
+        lxml.etree.XMLSyntaxError: no XML.
+    """
+    from lxml import etree
+
+    text = _utf8(content)
+    # Parsers expand entities in attributes whatever their options say, so no file may define any.
+    if b"<!DOCTYPE" in text:
+        raise ValueError("it has a DOCTYPE, which COLLADA does not use and which is not read")
+    check_tags(text.count(b"<"), "tags")
+    # Lists of vertices are longer than the 10 MB that XML readers take unless told otherwise.
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+    )
+    root = etree.fromstring(text, parser)
+    for element in root.iter():
+        if isinstance(element.tag, str):
+            element.tag = etree.QName(element).localname
+    if root.tag != "COLLADA":
+        raise ValueError(f"its root is <{str(root.tag)[:40]}>; a COLLADA document begins with <COLLADA>")
+    return root
+
+
+def _utf8(content: bytes) -> bytes:
+    """The text in UTF-8, in which a DOCTYPE cannot hide behind another encoding."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16").encode()
+    declared = _ENCODING.match(content[:400].lstrip())
+    name = declared[1].decode().lower() if declared else "utf-8"
+    if _OTHER_ENCODINGS.fullmatch(name):
+        return content.decode(name).encode()
+    return content
+
+
+def read_numbers(element: Any, kind: type = float) -> np.ndarray:
+    """The numbers in an element's text, flat.
+
+    Args:
+        element: with the text, or None for no numbers.
+        kind: float or int.
+
+    Raises:
+        ValueError: something that is no number of that kind.
+    """
+    text = (element.text or "") if element is not None else ""
+    parts: list[np.ndarray] = []
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + CHUNK)
+        end = space.start() if space else len(text)
+        words = text[start:end].split()
+        try:
+            parts.append(np.array(words, dtype=kind))
+        except (ValueError, OverflowError) as problem:
+            accepted = "whole numbers" if kind is int else "numbers"
+            raise ValueError(f"<{element.tag}> holds something else than {accepted}: {problem}") from problem
+        start = end
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)

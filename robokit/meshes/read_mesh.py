@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from robokit.meshes.collada import read_collada
-from robokit.meshes.companions import read_file, shortened
 from robokit.meshes.gltf import read_gltf
 from robokit.meshes.stl_obj_ply import read_with_trimesh
 from robokit.meshes.surface import Surface, unique_rows
-from robokit.meshes.untrusted import Budget, check_coordinates
+from robokit.meshes.untrusted import Budget, check_coordinates, read_file, shortened
 
 READERS = {
     ".stl": read_with_trimesh,

@@ -1,4 +1,4 @@
-"""Mesh files for display: scaled, mirrored where the scale is negative, with fewer triangles."""
+"""Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
 
 
-def thinned_mesh(
+def display_mesh(
     path: Path, scale: tuple[float, float, float], max_triangles: int
 ) -> tuple[list[Surface], tuple[str, ...]]:
     """The surfaces of a mesh file as they are displayed.
@@ -24,7 +24,7 @@ def thinned_mesh(
     Args:
         path: the file.
         scale: factors along x, y, z; an odd number of negative ones turns the winding round.
-        max_triangles: the whole file is thinned to about this many.
+        max_triangles: the whole file is simplified to about this many.
 
     Returns:
         Surfaces, at least one; and the names of pictures that were not found.
@@ -39,7 +39,7 @@ def thinned_mesh(
     result = []
     for part in parts:
         budget = max(24, int(max_triangles * len(part.faces) / total))
-        shown = thinned(part, budget) if len(part.faces) > budget else part
+        shown = simplify_surface(part, budget) if len(part.faces) > budget else part
         faces, uv = np.ascontiguousarray(shown.faces, dtype=np.int64), shown.uv
         if np.prod(np.sign(scale)) < 0:
             faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
@@ -50,14 +50,14 @@ def thinned_mesh(
     return result, tuple(sorted({part.missing for part in parts} - {""}))
 
 
-def thinned(surface: Surface, budget: int) -> Surface:
+def simplify_surface(surface: Surface, budget: int) -> Surface:
     """The same surface with about `budget` triangles; its looks are those of the nearest part of the old one.
 
     Args:
         surface: with more triangles.
         budget: wanted number of triangles.
     """
-    vertices, faces = simplify(surface.vertices, surface.faces, budget)
+    vertices, faces = simplify_triangles(surface.vertices, surface.faces, budget)
     colours, uv = None, None
     if len(faces) and (surface.colours is not None or surface.uv is not None):
         from scipy.spatial import KDTree
@@ -65,11 +65,11 @@ def thinned(surface: Surface, budget: int) -> Surface:
         if surface.colours is not None:
             colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
         if surface.uv is not None:
-            uv = _carried(surface.vertices[surface.faces], surface.uv, vertices[faces])
+            uv = _transferred_uv(surface.vertices[surface.faces], surface.uv, vertices[faces])
     return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
 
 
-def _carried(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def _transferred_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Picture coordinates of new faces from those of the faces before.
 
     A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all
@@ -111,7 +111,7 @@ def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.
     return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
 
 
-def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
     """About `budget` triangles of the same surface.
 
     Quadric edge collapse where the fast_simplification package is installed, vertex clustering otherwise.
@@ -127,7 +127,7 @@ def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.n
     try:
         import fast_simplification
     except ImportError:
-        return cluster(vertices, faces, budget)
+        return cluster_vertices(vertices, faces, budget)
     before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
     points, triangles = cache.arrays(
         "thinned mesh",
@@ -137,7 +137,7 @@ def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.n
     return np.asarray(points, dtype=float), triangles
 
 
-def cluster(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+def cluster_vertices(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
     """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget.
 
     Args:

@@ -17,9 +17,8 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from robokit.meshes.companions import companion, picture_beside, read_file, shortened
 from robokit.meshes.surface import Surface
-from robokit.meshes.untrusted import Budget
+from robokit.meshes.untrusted import Budget, companion, picture_beside, read_file, shortened
 from robokit.model.geometry import RGBA
 
 OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20

@@ -1,14 +1,29 @@
-"""How much one mesh file may become: small files that multiply are refused before the work begins.
+"""Files from anywhere: how much a mesh may become, which files it may name, which pictures are opened.
 
-What a file holds grows with its bytes: a binary STL takes 50 bytes a triangle, the tightest text about 6.
-More than that comes from meshes that a scene places many times, and from counts without data.
+Small files that multiply are refused before the work begins. What a file holds grows with its bytes: a binary
+STL takes 50 bytes a triangle, the tightest text about 6. More than that comes from meshes that a scene places
+many times, and from counts without data.
 """
 
 from __future__ import annotations
 
+import html
+import io
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
 import numpy as np
 
-LARGEST = 512 << 20
+from robokit.files import open_regular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST_BYTES = 512 << 20
 """Bytes of a mesh file, together with the buffers and lists of materials that it names."""
 
 MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
@@ -17,7 +32,7 @@ MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
 MOST_PIECES, MOST_PLACES, FREE_PLACES, BYTES_A_PLACE = 20_000, 50_000, 1_000, 20
 """Pieces at most, nodes and instances of a scene at most; either in any file; bytes for each beyond."""
 
-FARTHEST = 1e18
+LARGEST_COORDINATE = 1e18
 """Largest coordinate [m]: the square of a distance is still a single-precision number, as pages and graphics
 cards compute with. So is that of its inverse, the smallest unit of length."""
 
@@ -104,8 +119,8 @@ class Budget:
 
 def check_size(size: int, what: str = "the file has") -> None:
     """Raise ValueError for more bytes than are read."""
-    if size > LARGEST:
-        raise ValueError(f"{what} {size >> 20:,} MB; at most {LARGEST >> 20:,} MB are read")
+    if size > MOST_BYTES:
+        raise ValueError(f"{what} {size >> 20:,} MB; at most {MOST_BYTES >> 20:,} MB are read")
 
 
 def check_tags(count: int, what: str) -> None:
@@ -118,8 +133,10 @@ def check_coordinates(vertices: np.ndarray) -> None:
     """Raise ValueError for vertices that no computation should meet."""
     if not np.isfinite(vertices).all():
         raise ValueError("a vertex is not a finite number")
-    if len(vertices) and (farthest := float(np.abs(vertices).max())) > FARTHEST:
-        raise ValueError(f"a vertex has the coordinate {farthest:.3g}; at most {FARTHEST:g} are read")
+    if len(vertices) and (largest := float(np.abs(vertices).max())) > LARGEST_COORDINATE:
+        raise ValueError(
+            f"a vertex has the coordinate {largest:.3g}; at most {LARGEST_COORDINATE:g} are read"
+        )
 
 
 def scaled(vertices: np.ndarray, scale: tuple[float, float, float]) -> np.ndarray:
@@ -132,3 +149,248 @@ def scaled(vertices: np.ndarray, scale: tuple[float, float, float]) -> np.ndarra
         found = np.asarray(vertices, dtype=float) * np.asarray(scale, dtype=float)
     check_coordinates(found)
     return found
+
+
+# ---- which files are read ------------------------------------------------------------------------
+# Only regular files of bounded size are read, so that no pipe can block and no device can fill the memory. A
+# mesh file reaches nothing but what lies near it and has the ending of something that meshes use.
+
+COMPANIONS = frozenset(
+    (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
+)
+"""Endings of the files that a mesh file may name."""
+
+POINTER = (b"version https://git-lfs", b"version https://hawser")
+"""First bytes of a Git LFS pointer: the few lines that stand for a file until ``git lfs pull`` fetches it.
+
+Source: Git LFS specification, "The Pointer", and its form before version 1.
+"""
+
+FETCH = "fetch the files of its repository: git lfs pull"
+"""What to do about one."""
+
+LEVELS = 2
+"""Folders above its own that a mesh file may reach, as a robot's relative names may."""
+
+
+_ENDS = re.compile(rb"\.(?:%s)[ \t]*(?=[<>\"\r\n]|\Z)" % b"|".join(e[1:].encode() for e in COMPANIONS), re.I)
+"""Where a name may end in a mesh file, before what ends it in XML, JSON and lines of words."""
+
+_LONGEST_NAME = 1000
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file.
+
+    Args:
+        path: of the file; links are followed.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is a folder, pipe, socket or device, too large, or a Git LFS pointer.
+    """
+    try:
+        file = open_regular(path)
+    except ValueError:
+        raise ValueError(f"{path.name!r} is not a regular file") from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(size)
+        content = file.read(size)
+    if content.startswith(POINTER):
+        raise ValueError(f"{shortened(path.name)!r} is a Git LFS pointer, not the file itself; {FETCH}")
+    return content
+
+
+def head_of(path: Path, size: int) -> bytes:
+    """The first bytes of a regular file; none of what cannot be read, which its reader says."""
+    try:
+        with open_regular(path) as file:
+            return file.read(size)
+    except (OSError, ValueError):
+        return b""
+
+
+def wanted_path(name: str) -> str:
+    """The path that a mesh file means by a name: with %20 for a space, perhaps, or with backslashes."""
+    return unquote(name).removeprefix("file://").replace("\\", "/")
+
+
+def companion(folder: Path, name: str) -> Path:
+    """The file that a mesh file names.
+
+    It lies in the mesh's folder or below one of the two folders above, after links are followed; the root
+    of the file system is none of these two.
+
+    Args:
+        folder: of the mesh file.
+        name: as written there: relative, perhaps with %20 for a space or with backslashes.
+
+    Raises:
+        FileNotFoundError: there is none, or it is no file that a mesh file may name.
+    """
+    wanted = wanted_path(name)
+    here = folder.resolve()
+    above = [here, *here.parents]
+    root = above[min(LEVELS, max(len(above) - 2, 0))]
+    for place in (folder / wanted, folder / Path(wanted).name):
+        try:
+            found = place.resolve()
+            near = found.parent == here or (root != root.parent and found.is_relative_to(root))
+            if near and found.suffix.lower() in COMPANIONS and found.is_file():
+                return found
+        except (OSError, ValueError):  # no name that a file could have
+            continue
+    raise FileNotFoundError(f"{shortened(name)!r} is not beside the mesh")
+
+
+def files_named(path: Path) -> dict[str, Path]:
+    """The files that a mesh file may name, and their own lists of materials, by their names there.
+
+    The text is looked through for names of files that are there, without reading the mesh: there may be more
+    of them than the mesh uses.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    found: dict[str, Path] = {}
+    waiting = [path]
+    while waiting:
+        content = read_file(waiting.pop())
+        for end in _ENDS.finditer(content):
+            start = max(0, end.end() - _LONGEST_NAME)
+            line = re.split(rb"[<>\"\r\n]", content[start : end.end()])[-1].decode(errors="replace").strip()
+            words = html.unescape(line).split(" ")
+            for name in (" ".join(words[k:]) for k in range(len(words))):  # "mtllib NAME", "map_Kd -s 1 NAME"
+                if name and name not in found:
+                    try:
+                        found[name] = companion(path.parent, name)
+                    except FileNotFoundError:
+                        continue
+                    if found[name].suffix.lower() == ".mtl":
+                        waiting.append(found[name])
+    return found
+
+
+def picture_beside(folder: Path, name: str | None) -> tuple[Path | None, str]:
+    """The picture of that name, and the name where it is not found.
+
+    Args:
+        folder: of the mesh file.
+        name: as written there, or None where it names none.
+    """
+    try:
+        return (companion(folder, name) if name else None), ""
+    except FileNotFoundError:
+        return None, shortened(name or "")
+
+
+def shortened(name: str) -> str:
+    """A name for a message: files may hold names of any length."""
+    return name if len(name) <= 120 else name[:117] + "..."
+
+
+# ---- which pictures are opened -------------------------------------------------------------------
+# Pillow reads more formats than meshes use, and starts another program for some of them (Ghostscript for
+# PostScript). So the format is told from the content, whatever the file is called, and Pillow is given that
+# format alone. Sizes are compared before anything is decoded.
+
+MOST_PIXELS, LONGEST_SIDE = 1 << 25, 16_384
+"""Of a picture: 8192 x 4096, and no side longer than this."""
+
+MOST_SCANS = 200
+"""Passes over a progressive JPEG; usual are ten. Each costs the time of the whole picture and few bytes."""
+
+_FIRST_BYTES = {
+    b"\x89PNG\r\n\x1a\n": "PNG",
+    b"\xff\xd8\xff": "JPEG",
+    b"BM": "BMP",
+    b"GIF87a": "GIF",
+    b"GIF89a": "GIF",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+}
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323
+ACCEPTED = "PNG, JPEG, BMP, TGA, GIF, WebP and TIFF"
+
+
+def open_picture(picture: Path | bytes) -> Image:
+    """A picture, with its size checked and its pixels not yet decoded.
+
+    Args:
+        picture: path of the file, or its content.
+
+    Raises:
+        ValueError: a format that is not accepted, a damaged head, or too many pixels.
+        OSError: a file that cannot be read.
+    """
+    from PIL import Image
+
+    content = picture if isinstance(picture, bytes) else read_file(picture)
+    kind = picture_format(content, "" if isinstance(picture, bytes) else picture.suffix)
+    if kind == "JPEG" and content.count(b"\xff\xda") > MOST_SCANS:
+        raise ValueError(f"the JPEG has more than {MOST_SCANS} scans")
+    if kind == "WEBP":
+        _check_pixels(*_webp_size(content))  # Pillow makes room for the pixels when it opens the file
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
+            image = Image.open(io.BytesIO(content), formats=[kind])
+    except Image.UnidentifiedImageError as problem:
+        raise ValueError(f"it begins like a {kind} and is none") from problem
+    except Image.DecompressionBombError as problem:
+        raise ValueError(f"the picture is too large: {problem}") from problem
+    _check_pixels(*image.size)
+    if kind == "TIFF":  # it is decoded tile by tile, and a tile may be larger than the picture
+        tags = getattr(image, "tag_v2", {})
+        _check_pixels(*(int(tags.get(tag, 0)) for tag in (_TILE_WIDTH, _TILE_HEIGHT)))
+    return image
+
+
+def picture_format(content: bytes, suffix: str = "") -> str:
+    """Pillow's name of the format that the content has.
+
+    Args:
+        content: of the file.
+        suffix: of its name; a TGA file may have nothing else that tells it.
+
+    Raises:
+        ValueError: none of the accepted ones.
+    """
+    for start, kind in _FIRST_BYTES.items():
+        if content.startswith(start):
+            return kind
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "WEBP"
+    if content[-18:] == b"TRUEVISION-XFILE.\0" or (suffix.lower() == ".tga" and _is_tga(content)):
+        return "TGA"
+    raise ValueError(f"it is not one of the picture formats {ACCEPTED}")
+
+
+def _is_tga(content: bytes) -> bool:
+    """Whether the header of a TGA file could begin so: it has no first bytes of its own."""
+    if len(content) < 18:
+        return False
+    palette, kind, depth = content[1], content[2], content[16]
+    return palette in (0, 1) and kind in (1, 2, 3, 9, 10, 11) and depth in (8, 15, 16, 24, 32)
+
+
+def _webp_size(content: bytes) -> tuple[int, int]:
+    """Width and height that the first chunk of a WebP file gives (RFC 9649)."""
+    kind, data = content[12:16], content[20:30]
+    if len(data) < 10:
+        raise ValueError("the WebP ends in its header")
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[4:7], "little"), 1 + int.from_bytes(data[7:10], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[1:5], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return int.from_bytes(data[6:8], "little") & 0x3FFF, int.from_bytes(data[8:10], "little") & 0x3FFF
+
+
+def _check_pixels(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS or max(width, height) > LONGEST_SIDE:
+        raise ValueError(
+            f"the picture has {width} x {height} pixels; at most {MOST_PIXELS:,} are opened, "
+            f"and {LONGEST_SIDE:,} along a side"
+        )

@@ -27,7 +27,7 @@ edit                 lock joints, remove and graft subtrees, merge links, replac
 """
 
 from robokit.model.builder import ModelBuilder
-from robokit.model.contacts import Contact
+from robokit.model.constraints import Contact
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.mimic_coupling import Coupling

@@ -14,7 +14,7 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.errors import Diagnostic, ModelError, UnknownName
-from robokit.model.builder_arguments import finite
+from robokit.model.arguments import finite
 from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, snapped
 from robokit.model.geometry import Placement, product_of_rows, turned_by_rows
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel

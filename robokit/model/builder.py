@@ -11,8 +11,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.errors import Diagnostic, ModelError
-from robokit.model.assemble import assemble
-from robokit.model.builder_arguments import (
+from robokit.model.arguments import (
     checked_name,
     checked_placement,
     finite,
@@ -21,6 +20,7 @@ from robokit.model.builder_arguments import (
     limits,
     not_negative,
 )
+from robokit.model.assemble import assemble
 from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, unit_axis
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE

@@ -15,8 +15,8 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import ModelError, WrongType, shown
+from robokit.model.arguments import checked_placement, finite
 from robokit.model.builder import ModelBuilder
-from robokit.model.builder_arguments import checked_placement, finite
 from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.mimics import couple
 from robokit.model.parts import Link

@@ -14,7 +14,7 @@ from robokit.caching import Derived, Recent, cached_attribute
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, ShapeError, UnknownName, shown
 from robokit.model import inertial_parameters as inertial
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.configurations import Configurations, finite_values
 from robokit.model.geometry import Placement
 from robokit.model.parts import Joint, Link, LoopJoint

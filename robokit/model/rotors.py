@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import ModelError, UnknownName, WrongType
-from robokit.model.builder_arguments import not_negative
+from robokit.model.arguments import not_negative
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, check_robot
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from robokit.conventions import FLOATING_BASE, WORLD
 from robokit.errors import ModelError, WrongType
+from robokit.model.arguments import checked_name, checked_placement
 from robokit.model.builder import ModelBuilder
-from robokit.model.builder_arguments import checked_name, checked_placement
 from robokit.model.geometry import Placement
 from robokit.model.mimics import couple
 from robokit.model.robot import Robot, check_robot

@@ -10,7 +10,7 @@ import numpy as np
 
 from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start

@@ -21,12 +21,12 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
-from robokit.sweeps.chunk_content import arrow
 from robokit.sweeps.chunks import chunk_files, read_chunks
 from robokit.sweeps.folder import NAME, SweepJson, disk_problem, read_sweep_json
 from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import FAILURE, HASH, Recipe, state_hash
+from robokit.sweeps.recipe import Recipe, state_hash
 from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
+from robokit.sweeps.table import FAILURE, HASH, RowTable, joined_tables, shown_table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -162,8 +162,8 @@ def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
     seen = SweepProgress(recipe.count, 0, wanted=progress)
     with stage("" if progress else f"computing {recipe.count:,} rows"), contextlib.closing(seen):
         for first in range(0, recipe.count, rows):
-            tables.append(recipe.compute(first, min(first + rows, recipe.count)))
-            seen.add(tables[-1].num_rows, tables[-1].num_rows - tables[-1][FAILURE].null_count)
+            tables.append(recipe.compute_rows(first, min(first + rows, recipe.count)))
+            seen.add(tables[-1].num_rows, tables[-1].failures)
     return Sweep(recipe, None, tables)
 
 
@@ -181,7 +181,7 @@ class Sweep:
     """
 
     def __init__(
-        self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = (), summary: Any = None
+        self, recipe: Recipe, folder: Path | None, tables: Sequence[RowTable] = (), summary: Any = None
     ) -> None:
         """A sweep of a folder, or of tables in memory."""
         self.recipe, self.folder, self.summary = recipe, folder, summary
@@ -196,12 +196,13 @@ class Sweep:
 
     def __len__(self) -> int:
         """How many rows are computed."""
-        return int(self._rows.num_rows)
+        return self._numbers.num_rows
 
     def table(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
         """The rows that are computed, ascending: parameters, measures, final_hash, failure.
 
-        ``.to_pandas()`` of it is a DataFrame.
+        ``.to_pandas()`` of it is a DataFrame. Where pyarrow is not installed, it is what :meth:`rows` gives,
+        which has ``column_names``, ``num_rows``, ``to_pylist()`` and ``to_pandas()``, too.
 
         Args:
             columns: names of those that are wanted; None for all.
@@ -210,10 +211,13 @@ class Sweep:
             UnknownName: there is no such column.
             RobokitError: a file of the folder is damaged.
         """
-        if columns is not None:
-            for name in columns:
-                if name not in self.columns:
-                    raise UnknownName("column", name, self.columns, "in this sweep")
+        return shown_table(self.rows(columns))
+
+    def rows(self, columns: Sequence[str] | None = None) -> RowTable:
+        """The rows that are computed, ascending, as columns of NumPy; arguments as those of :meth:`table`."""
+        for name in columns or ():
+            if name not in self.columns:
+                raise UnknownName("column", name, self.columns, "in this sweep")
         return self._read(None if columns is None else list(columns))
 
     @cached_property
@@ -223,9 +227,9 @@ class Sweep:
 
     @property
     def failures(self) -> pyarrow.Table:
-        """The rows that failed, with the reason in the column ``failure``."""
-        pa, table = arrow(), self.table()
-        return table.filter(pa.compute.is_valid(table[FAILURE]))
+        """The rows that failed, with the reason in the column ``failure``; a table as :meth:`table` gives."""
+        rows = self.rows()
+        return shown_table(rows.take([k for k, why in enumerate(rows[FAILURE]) if why is not None]))
 
     def worst(self, measure: str, n: int = 10, smallest: bool = False) -> pyarrow.Table:
         """The rows with the largest values of a measure, the largest first; rows that failed are left out.
@@ -235,18 +239,25 @@ class Sweep:
             n: how many rows.
             smallest: those with the smallest values instead.
 
+        Returns:
+            a table as :meth:`table` gives.
+
         Raises:
             UnknownName: there is no such column.
             ShapeError: it holds no numbers.
         """
+        return shown_table(self.worst_rows(measure, n, smallest))
+
+    def worst_rows(self, measure: str, n: int = 10, smallest: bool = False) -> RowTable:
+        """What :meth:`worst` gives, as columns of NumPy."""
         n = whole_number("n", n, 0)
-        column = self.table([measure])[measure]
-        if not arrow().types.is_floating(column.type) and not arrow().types.is_integer(column.type):
+        column = self.rows([measure])[measure]
+        if column.dtype == object:
             raise ShapeError(f"measure: the column {measure!r} holds words, no numbers")
-        values = column.to_numpy().astype(float)
+        values = column.astype(float)
         good = np.flatnonzero(np.isfinite(values))
         order = good[np.argsort(values[good] if smallest else -values[good], kind="stable")]
-        return self.table().take(order[:n])
+        return self.rows().take(order[:n])
 
     def row(self, row: int) -> dict[str, Any]:
         """Parameters and measures of a row.
@@ -328,7 +339,7 @@ class Sweep:
             return write_report(self, Path(path), rows, replay)
 
     @cached_property
-    def _rows(self) -> Any:
+    def _numbers(self) -> RowTable:
         return self._read(["row"])
 
     def _row(self, row: int) -> dict[str, Any] | None:
@@ -339,16 +350,15 @@ class Sweep:
             same = [file for file in before if file.first == before[-1].first]
             tables = list(read_chunks(self.folder, only=same, given=self._json()))
         for table in tables:
-            place = row - table["row"][0].as_py() if table.num_rows else -1
+            place = row - int(table["row"][0]) if table.num_rows else -1
             if 0 <= place < table.num_rows:
-                return dict(table.slice(place, 1).to_pylist()[0])
+                return table.take([place]).to_pylist()[0]
         return None
 
     @cached_property
-    def _first_chunk(self) -> Any:
-        if self.folder is None:
-            return self._tables[0] if self._tables else self.recipe.compute(0, 0)
-        return next(iter(read_chunks(self.folder, given=self._json())), None) or self.recipe.compute(0, 0)
+    def _first_chunk(self) -> RowTable:
+        tables = self._tables if self.folder is None else read_chunks(self.folder, given=self._json())
+        return next(iter(tables), None) or self.recipe.compute_rows(0, 0)
 
     def _json(self) -> SweepJson:
         """What sweep.json says; read once."""
@@ -372,16 +382,11 @@ class Sweep:
                 f"what {self.folder / NAME} says cannot be computed ({said}); put the right one back"
             ) from error
 
-    def _read(self, columns: list[str] | None) -> Any:
-        tables: Any = self._tables
+    def _read(self, columns: list[str] | None) -> RowTable:
+        tables: list[RowTable] = self._tables
         if self.folder is not None:
             tables = list(read_chunks(self.folder, columns, given=self._json()))
-        elif columns is not None:
-            tables = [table.select(columns) for table in tables]
-        if not tables:
-            empty = self.recipe.compute(0, 0)
-            return empty if columns is None else empty.select(columns)
-        found = arrow().concat_tables(tables)
+        found = joined_tables(tables) if tables else self.recipe.compute_rows(0, 0)
         return found if columns is None else found.select(columns)
 
 

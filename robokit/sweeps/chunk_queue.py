@@ -57,6 +57,7 @@ class ChunkQueue:
     Attributes:
         number: of the chunks that were given.
         failed: chunks that could not be computed, and why.
+        error: the first error of a chunk that was computed in this process, or None.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class ChunkQueue:
         wait: Callable[[str], None],
     ) -> None:
         self.failed: dict[tuple[int, int], str] = {}
+        self.error: Exception | None = None
         self._recipe, self._reader, self._place, self._keep, self._wait = recipe, reader, place, keep, wait
         self.number, self._coming = number, iter(chunks)
         self._waiting: deque[tuple[int, int]] = deque()
@@ -97,6 +99,7 @@ class ChunkQueue:
             try:
                 done = compute_chunk(self._recipe, self._reader, *chunk, self._place)
             except Exception as error:
+                self.error = self.error or error
                 self._set_aside(chunk, _words(error), again=False)
             else:
                 self._keep(done)

@@ -1,11 +1,11 @@
 """The files of a sweep's folder: chunks that are written once, whole or not at all.
 
 A folder has ``sweep.json`` and, in ``chunks/``, a Parquet file for each chunk: FIRST-HASH.parquet, with the
-number of its first row and the hash of its content (chunk_content). A file is written under a temporary name,
+number of its first row and the hash of its content (table). A file is written under a temporary name,
 brought to the disk (fsync) and renamed. So a name without damage stands for rows that are done, whoever was
 killed at what moment, and two workers that compute the same rows write the same file.
 
-Whoever reads a chunk checks every byte of it first (chunk_content.is_sealed), and that it belongs to what
+Whoever reads a chunk checks every byte of it first (table.is_sealed), and that it belongs to what
 sweep.json says. A chunk that is damaged is computed again by the run that goes on. Where all sound chunks
 contradict sweep.json, nothing is changed: one of the two is wrong, and nobody can tell which.
 
@@ -24,23 +24,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from robokit.disk_cache import source_digest
-from robokit.errors import RobokitError, one_line
+from robokit.errors import MissingDependency, RobokitError, one_line
 from robokit.files import shell_word
-from robokit.sweeps.chunk_content import (
-    HASH_LETTERS,
-    RECIPE_KEY,
-    arrow,
-    as_computed,
-    content_hash,
-    is_sealed,
-    parquet_bytes,
-    sealed,
-)
 from robokit.sweeps.cluster import received
 from robokit.sweeps.folder import (
     CHUNKS,
@@ -53,10 +41,17 @@ from robokit.sweeps.folder import (
     write_whole,
 )
 from robokit.sweeps.recipe import Recipe, versions
-
-if TYPE_CHECKING:
-    import pyarrow
-
+from robokit.sweeps.table import (
+    FAILURE,
+    HASH_LETTERS,
+    RECIPE_KEY,
+    ParquetFile,
+    RowTable,
+    content_hash,
+    is_sealed,
+    parquet_bytes,
+    sealed,
+)
 
 _NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
 _TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.tmp|\.[0-9a-f]+\.probe\.tmp")
@@ -95,7 +90,7 @@ class Chunk:
     file: ChunkFile
     rows: int
     recipe: str
-    table: pyarrow.Table
+    table: RowTable
 
 
 def chunk_name(first: int, count: int, content: str) -> str:
@@ -191,27 +186,25 @@ def open_chunk(
     Raises:
         Damaged: it is not as it was written.
     """
-    pa = arrow()
     try:
         content = regular_bytes(file.path)
-        sealed = is_sealed(content, file.path.name)
-        if not sealed and layout >= SEALED:
+        is_whole = is_sealed(content, file.path.name)
+        if not is_whole and layout >= SEALED:
             raise Damaged(_without_seal(content))
-        opened = pa.parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        recipe = (opened.metadata.metadata or {})[RECIPE_KEY].decode()
-        kinds = [opened.schema_arrow.field(name).type for name in ("row", "failure")]
-        if kinds != [pa.int64(), pa.string()]:
+        parquet = ParquetFile(content)
+        recipe = parquet.metadata[RECIPE_KEY].decode()
+        if [parquet.kinds[name].hashed for name in ("row", FAILURE)] != [b"int64", b"text"]:
             raise Damaged("has other columns than a sweep")
-        table = as_computed(opened.read(columns=columns if sealed else None))
-        if not sealed:
+        table = parquet.table(columns if is_whole else None)
+        if not is_whole:
             _check_values(file, table, hash_of(recipe))
-    except Damaged:
+    except (Damaged, MissingDependency):
         raise
     except OSError as error:
         raise Damaged(f"cannot be read: {one_line(error.strerror or str(error), 100)}") from error
     except Exception as error:  # whatever a decoder makes of damaged bytes
         raise Damaged(f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}") from error
-    return Chunk(file, opened.metadata.num_rows, recipe, table)
+    return Chunk(file, parquet.rows, recipe, table)
 
 
 def _without_seal(content: bytes) -> str:
@@ -225,7 +218,7 @@ def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
     """Whether a chunk without a seal holds what its name says."""
     if content_hash(table, recipe_hash) != file.hash:
         raise Damaged("does not have the content that its name says")
-    if table.num_rows and table["row"][0].as_py() != file.first:
+    if table.num_rows and table["row"][0] != file.first:
         raise Damaged(f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on")
 
 
@@ -260,7 +253,7 @@ def read_chunks(
     columns: list[str] | None = None,
     only: list[ChunkFile] | None = None,
     given: SweepJson | None = None,
-) -> Iterator[pyarrow.Table]:
+) -> Iterator[RowTable]:
     """The chunks' rows, one table a chunk, ascending.
 
     Args:
@@ -274,14 +267,14 @@ def read_chunks(
             sweep.json.
     """
     given = given or read_sweep_json(folder)
-    before, schema = -1, None
+    before, names = -1, None
     for file in chunk_files(folder) if only is None else only:
         try:
             if file.first == before:
                 raise Damaged("is there more than once, with other content")
             chunk = open_chunk(file, given.layout, columns)
-            schema = schema or chunk.table.schema
-            if chunk.table.schema != schema:
+            names = names or chunk.table.column_names
+            if chunk.table.column_names != names:
                 raise Damaged("has other columns than the chunks before it")
         except Damaged as error:
             raise RobokitError(
@@ -354,19 +347,17 @@ def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int
     _check_source(place)
     started = time.perf_counter()
     recipe = _cached_recipe(reader, text)
-    table = recipe.compute(first, last)
+    table = recipe.compute_rows(first, last)
     seconds = time.perf_counter() - started
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
     name = chunk_name(first, place.count, content_hash(table, recipe.hash))
     content: bytes | None = sealed(parquet_bytes(table, text), name)
-    failed = table["failure"] if "failure" in table.schema.names else None
-    failures = 0 if failed is None else len(failed) - failed.null_count
     assert content is not None
     if _written_here(place, name, content):
         content = None
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    return Done(first, last - first, failures, name, content, seconds, peak_memory(), worker)
+    return Done(first, last - first, table.failures, name, content, seconds, peak_memory(), worker)
 
 
 def compute_sent_chunk(
@@ -433,11 +424,11 @@ def check_same_bits(recipe: Any, folder: Path, text: str, file: ChunkFile) -> No
     if begun is None or (begun == versions() and begun.get("source")):
         return
     kept = next(read_chunks(folder, only=[file]))
-    sound = np.flatnonzero(kept["failure"].is_null()) if "failure" in kept.column_names else [0]
-    place = int(sound[0]) if len(sound) else 0
+    sound = [k for k, why in enumerate(kept[FAILURE]) if why is None]
+    place = sound[0] if sound else 0
     row = file.first + place
-    again = recipe.compute(row, row + 1)
-    if content_hash(again, recipe.hash) == content_hash(kept.slice(place, 1), recipe.hash):
+    again = recipe.compute_rows(row, row + 1)
+    if content_hash(again, recipe.hash) == content_hash(kept.take([place]), recipe.hash):
         return
     columns = [name for name in kept.column_names if name in again.column_names]
     differ = [name for name in columns if not _same(kept[name][place], again[name][0])]
@@ -449,8 +440,7 @@ def check_same_bits(recipe: Any, folder: Path, text: str, file: ChunkFile) -> No
     )
 
 
-def _same(a: Any, b: Any) -> bool:
-    x, y = a.as_py(), b.as_py()
+def _same(x: Any, y: Any) -> bool:
     return bool(x == y or (x != x and y != y))
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, ShapeError, one_line, shown
 from robokit.files import open_regular, shell_word
-from robokit.sweeps.chunk_content import is_sealed, recipe_of
 from robokit.sweeps.recipe import MOST_ROWS
+from robokit.sweeps.table import RECIPE_KEY, ParquetFile, is_sealed
 
 CHUNKS = "chunks"
 """Folder of the chunks, in that of the sweep."""
@@ -198,7 +198,7 @@ def _changed(folder: Path, given: SweepJson) -> str:
         for path in sorted((folder / CHUNKS).glob("*.parquet")):
             content = regular_bytes(path)
             if is_sealed(content, path.name):
-                recipe = recipe_of(content)
+                recipe = ParquetFile(content).metadata[RECIPE_KEY].decode()
                 if recipe == given.recipe:
                     return " (its recipe is that of the chunks)"
                 return f": beside the recipe of {CHUNKS}/{path.name}, {difference(given.recipe, recipe)}"

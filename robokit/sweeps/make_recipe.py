@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number, whole_number
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
@@ -22,12 +22,12 @@ from robokit.sim.starts.given_states import check_quaternions
 from robokit.sim.starts.standing import standing_configuration
 from robokit.sim.stepping.default_step import default_step
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
-from robokit.sweeps.parameters import checked, combinations
+from robokit.sweeps.parameters import check_parameters, grid_size
 from robokit.sweeps.random_streams import LARGEST_SEED
-from robokit.sweeps.recipe import MOST_ROWS, Recipe, check_steps, versions
+from robokit.sweeps.recipe import MAX_ROWS, Recipe, check_steps, versions
 from robokit.sweeps.robot_record import RobotRecord, record_of_actuator
 from robokit.sweeps.row_inputs import check_drives
-from robokit.sweeps.user_measures import OwnMeasure
+from robokit.sweeps.user_measures import StoredMeasure
 
 STATES = ("q", "v")
 
@@ -75,17 +75,17 @@ def make_recipe(
     number = {len(q) for q, _, _ in begun.values()}
     if len(number) > 1:
         raise ShapeError(f"starts: robots have {min(number)} and {max(number)} states; give each as many")
-    found = checked(both, named, number.pop(), surface is not None)
+    found = check_parameters(both, named, number.pop(), surface is not None)
     if surface is not None and "ground_tilt" in found and not (surface.only_plane and surface.horizontal):
         raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
     if sobol:
         found = {name: _even(x) for name, x in found.items()}
-    total = combinations(found)
+    total = grid_size(found)
     if count is None:
         if total == 1:
             raise ShapeError("count: expected the number of rows; without rk.Grid nothing else says it")
         count = total
-    count = whole_number("count", count, 1, MOST_ROWS)
+    count = whole_number("count", count, 1, MAX_ROWS)
     steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
     links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
     drives = {
@@ -110,7 +110,7 @@ def make_recipe(
         steps,
         surface,
         tuple(
-            OwnMeasure.of(each, named.values()) if isinstance(each, Measure) else each
+            StoredMeasure.of(each, named.values()) if isinstance(each, Measure) else each
             for each in wanted_measures(DEFAULT if measures is None else measures)
         ),
         {name: standing for name, (_, _, standing) in begun.items()},

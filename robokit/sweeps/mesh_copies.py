@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robokit.meshes.companions import companion, files_named, read_file, wanted_path
+from robokit.meshes.untrusted import companion, files_named, read_file, wanted_path
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot
 from robokit.urdf.mesh_files import Resolver

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from robokit.arguments import real_number, whole_number
 from robokit.disk_cache import source_digest
 from robokit.engine.backend import cpu
 from robokit.errors import (
-    MissingDependency,
     ModelError,
     RobokitError,
     ShapeError,
@@ -54,11 +53,8 @@ from robokit.sweeps.row_inputs import (
     with_damping,
     without_nonsense,
 )
+from robokit.sweeps.table import FAILURE, HASH, RowTable, shown_table
 from robokit.sweeps.user_measures import OwnMeasure, measure_of_record, measure_record
-
-if TYPE_CHECKING:
-    import pyarrow
-
 
 FORMAT = 1
 """Number of the recipe's format: raised when rows would come out otherwise, or could not be read."""
@@ -106,15 +102,14 @@ class RecipeFields:
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the recipe's text without the versions and the robots' files."""
-        given = json.loads(self.to_json())
-        del given["versions"]
-        for robot in given["robots"].values():
+        content = self._content(
+            [each if isinstance(each, str) else each.identity() for each in self.measures]
+        )
+        del content["versions"]
+        for robot in content["robots"].values():
             del robot["source"]
             robot.pop("looks", None)
-        for measure in given["measures"]:
-            if not isinstance(measure, str) and measure["source"]:
-                del measure["code"]
-        return hashlib.sha256(json.dumps(given, separators=(",", ":")).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, default=_plain, separators=(",", ":")).encode()).hexdigest()
 
     def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
         """The parameters of rows first..last, (B,) each: numbers, or words as objects.
@@ -138,11 +133,15 @@ class RecipeFields:
 
     def to_json(self) -> str:
         """The recipe as text; :meth:`from_json` makes the same recipe of it."""
+        return json.dumps(self._content([measure_record(each) for each in self.measures]), default=_plain)
+
+    def _content(self, measures: list[Any]) -> dict[str, Any]:
+        """What the recipe's text says, with these records of its measures."""
         ground = None
         if self.ground is not None:
             about, arrays = record_ground(self.ground)
             ground = about | {name: record_of_array(x) for name, x in arrays.items()}
-        found = {
+        return {
             "format": FORMAT,
             "count": self.count,
             "seed": self.seed,
@@ -150,14 +149,13 @@ class RecipeFields:
             "dt": dict(self.dt),
             "parameters": {name: x.record() for name, x in self.parameters.items()},
             "ground": ground,
-            "measures": [measure_record(each) for each in self.measures],
+            "measures": measures,
             "standing": dict(self.standing),
             "options": dict(self.options),
             "trajectories": list(self.trajectories),
             "robots": {name: robot.to_record() for name, robot in self.robots.items()},
             "versions": dict(self.versions),
         }
-        return json.dumps(found, default=_plain)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -326,8 +324,16 @@ class Recipe(RecipeFields):
             hash of robokit's source.
     """
 
-    def compute(self, first: int, last: int) -> pyarrow.Table:
-        """Parameters and measures of rows first..last: the same bits in every chunk and on every machine."""
+    def compute(self, first: int, last: int) -> Any:
+        """Parameters and measures of rows first..last: the same bits in every chunk and on every machine.
+
+        Returns:
+            a ``pyarrow.Table``, or what :meth:`compute_rows` gives where pyarrow is not installed.
+        """
+        return shown_table(self.compute_rows(first, last))
+
+    def compute_rows(self, first: int, last: int) -> RowTable:
+        """Parameters and measures of rows first..last as columns of NumPy."""
         return chunk_table(self, first, last)
 
     def trajectory(self, row: int, record_every: int | None = None) -> Trajectory:
@@ -347,12 +353,6 @@ class Recipe(RecipeFields):
 
 
 # ---- the runs of a chunk's rows, and their table ---------------------------------------------------------
-
-HASH, FAILURE = "final_hash", "failure"
-"""Columns beside parameters and measures: of the last state, 0 of a row that failed; and why it failed."""
-
-UNITS = b"unit"
-"""Key of a column's unit in its metadata."""
 
 
 @dataclass(frozen=True)
@@ -471,18 +471,11 @@ def run_together(
     return found
 
 
-def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
+def chunk_table(recipe: RecipeFields, first: int, last: int) -> RowTable:
     """Parameters and measures of rows first..last.
 
     Columns: row, the parameters, the measures, final_hash, failure.
-
-    Raises:
-        MissingDependency: pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependency("a sweep is kept as Parquet: pip install 'robokit[sweep]'") from error
     values, B = recipe.rows(first, last), last - first
     measures = [each if isinstance(each, str) else each.measure for each in recipe.measures if B]
     measures += [FAILURE] if FAILURE not in measures else []
@@ -503,24 +496,10 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
                 blank: Any = None if column.dtype == object else np.nan
                 measured[key] = np.full(B, blank, object if column.dtype == object else float)
             measured[key][places] = column
-    columns = {
-        "row": np.arange(first, last, dtype=np.int64),
-        **values,
-        **measured,
-        HASH: hashes,
-        FAILURE: why,
-    }
-    kinds = {
-        "row": pa.int64(),
-        HASH: pa.uint64(),
-        FAILURE: pa.string(),
-    }
-    fields, arrays = [], []
-    for key, column in columns.items():
-        kind = kinds.get(key, pa.string() if column.dtype == object else pa.float64())
-        fields.append(pa.field(key, kind, metadata={UNITS: unit_of(recipe, key).encode()}))
-        arrays.append(pa.array(column, type=kind))
-    return pa.table(arrays, schema=pa.schema(fields))
+    rows = np.arange(first, last, dtype=np.int64)
+    columns = {"row": rows, **values, **measured, HASH: hashes, FAILURE: why}
+    units = {name: unit_of(recipe, name) for name in columns}
+    return RowTable(columns, {name: unit for name, unit in units.items() if unit})
 
 
 def unit_of(recipe: RecipeFields, column: str) -> str:

@@ -23,10 +23,11 @@ from robokit.sim.ground import Ground
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.parameters import parameter
-from robokit.sweeps.recipe import FAILURE, HASH, RecipeFields, prepared, run, run_together
-from robokit.sweeps.report_columns import HIDDEN, About, column_data, first_choices, numbers_of
+from robokit.sweeps.recipe import RecipeFields, prepared, run, run_together
+from robokit.sweeps.report_columns import HIDDEN, About, column_data, first_choices
 from robokit.sweeps.report_rows import MOST_ROWS, Held, RobotRows, Started, held_rows, rerun_data
 from robokit.sweeps.row_inputs import change_with_time
+from robokit.sweeps.table import FAILURE, HASH
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import (
     ASSETS,
@@ -67,12 +68,12 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
         WriteError: the file cannot be written.
     """
     path = output_path("path", path, ".html")
-    table = sweep.table()
+    table = sweep.rows()
     if not table.num_rows:
         where = "FOLDER" if sweep.folder is None else shell_word(sweep.folder)
         raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
-    columns = {name: numbers_of(table, name) for name in table.column_names}
-    about = {field.name: _about(sweep.recipe, field) for field in table.schema}
+    columns = dict(table.columns)
+    about = {name: _about(sweep.recipe, name, table.units.get(name, "")) for name in columns}
     most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))
     held = held_of(columns, about, most if rows is None else whole_number("rows", rows, 1))
     report = Report(
@@ -102,21 +103,19 @@ def _command(sweep: Any) -> str:
     return f"robokit replay {shell_word(sweep.folder)} ROW"
 
 
-def _about(recipe: Any, field: Any) -> About:
-    """What is known of a column: from the table of parameters, else from the column's metadata."""
-    if field.name in recipe.parameters:
-        row = parameter(field.name)
+def _about(recipe: Any, column: str, unit: str) -> About:
+    """What is known of a column: from the table of parameters, else from that of measures."""
+    if column in recipe.parameters:
+        row = parameter(column)
         return About("parameter", row.unit, row.about)
-    if field.name == FAILURE:
+    if column == FAILURE:
         return About("measure", "", "why the row failed")
-    name, slash, of = field.name.partition("/")
-    measure, column = _known().get(name + slash, (None, None))
-    if measure is None or column is None:
-        given = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-        return About("measure", given.get("unit", ""))
-    text = f"{measure.text}: {column.text}" if not of else f"{of}: {column.text}"
-    unit = "" if " or " in column.unit else column.unit
-    return About("measure", unit, text)
+    name, slash, of = column.partition("/")
+    measure, known = _known().get(name + slash, (None, None))
+    if measure is None or known is None:
+        return About("measure", unit)
+    text = f"{measure.text}: {known.text}" if not of else f"{of}: {known.text}"
+    return About("measure", "" if " or " in known.unit else known.unit, text)
 
 
 @functools.cache

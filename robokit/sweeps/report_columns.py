@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -125,19 +124,6 @@ def _labels(name: str, title: str, values: np.ndarray, about: About, held: np.nd
         name, title, "", about.text, about.role, labels, in_planes(every[held].astype(np.float32)),
         0.0, float(max(0, len(labels) - 1)), [int(n) for n in binned], int(np.isnan(every).sum()), True,
     )  # fmt: skip
-
-
-def numbers_of(table: Any, name: str) -> np.ndarray:
-    """A column of a pyarrow table as NumPy has it: nulls become NaN, or None among texts."""
-    import pyarrow as pa
-
-    column = table.column(name).combine_chunks()
-    kind = column.type
-    if pa.types.is_boolean(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def first_choices(columns: list[ColumnData], measures: Mapping[str, int]) -> tuple[int, int, int, int]:

@@ -46,7 +46,7 @@ from robokit.sweeps.folder import (
     read_sweep_json,
     write_whole,
 )
-from robokit.sweeps.recipe import FAILURE
+from robokit.sweeps.table import FAILURE
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def run_sweep(
 
     Args:
         recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``,
-            ``to_json()``, ``from_json(text)`` and ``compute(first, last)``.
+            ``to_json()``, ``from_json(text)`` and ``compute_rows(first, last)``.
         folder: new, or with ``resume`` that of the same sweep.
         chunk: rows of a chunk; that of the folder is kept with ``resume``.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
@@ -171,7 +171,7 @@ class _Run:
             with contextlib.suppress(OSError):
                 remove_temporary(self.folder)
         if chunks.failed:
-            raise RobokitError(self._how_to_go_on(_failures(chunks.failed)))
+            raise RobokitError(self._how_to_go_on(_failures(chunks.failed))) from chunks.error
         return RunSummary(
             self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
@@ -200,7 +200,7 @@ class _Run:
                 continue
             self._kept.append(chunk.file)
             rows += chunk.rows
-            failures += chunk.rows - chunk.table[FAILURE].null_count
+            failures += chunk.table.failures
         return -(-self.given.count // self.given.chunk) - len(self._kept), rows, failures
 
     def _missing(self) -> Iterator[tuple[int, int]]:

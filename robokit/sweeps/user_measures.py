@@ -25,6 +25,8 @@ from robokit.errors import MissingDependency, ModelError, RobokitError, UnknownN
 from robokit.model.robot import Robot
 from robokit.sim.measuring import Measure, measures
 
+NO_CLOUDPICKLE = "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
+
 WORDS = ("name", "reduce", "threshold", "unit", "link")
 
 
@@ -52,19 +54,21 @@ class OwnMeasure:
             robots: of the sweep.
 
         Raises:
-            MissingDependency: cloudpickle, which comes with Dask, is not installed.
             ModelError: the function cannot be sent to other processes.
         """
         try:
             code = _pickled(given.function)
-        except MissingDependency:
-            raise
+        except MissingDependency:  # nor is it needed, as long as all rows are computed here and none is kept
+            code = b""
         except Exception as error:  # whatever the function refers to
             raise ModelError(
                 f"measure {given.name!r}: its function cannot be sent to other processes: "
                 f"{one_line(str(error), 120)}"
             ) from error
-        return cls({name: getattr(given, name) for name in WORDS}, _source(given.function, robots), code)
+        found = cls({name: getattr(given, name) for name in WORDS}, _source(given.function, robots), code)
+        if not code:
+            found.__dict__["measure"] = given
+        return found
 
     @cached_property
     def measure(self) -> Measure:
@@ -81,8 +85,19 @@ class OwnMeasure:
                 f"{one_line(str(error), 120)}"
             ) from error
 
+    def identity(self) -> dict[str, Any]:
+        """What two sweeps with the same measure have in common: its code only where nothing else tells."""
+        code = {} if self.source else {"code": base64.b64encode(self.code).decode("ascii")}
+        return {**self.about, "source": self.source, **code}
+
     def record(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All of it, for JSON.
+
+        Raises:
+            MissingDependency: cloudpickle, which comes with Dask, is not installed.
+        """
+        if not self.code:
+            raise MissingDependency(NO_CLOUDPICKLE)
         return {**self.about, "source": self.source, "code": base64.b64encode(self.code).decode("ascii")}
 
 
@@ -91,9 +106,7 @@ def _pickled(function: Function) -> bytes:
     try:
         import cloudpickle
     except ImportError as error:
-        raise MissingDependency(
-            "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
-        ) from error
+        raise MissingDependency(NO_CLOUDPICKLE) from error
 
     own = [module for module in list(sys.modules.values()) if _is_own(module)]
     names = {module.__name__ for module in own}

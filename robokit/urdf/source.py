@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robokit.errors import quoted
-from robokit.meshes.companions import FETCH, POINTER
+from robokit.meshes.untrusted import FETCH, POINTER
 from robokit.robot_names import EXAMPLES, own_robots
 from robokit.urdf.findings import Report
 

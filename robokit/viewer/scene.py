@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.simplify import thinned_mesh
+from robokit.meshes.simplify import display_mesh
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertia_box import equivalent_box
@@ -52,7 +52,7 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is thinned to about this many triangles; None shares
+        max_triangles: a mesh is simplified to about this many triangles; None shares
             :data:`TRIANGLES` among the robot's meshes.
 
     Returns:
@@ -206,7 +206,7 @@ def _mesh_parts(
 
     Kept, so that a file which many shapes show is one geometry of the page.
     """
-    surfaces, missing = thinned_mesh(path, scale, max_triangles)
+    surfaces, missing = display_mesh(path, scale, max_triangles)
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 

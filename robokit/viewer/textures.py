@@ -6,7 +6,7 @@ import base64
 import io
 from pathlib import Path
 
-from robokit.meshes.pictures import open_picture
+from robokit.meshes.untrusted import open_picture
 
 LARGEST = 512
 """Pixels along the longer side in a page."""

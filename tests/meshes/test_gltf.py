@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hostile_files import PLACES, TRIANGLE, data_uri, glb, gltf, painted
 
-from robokit.meshes.pictures import open_picture
 from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.untrusted import open_picture
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"

@@ -14,10 +14,10 @@ import trimesh
 from PIL import Image
 
 from robokit.meshes import untrusted
-from robokit.meshes.companions import companion
-from robokit.meshes.pictures import open_picture
-from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.read_mesh import READERS, read_mesh
 from robokit.meshes.surface import Surface
+from robokit.meshes.untrusted import companion, open_picture
+from robokit.robot_names import example_files
 
 SOLID = trimesh.creation.box((1.0, 2.0, 3.0))
 AREA, VOLUME = 22.0, 6.0
@@ -287,10 +287,29 @@ def test_factors_of_gltf_are_linear(tmp_path):
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     path = write(tmp_path, "a.stl")
-    monkeypatch.setattr(limits, "LARGEST", path.stat().st_size - 1)
+    monkeypatch.setattr(untrusted, "MOST_BYTES", path.stat().st_size - 1)
     with pytest.raises(ValueError, match="at most"):
         list(read_mesh(path))
     monkeypatch.undo()
-    monkeypatch.setattr(limits, "MOST_TRIANGLES", 11)
+    monkeypatch.setattr(untrusted, "MOST_TRIANGLES", 11)
     with pytest.raises(ValueError, match="more than 11 triangles"):
         list(read_mesh(path))
+
+
+# ---- the meshes of example-robot-data, far from all limits ---------------------------------------
+
+
+@pytest.mark.parity
+def test_the_meshes_of_example_robots_need_a_tenth_of_what_is_allowed():
+    root = next(path for path in example_files()[0].parents if path.name == "example-robot-data")
+    meshes = [path for path in sorted(root.rglob("*")) if path.suffix.lower() in READERS]
+    assert len(meshes) > 700
+    for path in meshes:
+        pieces = [len(surface.faces) for surface in read_mesh(path)]
+        size = path.stat().st_size
+        assert pieces, path
+        assert (
+            sum(pieces) < size / untrusted.BYTES_A_TRIANGLE / 10
+            or sum(pieces) < untrusted.FREE_TRIANGLES / 10
+        ), path
+        assert len(pieces) < untrusted.FREE_PLACES / 3, path

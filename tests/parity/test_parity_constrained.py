@@ -10,7 +10,7 @@ from ladder import relative
 
 import robokit as rk
 from robokit.algorithms.constrained_dynamics import constrained_dynamics
-from robokit.model.contacts import constraint_models
+from robokit.model.constraints import constraint_models
 
 pytestmark = pytest.mark.parity
 

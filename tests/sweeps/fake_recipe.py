@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+
+from robokit.sweeps.table import RowTable
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class FakeRecipe:
     def from_json(cls, text):
         return cls(**json.loads(text))
 
-    def compute(self, first, last):
+    def compute_rows(self, first, last):
         row = np.arange(first, last)
         time.sleep(self.pause * len(row))
         if self.raiser in row:
@@ -43,8 +44,7 @@ class FakeRecipe:
             if self.once:
                 Path(self.once).touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        failure = pa.array(["not finite" if k % 10 == 7 else None for k in row.tolist()], pa.string())
-        robot = pa.array([f"robot {k % 3}" for k in row.tolist()]).dictionary_encode()
-        table = pa.table({"row": row, "height": np.sqrt(row), "robot": robot, "failure": failure})
-        fields = [field.with_metadata({b"unit": b"m"}) for field in table.schema]
-        return table.cast(pa.schema(fields))
+        failure = np.array(["not finite" if k % 10 == 7 else None for k in row.tolist()], object)
+        robot = np.array([f"robot {k % 3}" for k in row.tolist()], object)
+        columns = {"row": row, "height": np.sqrt(row), "robot": robot, "failure": failure}
+        return RowTable(columns, {"height": "m"})

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from fake_recipe import FakeRecipe
@@ -21,9 +20,9 @@ from robokit.errors import RobokitError
 from robokit.sweeps import chunks as chunk_files
 from robokit.sweeps import chunks as chunk_task
 from robokit.sweeps import recipe as chunk_rows
-from robokit.sweeps.chunk_content import content_hash, parquet_bytes
 from robokit.sweeps.folder import canonical, held
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.table import RowTable, content_hash, joined_tables, parquet_bytes
 
 RECIPE = FakeRecipe(95)
 
@@ -31,12 +30,9 @@ RECIPE = FakeRecipe(95)
 class Other(FakeRecipe):
     """The same rows by other arithmetic."""
 
-    def compute(self, first, last):
-        table = super().compute(first, last)
-        place = table.column_names.index("height")
-        return table.set_column(
-            place, table.schema.field(place), [np.sqrt(np.arange(first, last)) + 2.0**-52]
-        )
+    def compute_rows(self, first, last):
+        columns = super().compute_rows(first, last).columns
+        return RowTable(columns | {"height": columns["height"] + 2.0**-52})
 
 
 OTHER = Other(95)
@@ -54,7 +50,7 @@ def contents(folder):
 
 
 def test_every_row_is_there_once(undisturbed):
-    found = pa.concat_tables(chunk_files.read_chunks(undisturbed)).to_pydict()
+    found = joined_tables(list(chunk_files.read_chunks(undisturbed))).to_pydict()
     assert found["row"] == list(range(95))
     assert found["height"] == np.sqrt(np.arange(95)).tolist()
     assert [k for k, why in zip(found["row"], found["failure"], strict=True) if why] == list(range(7, 95, 10))
@@ -66,8 +62,8 @@ def test_chunks_carry_the_recipe_and_units(undisturbed):
     schema = parquet.read_schema(chunk_files.chunk_files(undisturbed)[0].path)
     assert FakeRecipe.from_json(schema.metadata[b"robokit.recipe"].decode()) == RECIPE
     read = next(chunk_files.read_chunks(undisturbed, ["height"]))
-    assert read.schema.names == ["height"]
-    assert read.schema.field("height").metadata == {b"unit": b"m"}
+    assert read.column_names == ["height"] and read.units == {"height": "m"}
+    assert read.to_arrow().schema.field("height").metadata == {b"unit": b"m"}
 
 
 @pytest.mark.slow
@@ -208,13 +204,13 @@ def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch)
     run_sweep(Dated(95), folder, chunk=10, workers=0)
     (folder / "chunks").joinpath(chunk_files.chunk_files(folder)[3].path.name).unlink()
     left = contents(folder)
-    monkeypatch.setattr(Dated, "compute", lambda self, *rows: OTHER.compute(*rows))
+    monkeypatch.setattr(Dated, "compute_rows", lambda self, *rows: OTHER.compute_rows(*rows))
     with pytest.raises(
         RobokitError, match=r"begun with robokit 0\.1\.9 .* row 0 comes out otherwise, in 'height'"
     ):
         run_sweep(Dated(95), folder, chunk=10, workers=0, resume=True)
     assert contents(folder) == left
-    monkeypatch.setattr(Dated, "compute", FakeRecipe.compute)
+    monkeypatch.setattr(Dated, "compute_rows", FakeRecipe.compute_rows)
     assert run_sweep(Dated(95), folder, chunk=10, workers=0, resume=True).computed == 10
 
 
@@ -268,26 +264,27 @@ def test_two_commands_do_not_write_to_one_folder(undisturbed):
 
 
 def test_the_name_follows_from_every_value_and_from_nothing_else():
-    table = RECIPE.compute(0, 30)
+    table = RECIPE.compute_rows(0, 30)
     name = content_hash(table, "recipe")
-    assert name == content_hash(pa.concat_tables([table.slice(0, 7), table.slice(7)]), "recipe")
-    assert name == content_hash(table.replace_schema_metadata({"made": "today"}), "recipe")
-    others = [content_hash(table, "other recipe"), content_hash(table.rename_columns(list("abcd")), "recipe")]
-    for k, column in enumerate(table.columns):
-        values = column.to_pylist()
+    assert name == content_hash(joined_tables([table.take(slice(7)), table.take(slice(7, None))]), "recipe")
+    assert name == content_hash(RowTable(table.columns, {"height": "km"}), "recipe")
+    renamed = RowTable(dict(zip("abcd", table.columns.values(), strict=True)))
+    others = [content_hash(table, "other recipe"), content_hash(renamed, "recipe")]
+    for key, column in table.columns.items():
         for row in (0, 7, 29):
-            for value in (None, -1.0 if isinstance(values[0], float | int) else "other"):
-                changed = [*values[:row], value, *values[row + 1 :]]
-                if changed == values:
-                    continue
-                made = pa.array(changed, column.type)
-                others.append(content_hash(table.set_column(k, table.field(k), made), "recipe"))
+            for value in (None, "other") if column.dtype == object else (-1, column[row] + 1):
+                changed = column.copy()
+                changed[row] = value
+                if changed.tolist() != column.tolist():
+                    others.append(content_hash(RowTable(table.columns | {key: changed}), "recipe"))
     assert len({name, *others}) == len(others) + 1
     assert len(others) > 20
 
 
 def test_the_same_rows_are_the_same_bytes():
-    a, b = (parquet_bytes(table, "recipe") for table in (RECIPE.compute(0, 30), RECIPE.compute(0, 30)))
+    a, b = (
+        parquet_bytes(table, "recipe") for table in (RECIPE.compute_rows(0, 30), RECIPE.compute_rows(0, 30))
+    )
     assert a == b
 
 

@@ -19,9 +19,9 @@ from fake_recipe import FakeRecipe
 import robokit as rk
 from robokit.errors import RobokitError
 from robokit.sweeps import chunks as chunk_files
-from robokit.sweeps.chunk_content import SEAL, content_hash, is_sealed, parquet_bytes, sealed
 from robokit.sweeps.folder import SweepJson, difference, read_sweep_json, write_whole
 from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.table import SEAL_BYTES, RowTable, content_hash, is_sealed, parquet_bytes, sealed
 
 RECIPE = FakeRecipe(45)
 RUN = {"ground": None, "duration": 0.002, "measures": ["energy"], "workers": 0}
@@ -50,7 +50,7 @@ def contents(folder):
 
 
 def rows(folder):
-    return content_hash(rk.open_sweep(folder).table(), "")
+    return content_hash(rk.open_sweep(folder).rows(), "")
 
 
 @contextlib.contextmanager
@@ -155,13 +155,15 @@ def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "sealed")
     path = chunk_files.chunk_files(folder)[2].path
     recipe = read_sweep_json(folder).recipe
-    table = parquet.read_table(path)
-    for other in (
-        table.drop_columns(["row"]),
-        table.drop_columns(["height"]),
-        table.set_column(0, "row", table["height"]),
-        table.set_column(3, "failure", table["height"]),
+    (table,) = (t for t in chunk_files.read_chunks(folder, only=[chunk_files.chunk_files(folder)[2]]))
+    height = table["height"]
+    for columns in (
+        {name: x for name, x in table.columns.items() if name != "row"},
+        {name: x for name, x in table.columns.items() if name != "height"},
+        table.columns | {"row": height},
+        table.columns | {"failure": height},
     ):
+        other = RowTable(columns)
         path.write_bytes(sealed(parquet_bytes(other, recipe), path.name))
         with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
             list(chunk_files.read_chunks(folder))
@@ -246,7 +248,7 @@ def test_a_seal_is_that_of_the_name_and_of_every_byte(undisturbed):
     path = chunk_files.chunk_files(undisturbed)[0].path
     content = path.read_bytes()
     assert is_sealed(content, path.name) and not is_sealed(content, f"1{path.name}")
-    for short in (b"", b"PAR1", content[:-SEAL], 3 * b"PAR1", content[:-8] + b"\xff\xff\xff\x7fPAR1"):
+    for short in (b"", b"PAR1", content[:-SEAL_BYTES], 3 * b"PAR1", content[:-8] + b"\xff\xff\xff\x7fPAR1"):
         assert not is_sealed(short, path.name)
 
 
@@ -341,7 +343,7 @@ def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path):
     for file in chunk_files.chunk_files(folder):
         content = file.path.read_bytes()
         end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-        file.path.write_bytes(content[: end - SEAL] + content[end:])
+        file.path.write_bytes(content[: end - SEAL_BYTES] + content[end:])
         assert sealed(file.path.read_bytes(), file.path.name) == content
     left = contents(folder)
     assert rows(folder) == rows(swings)
@@ -462,7 +464,7 @@ def test_a_sweep_of_very_many_chunks_begins_at_once(tmp_path):
 class EveryRow(FakeRecipe):
     """Rows of which none can be computed."""
 
-    def compute(self, first, last):
+    def compute_rows(self, first, last):
         raise RobokitError(f"row {first} cannot be")
 
 

@@ -53,7 +53,7 @@ def robot(*shapes: Shape):
 
 
 def test_colours_of_vertices_survive_thinning(tmp_path):
-    (triangles,), _ = simplify.thinned_mesh(sphere_in_colours(tmp_path), (1.0, 1.0, 1.0), 400)
+    (triangles,), _ = simplify.display_mesh(sphere_in_colours(tmp_path), (1.0, 1.0, 1.0), 400)
     assert len(triangles.faces) <= 400
     above = triangles.vertices[:, 2] > 0.1
     below = triangles.vertices[:, 2] < -0.1
@@ -61,14 +61,14 @@ def test_colours_of_vertices_survive_thinning(tmp_path):
 
 
 def test_pictures_stay_where_they_were_when_a_surface_is_thinned():
-    fewer = simplify.thinned(sheet(40), 200)
+    fewer = simplify.simplify_surface(sheet(40), 200)
     assert 0 < len(fewer.faces) <= 200
     assert np.allclose(fewer.uv, fewer.vertices[fewer.faces][..., :2], atol=1e-5)
 
 
 def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch):
-    monkeypatch.setattr(thin, "read_mesh", lambda path: iter([sheet(3)]))
-    (triangles,), _ = simplify.thinned_mesh(tmp_path / "mirrored", (-1.0, 1.0, 1.0), 100)
+    monkeypatch.setattr(simplify, "read_mesh", lambda path: iter([sheet(3)]))
+    (triangles,), _ = simplify.display_mesh(tmp_path / "mirrored", (-1.0, 1.0, 1.0), 100)
     corners = triangles.vertices[triangles.faces]
     assert np.allclose(triangles.uv, corners[..., :2] * [-1.0, 1.0])
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -77,12 +77,12 @@ def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch)
 
 def test_what_was_thinned_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
-    first = simplify.thinned(sheet(30), 100)
+    first = simplify.simplify_surface(sheet(30), 100)
     assert [entry.kernel for entry in cache.entries()].count("thinned mesh") == 1
     import fast_simplification
 
     monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("thinned again"))
-    again = simplify.thinned(sheet(30), 100)
+    again = simplify.simplify_surface(sheet(30), 100)
     assert np.array_equal(first.vertices, again.vertices) and np.array_equal(first.faces, again.faces)
 
 

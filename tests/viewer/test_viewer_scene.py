@@ -11,7 +11,7 @@ from viewer_cases import pendulum
 import robokit as rk
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.simplify import cluster, simplify, thinned_mesh
+from robokit.meshes.simplify import cluster_vertices, display_mesh, simplify_triangles
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.meshcat_shapes import capsule_triangles
 from robokit.viewer.nodes import Triangles
@@ -103,7 +103,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     import trimesh
 
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
-    (triangles,), _ = thinned_mesh(tmp_path / "box.stl", scale, 1500)
+    (triangles,), _ = display_mesh(tmp_path / "box.stl", scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
@@ -112,7 +112,7 @@ def test_meshes_are_thinned_for_display(tmp_path):
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
-    (triangles,), _ = thinned_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
+    (triangles,), _ = display_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
     assert len(triangles.faces) <= 1500 < len(ball.faces)
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 
@@ -121,10 +121,10 @@ def test_vertex_clustering_keeps_to_the_budget_too():
     import trimesh
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
-    vertices, faces = cluster(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)
+    vertices, faces = cluster_vertices(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)
     assert 400 < len(faces) <= 1500
     assert volume(Triangles(vertices, faces)) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.15)
-    assert len(simplify(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)[1]) <= 1500
+    assert len(simplify_triangles(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)[1]) <= 1500
 
 
 def test_collada_geometry_units_transforms_and_colour(tmp_path):

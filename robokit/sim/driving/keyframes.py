@@ -23,7 +23,7 @@ import numpy as np
 from robokit.arguments import check_finite, one_of, path_argument, real_array
 from robokit.dataclass_tools import short_repr
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving import keyframe_files
 

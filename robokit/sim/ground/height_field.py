@@ -12,7 +12,7 @@ import numpy as np
 from robokit.arguments import check_finite, path_argument, real_array, real_number
 from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError, shown
-from robokit.meshes.pictures import open_picture
+from robokit.meshes.untrusted import open_picture
 
 MOST_HEIGHTS = 1 << 22
 """Heights of a field: 2048 x 2048."""

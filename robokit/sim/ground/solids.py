@@ -10,9 +10,8 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number
 from robokit.errors import ModelError, ShapeError, WrongType, shown
-from robokit.meshes.box_corners import box_of_corners
-from robokit.meshes.hull import hull_corners, solid_hull
-from robokit.model.builder_arguments import checked_placement
+from robokit.meshes.hull import box_of_corners, hull_corners, solid_hull
+from robokit.model.arguments import checked_placement
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 
 MOST_POINTS = 100_000

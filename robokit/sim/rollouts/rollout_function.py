@@ -14,7 +14,7 @@ from robokit.arguments import whole_number
 from robokit.caching import cached_attribute
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start, distances

@@ -10,7 +10,7 @@ import numpy as np
 from robokit.arguments import random_generator, real_array, real_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError, WrongType
-from robokit.model.builder_arguments import not_a_robot
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs, body_contacts
 from robokit.sim.closing import closed

@@ -49,7 +49,7 @@ def check_heads(robot: RobotDescription, resolver: Resolver, report: Report, z_u
         z_up: whether shapes were turned by the up axes already.
     """
     from robokit.meshes.collada import up_axis
-    from robokit.meshes.companions import FETCH, POINTER, head_of
+    from robokit.meshes.untrusted import FETCH, POINTER, head_of
 
     seen: set[str] = set()
 
@@ -108,8 +108,8 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     """The box of a mesh file, and why there is none."""
     if path is None:  # which has a finding of its own
         return None, ""
-    from robokit.meshes.companions import POINTER, head_of
     from robokit.meshes.read_mesh import read_mesh  # seven modules that loading does without
+    from robokit.meshes.untrusted import POINTER, head_of
 
     if head_of(path, 32).startswith(POINTER):  # has one, too
         return None, ""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from robokit.arguments import one_of
 from robokit.errors import WrongType
-from robokit.model.builder_arguments import finite
+from robokit.model.arguments import finite
 from robokit.model.loop_models import LoopModel, loop_models
 from robokit.model.robot import Robot
 from robokit.spatial import Matrix3, Transform, Vector3

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from robokit.meshes.hull_circles import circles
+from robokit.meshes.hull import circles
 
 BOX = np.array(list(itertools.product((-0.1, 0.1), (-0.2, 0.2), (-0.05, 0.05))))
 
