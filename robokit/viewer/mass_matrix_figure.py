@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.files import figure_path, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot

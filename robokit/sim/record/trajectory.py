@@ -15,6 +15,7 @@ from robokit.arguments import path_argument
 from robokit.caching import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import MissingDependency, RobokitError, ShapeError
+from robokit.files import output_path, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground, saved_ground
