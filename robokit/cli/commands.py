@@ -345,6 +345,15 @@ def describe(robot: Robot) -> Iterator[str]:
         for joint in robot.joints
     ]
     yield from _table(("i", "kind", "range", "effort", "speed", "joint"), rows, "rllrrl")
+    yield from _joint_notes(robot)
+    findings = [d for d in robot.diagnostics if d.severity != "note"]
+    if findings:
+        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
+
+
+def _joint_notes(robot: Robot) -> Iterator[str]:
+    """Loops, mimic laws, damping and rotors, in a sentence each."""
+    tree = robot.tree
     for loop in robot.loop_joints:
         yield from _sentence(
             f"loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
@@ -363,9 +372,6 @@ def describe(robot: Robot) -> Iterator[str]:
     geared = [j for j in robot.body_joints if j.armature]
     if geared:
         yield f"  {counted(len(geared), 'joint')} with the inertia of a motor's rotor, in H and all dynamics"
-    findings = [d for d in robot.diagnostics if d.severity != "note"]
-    if findings:
-        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
 
 
 def sparsity_lines(robot: Robot) -> Iterator[str]:

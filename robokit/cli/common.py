@@ -181,6 +181,42 @@ def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
         raise WrongUsage(f"{name}:=... is an argument of a .xacro file, and no such file is given")
 
 
+def any_number(
+    text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
+) -> float:
+    """A number of the command line within bounds.
+
+    Raises:
+        ArgumentTypeError: the text is none; says what was expected.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and least <= value <= most):
+        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above zero."""
+    return any_number(text, "a positive number", sys.float_info.min)
+
+
+def seed_number(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
+    return int(text)
+
+
+def count_number(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
+    return int(text)
+
+
 def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
     """The options that say how a robot's file is read.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from robokit.cli import commands, simulation_commands, sweep_commands
 from robokit.cli.commands import add_referee
-from robokit.cli.common import add_reading
+from robokit.cli.common import add_reading, any_number, count_number, positive, seed_number
 from robokit.cli.simulation_commands import add_films, changed_option
 from robokit.errors import nearest_names
 
@@ -20,36 +18,8 @@ ROBOT_HELP = (
 )
 
 
-def _number(
-    text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
-) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and least <= value <= most):
-        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
-    return value
-
-
-def _positive(text: str) -> float:
-    return _number(text, "a positive number", sys.float_info.min)
-
-
 def _height(text: str) -> float:
-    return _number(text, "a height of 0 to 100 m", 0.0, 100.0)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
-    return int(text)
+    return any_number(text, "a height of 0 to 100 m", 0.0, 100.0)
 
 
 def _code(text: str) -> str:
@@ -86,13 +56,13 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
+    from robokit import __version__
+
     parser = Parser(
         prog="robokit",
         description="Load a URDF and understand how the robot moves.",
         epilog="example: robokit fall",
     )
-    from robokit import __version__
-
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
     parser.set_defaults(command=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -105,66 +75,105 @@ def make_parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         return sub
 
-    def add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
-        sub.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP, **options)
+    _add_fall(add("fall", simulation_commands.fall, "robokit fall g1 --tilt 10 -o g1.html"))
+    _add_simulate(
+        add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
+    )
+    _add_view(add("view", commands.view, "robokit view arm"))
+    _add_robot_base_mimic(add("info", commands.info, "robokit info humanoid --base floating"))
+    _add_check(add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'"))
+    _add_parity(add("parity", commands.parity, "robokit parity arm --base floating"))
+    _add_mjcf(add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml"))
+    _add_sparsity(
+        add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
+    )
+    sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
+    _add_robot_base_mimic(sub)
+    sub.add_argument("--json", action="store_true", help="print JSON")
+    sub = add("codegen", commands.codegen, "robokit codegen arm --function aba -o arm_c")
+    _add_robot_base_mimic(sub)
+    commands.add_codegen(sub)
+    sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
+    _add_base(sub, "floating")
+    _add_mimic(sub)
+    add_reading(sub)
+    sweep_commands.add_sweep(sub)
+    sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
+    sweep_commands.add_replay(sub)
+    sub = add("cache", commands.cache, "robokit cache --clear")
+    sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")
+    add("robots", commands.robots, "robokit robots")
+    return parser
 
-    def add_mimic_and_reading(sub: argparse.ArgumentParser) -> None:
-        add_mimic(sub)
-        add_reading(sub)
 
-    def add_base(sub: argparse.ArgumentParser, default: str) -> None:
-        sub.add_argument(
-            "--base",
-            choices=("fixed", "floating"),
-            default=default,
-            help="whether the root link is fixed to the world or free; default: %(default)s",
-        )
+def _add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
+    sub.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP, **options)
 
-    def add_mimic(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument(
-            "--mimic",
-            choices=("independent", "couple"),
-            help="mimic joints: couple lets each follow the joint that it mimics; independent gives each a "
-            "coordinate of its own, and a warning that they do not follow; default: as independent, "
-            "without the warning",
-        )
 
-    def add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
-        sub.add_argument(
-            "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)g s"
-        )
-        sub.add_argument("--dt", type=_positive, metavar="S", help="time step; default: chosen for the robot")
-        sub.add_argument(
-            "--seed", type=_seed, metavar="N", default=0, help="of the random start; default: %(default)s"
-        )
-        sub.add_argument(
-            "--self-collision",
-            action=argparse.BooleanOptionalAction,
-            help="keep the bodies of the robot apart from each other; default: with a ground",
-        )
-        name = sub.prog.rpartition(" ")[2]
-        sub.add_argument("-o", "--output", metavar="FILE", help=f"page; default: NAME_{name}.html")
-        sub.add_argument(
-            "--live",
-            action=argparse.BooleanOptionalAction,
-            default=live,
-            help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
-        )
-        sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
-        sub.add_argument("--no-open", action="store_true", help="only write the page")
-        sub.add_argument(
-            "--compare",
-            type=changed_option,
-            metavar="NAME=VALUE",
-            help="run once more with this changed (dt=0.0005, friction=0.3, self_collision=on, ...) and show "
-            "both in the page",
-        )
-        add_films(sub, _positive)
-
-    sub = add("fall", simulation_commands.fall, "robokit fall g1 --tilt 10 -o g1.html")
-    add_robot(sub, nargs="?", default="humanoid")
+def _add_base(sub: argparse.ArgumentParser, default: str) -> None:
     sub.add_argument(
-        "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
+        "--base",
+        choices=("fixed", "floating"),
+        default=default,
+        help="whether the root link is fixed to the world or free; default: %(default)s",
+    )
+
+
+def _add_mimic(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--mimic",
+        choices=("independent", "couple"),
+        help="mimic joints: couple lets each follow the joint that it mimics; independent gives each a "
+        "coordinate of its own, and a warning that they do not follow; default: as independent, "
+        "without the warning",
+    )
+
+
+def _add_robot_base_mimic(sub: argparse.ArgumentParser) -> None:
+    """The robot with a fixed base by default, and how its file is read."""
+    _add_robot(sub)
+    _add_base(sub, "fixed")
+    _add_mimic(sub)
+    add_reading(sub)
+
+
+def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
+    sub.add_argument(
+        "--duration", type=positive, default=duration, metavar="S", help="default: %(default)g s"
+    )
+    sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
+    sub.add_argument(
+        "--seed", type=seed_number, metavar="N", default=0, help="of the random start; default: %(default)s"
+    )
+    sub.add_argument(
+        "--self-collision",
+        action=argparse.BooleanOptionalAction,
+        help="keep the bodies of the robot apart from each other; default: with a ground",
+    )
+    name = sub.prog.rpartition(" ")[2]
+    sub.add_argument("-o", "--output", metavar="FILE", help=f"page; default: NAME_{name}.html")
+    sub.add_argument(
+        "--live",
+        action=argparse.BooleanOptionalAction,
+        default=live,
+        help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
+    )
+    sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
+    sub.add_argument("--no-open", action="store_true", help="only write the page")
+    sub.add_argument(
+        "--compare",
+        type=changed_option,
+        metavar="NAME=VALUE",
+        help="run once more with this changed (dt=0.0005, friction=0.3, self_collision=on, ...) and show "
+        "both in the page",
+    )
+    add_films(sub)
+
+
+def _add_fall(sub: argparse.ArgumentParser) -> None:
+    _add_robot(sub, nargs="?", default="humanoid")
+    sub.add_argument(
+        "--tilt", type=any_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
     )
     sub.add_argument(
         "--height",
@@ -174,31 +183,31 @@ def make_parser() -> argparse.ArgumentParser:
         help="of the lowest point; default: %(default)s m",
     )
     sub.add_argument(
-        "--ground-tilt", type=_number, default=0.0, metavar="DEG", help="the ground descends towards +x"
+        "--ground-tilt", type=any_number, default=0.0, metavar="DEG", help="the ground descends towards +x"
     )
     sub.add_argument("--terrain", metavar="FILE", help="picture of a height field: white is high")
     sub.add_argument(
         "--terrain-size",
-        type=_positive,
+        type=positive,
         default=10.0,
         metavar="M",
         help="longer side; default: %(default)g m",
     )
     sub.add_argument(
-        "--terrain-height", type=_positive, default=0.5, metavar="M", help="of white; default: %(default)g m"
+        "--terrain-height", type=positive, default=0.5, metavar="M", help="of white; default: %(default)g m"
     )
-    add_base(sub, "floating")
-    add_mimic_and_reading(sub)
-    add_run(sub, 4.0, live=True)
+    _add_base(sub, "floating")
+    _add_mimic(sub)
+    add_reading(sub)
+    _add_run(sub, 4.0, live=True)
 
-    sub = add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
-    add_robot(sub)
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
+
+def _add_simulate(sub: argparse.ArgumentParser) -> None:
+    _add_robot_base_mimic(sub)
     sub.add_argument("--ground", action="store_true", help="with a ground plane")
     sub.add_argument(
         "--ground-height",
-        type=_number,
+        type=any_number,
         default=0.0,
         metavar="M",
         help="of the ground; default: %(default)g m",
@@ -206,22 +215,17 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )
-    add_run(sub, 5.0, live=False)
+    _add_run(sub, 5.0, live=False)
 
-    sub = add("view", commands.view, "robokit view arm")
-    add_robot(sub)
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
+
+def _add_view(sub: argparse.ArgumentParser) -> None:
+    _add_robot_base_mimic(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
 
-    sub = add("info", commands.info, "robokit info humanoid --base floating")
-    add_robot(sub)
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
 
-    sub = add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'")
+def _add_check(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "files",
         metavar="FILE",
@@ -240,7 +244,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="whether the root link is fixed to the world or free; default: fixed, with a "
         "note on what a floating base would lack",
     )
-    add_mimic(sub)
+    _add_mimic(sub)
     add_reading(sub, package_dir=False)
     sub.add_argument(
         "--package-dir",
@@ -262,7 +266,8 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
 
-    sub = add("parity", commands.parity, "robokit parity arm --base floating")
+
+def _add_parity(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "robots",
         metavar="ROBOT",
@@ -275,26 +280,33 @@ def make_parser() -> argparse.ArgumentParser:
         choices=("fixed", "floating", "both"),
         help="default: fixed; for two descriptions: what the first one says, if anything",
     )
-    add_mimic(sub)
+    _add_mimic(sub)
     add_reading(sub, package_dir=False)
     sub.add_argument(
-        "--states", type=_count, default=3, metavar="N", help="number of random states; default: %(default)s"
+        "--states",
+        type=count_number,
+        default=3,
+        metavar="N",
+        help="number of random states; default: %(default)s",
     )
     sub.add_argument("--json", action="store_true", help="print JSON")
     add_referee(sub)
 
-    sub = add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml")
-    add_robot(sub)
-    add_base(sub, "fixed")
+
+def _add_mjcf(sub: argparse.ArgumentParser) -> None:
+    _add_robot(sub)
+    _add_base(sub, "fixed")
     add_reading(sub)
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
-    sub = add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
+
+def _add_sparsity(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("robots", metavar="ROBOT", nargs="+", help=ROBOT_HELP + "; several with --html")
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
+    _add_base(sub, "fixed")
+    _add_mimic(sub)
+    add_reading(sub)
     sub.add_argument(
         "-o",
         "--output",
@@ -303,29 +315,3 @@ def make_parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--html", metavar="FILE", help="write a page that shows the robots side by side")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
-
-    sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
-    add_robot(sub)
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
-    sub.add_argument("--json", action="store_true", help="print JSON")
-
-    sub = add("codegen", commands.codegen, "robokit codegen arm --function aba -o arm_c")
-    add_robot(sub)
-    add_base(sub, "fixed")
-    add_mimic_and_reading(sub)
-    commands.add_codegen(sub)
-
-    sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
-    add_base(sub, "floating")
-    add_mimic_and_reading(sub)
-    sweep_commands.add_sweep(sub, _positive, _count, _seed)
-
-    sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
-    sweep_commands.add_replay(sub)
-
-    sub = add("cache", commands.cache, "robokit cache --clear")
-    sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")
-
-    add("robots", commands.robots, "robokit robots")
-    return parser

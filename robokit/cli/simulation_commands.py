@@ -9,7 +9,6 @@ import difflib
 import math
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from robokit.cli.common import (
     file_stem,
     load,
     open_page,
+    positive,
     refuse_input,
     say,
     tell,
@@ -238,13 +238,8 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
 # -----------------------------------------------------------------------------
 
 
-def add_films(sub: argparse.ArgumentParser, positive: Callable[[str], float]) -> None:
-    """The options of films and pictures.
-
-    Args:
-        sub: parser of a command.
-        positive: type of a positive number.
-    """
+def add_films(sub: argparse.ArgumentParser) -> None:
+    """The options of films and pictures."""
     group = sub.add_argument_group("films and pictures (need Chromium and robokit[film])")
     group.add_argument("--mp4", metavar="FILE", help="write a film")
     group.add_argument("--gif", metavar="FILE", help="write an animated picture")

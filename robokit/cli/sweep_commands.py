@@ -6,24 +6,27 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from robokit.cli.common import INTERRUPTED, counted, file_stem, load, open_page, say, tell, writable
+from robokit.cli.common import (
+    INTERRUPTED,
+    count_number,
+    counted,
+    file_stem,
+    load,
+    open_page,
+    positive,
+    say,
+    seed_number,
+    tell,
+    writable,
+)
 from robokit.errors import RobokitError
 from robokit.files import shell_word
 
-
-def add_sweep(
-    sub: argparse.ArgumentParser, positive: Callable[[str], float], count: Callable[[str], int],
-    seed: Callable[[str], int],
-) -> None:  # fmt: skip
-    """The arguments of the command sweep."""
-    # Values such as -90:90 are no options.
-    sub._negative_number_matcher = re.compile(r"-[\d.]")  # type: ignore[attr-defined]
-    sub.formatter_class = argparse.RawDescriptionHelpFormatter
-    sub.description = """Many falls, each with its own start, masses, friction and pushes.
+SWEEP_DESCRIPTION = """Many falls, each with its own start, masses, friction and pushes.
 
 VALUES are those of all rows:
   0.5                in every row
@@ -37,6 +40,14 @@ VALUES are those of all rows:
 runs the code of measures of the maker's own (rk.Measure): resume only folders
 that you trust.
 """
+
+
+def add_sweep(sub: argparse.ArgumentParser) -> None:
+    """The arguments of the command sweep."""
+    # Values such as -90:90 are no options.
+    sub._negative_number_matcher = re.compile(r"-[\d.]")  # type: ignore[attr-defined]
+    sub.formatter_class = argparse.RawDescriptionHelpFormatter
+    sub.description = SWEEP_DESCRIPTION
     sub.add_argument(
         "robots", metavar="ROBOT", nargs="*", help="robots, as of the other commands; several take turns"
     )
@@ -44,7 +55,7 @@ that you trust.
         "-o", "--output", metavar="FOLDER", help="new folder for the results; default: NAME_sweep"
     )
     sub.add_argument(
-        "--count", type=count, metavar="N", help="number of rows; default: one of each of a grid"
+        "--count", type=count_number, metavar="N", help="number of rows; default: one of each of a grid"
     )
     for option, name, unit, _, text in OPTIONS:
         sub.add_argument(option, dest=f"sweep_{name}", metavar="VALUES", help=f"[{unit}] {text}")
@@ -52,9 +63,13 @@ that you trust.
         "--set", action="append", default=[], metavar="NAME=VALUES", dest="others",
         help="any parameter of --list, in its unit: mass:torso=0.5:2, joint:left_knee=0:1",
     )  # fmt: skip
-    sub.add_argument("--grid", type=count, metavar="N", help="take N evenly spaced numbers of each range A:B")
+    sub.add_argument(
+        "--grid", type=count_number, metavar="N", help="take N evenly spaced numbers of each range A:B"
+    )
     sub.add_argument("--sobol", action="store_true", help="spread all ranges A:B evenly (Sobol sequence)")
-    sub.add_argument("--seed", type=seed, default=0, metavar="N", help="of all random numbers; default: 0")
+    sub.add_argument(
+        "--seed", type=seed_number, default=0, metavar="N", help="of all random numbers; default: 0"
+    )
     sub.add_argument("--duration", type=positive, default=2.0, metavar="S", help="of a row; default: 2 s")
     sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
     sub.add_argument("--no-ground", action="store_true", help="without a ground")
@@ -67,12 +82,12 @@ that you trust.
         help="measure this; several times for more; default: most",
     )  # fmt: skip
     sub.add_argument(
-        "--trajectory", action="append", default=[], type=seed, metavar="ROW",
+        "--trajectory", action="append", default=[], type=seed_number, metavar="ROW",
         help="keep this row's motion, too",
     )  # fmt: skip
-    sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
+    sub.add_argument("--chunk", type=count_number, metavar="N", help="rows that are written together")
     sub.add_argument(
-        "--workers", type=seed, metavar="N",
+        "--workers", type=seed_number, metavar="N",
         help="processes; 0 computes in this one, without Dask; default: one a processor",
     )  # fmt: skip
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
