@@ -291,30 +291,8 @@ def _quiet_mjcf(robot: Robot) -> str:
 
 def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """Load a URDF without meshes; inertias that Drake's reader replaces are set back."""
-    from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.plant import MultibodyPlant
-
-    names, plant = names_there(robot), MultibodyPlant(0.0)
-    log = logging.getLogger("drake")
-    level = log.level
-    log.setLevel(logging.ERROR)  # robot.diagnostics has its warnings about inertias
-    try:
-        (instance,) = Parser(plant).AddModelsFromString(
-            plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)), "urdf"
-        )
-    finally:
-        log.setLevel(level)
-    if robot.base == "fixed":
-        root = plant.GetBodyByName(names[root_link(robot)], instance)
-        plant.WeldFrames(plant.world_frame(), root.body_frame())
-    plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
-    for joint in robot.joints:
-        if joint.armature:
-            rotor = plant.AddJointActuator(f"{joint.name} rotor", plant.GetJointByName(joint.name, instance))
-            rotor.set_default_rotor_inertia(joint.armature)
-    plant.Finalize()
+    plant, bodies = _drake_plant(text, robot)
     context, to = plant.CreateDefaultContext(), DrakeAdapter(robot, plant)
-    bodies = [plant.GetBodyByName(names[link], instance) for link in robot.link_names]
     moving = [b for b, link in zip(bodies, robot.links, strict=True) if link.body > 0]
     _inertias_as_written(robot, bodies, context, changes)
 
@@ -359,6 +337,33 @@ def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
         return np.r_[L.rotational(), L.translational()]
 
     return answers
+
+
+def _drake_plant(text: bytes, robot: Robot) -> tuple[Any, list[Any]]:
+    """A plant of the URDF with the robot's base, gravity and rotors; its bodies in the order of the links."""
+    from pydrake.multibody.parsing import Parser
+    from pydrake.multibody.plant import MultibodyPlant
+
+    names, plant = names_there(robot), MultibodyPlant(0.0)
+    log = logging.getLogger("drake")
+    level = log.level
+    log.setLevel(logging.ERROR)  # robot.diagnostics has its warnings about inertias
+    try:
+        (instance,) = Parser(plant).AddModelsFromString(
+            plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)), "urdf"
+        )
+    finally:
+        log.setLevel(level)
+    if robot.base == "fixed":
+        root = plant.GetBodyByName(names[root_link(robot)], instance)
+        plant.WeldFrames(plant.world_frame(), root.body_frame())
+    plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
+    for joint in robot.joints:
+        if joint.armature:
+            rotor = plant.AddJointActuator(f"{joint.name} rotor", plant.GetJointByName(joint.name, instance))
+            rotor.set_default_rotor_inertia(joint.armature)
+    plant.Finalize()
+    return plant, [plant.GetBodyByName(names[link], instance) for link in robot.link_names]
 
 
 def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes: list[str]) -> None:
