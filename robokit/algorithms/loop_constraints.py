@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from robokit.model.constraints import LoopModel
 from robokit.model.joints import plane_axes
-from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, cos, iterations, sin, sqrt

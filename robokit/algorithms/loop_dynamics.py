@@ -26,7 +26,7 @@ from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
-from robokit.model.loop_models import LoopModel
+from robokit.model.constraints import LoopModel
 from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, maximum

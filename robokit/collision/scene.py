@@ -27,7 +27,7 @@ from robokit.collision.shapes import (
     shape_arrays,
 )
 from robokit.model.geometry import Box, Placement, Shape
-from robokit.model.inertia_box import box_edges
+from robokit.model.inertial_parameters import box_edges
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
 

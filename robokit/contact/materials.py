@@ -15,8 +15,8 @@ import numpy as np
 
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, PLANE
 from robokit.collision.scene import neutral_poses
+from robokit.model.constraints import LoopModel, loop_models
 from robokit.model.joints import plane_axes
-from robokit.model.loop_models import LoopModel, loop_models
 from robokit.model.robot import Robot
 from robokit.spatial import RigidInertia, Transform
 
@@ -423,7 +423,7 @@ HOLDS = {"prismatic": (1.0, 1.0, 0.0), "cylindrical": (1.0, 1.0, 0.0), "planar":
 
 
 def loop_numbers(robot: Robot) -> Arrays:
-    """Loop joints, in the order of :func:`robokit.model.loop_models.loop_models`."""
+    """Loop joints, in the order of :func:`robokit.model.constraints.loop_models`."""
     models = loop_models(robot)
     n = len(models)
     bodies = np.array([(m.p, m.s) for m in models], dtype=np.int32).reshape(n, 2)

@@ -20,8 +20,8 @@ from robokit.model.constraints import (
     constraints_key,
     contact_models,
     example_contact,
+    loop_models,
 )
-from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.spatial import Matrix3, Transform, Vector3
 

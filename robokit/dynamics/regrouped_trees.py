@@ -16,9 +16,8 @@ import numpy as np
 
 from robokit.dynamics.table import Algorithm
 from robokit.model.inertial_parameters import inertias, row
-from robokit.model.regrouping import regrouped, sparse
+from robokit.model.regrouping import placements, regrouped, shifts, slid, sparse
 from robokit.model.robot import Robot
-from robokit.model.sparse_frames import placements, shifts, slid
 from robokit.model.tree import Tree
 
 

@@ -16,8 +16,7 @@ from robokit.engine import ENGINES, Bound, Kernel
 from robokit.engine.reproducible import wanted
 from robokit.errors import InvalidValue, ShapeError, SingularInertia
 from robokit.model.arguments import not_a_robot
-from robokit.model.configurations import of_joint
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, of_joint
 
 FExt = Mapping[str, Any] | np.ndarray | None
 """External forces: by link in world axes, or an array in body coordinates; see :func:`body_forces`."""

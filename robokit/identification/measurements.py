@@ -22,19 +22,19 @@ from robokit.dynamics.inverse import rnea
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError
+from robokit.model.edit import armature_by_dof
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.model.rotors import armature_by_dof
 
 CHUNK = 1024
 """States whose regressors are in memory at once."""
 
-NOTHING, DEPENDENT = 1e-10, 1e-7
+ZERO_COLUMN_TOLERANCE, RANK_TOLERANCE = 1e-10, 1e-7
 """Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurements:
     """States of a motion, and the forces that moved it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Compressed:
+class CompressedEquations:
     """The equations of one degree of freedom.
 
     Attributes:
@@ -76,7 +76,7 @@ class Compressed:
         return float(np.sum((self.z - self.R @ x) ** 2)) + self.rest
 
 
-def measured(
+def check_measurements(
     robot: Robot,
     q: Any,
     v: Any,
@@ -84,7 +84,7 @@ def measured(
     tau: Any = None,
     f_ext: FExt = None,
     weights: Any = None,
-) -> Measured:
+) -> Measurements:
     """Checked measurements.
 
     Raises:
@@ -111,7 +111,7 @@ def measured(
     states = arrays["q"], arrays["v"], arrays["a"]
     if f_ext is not None:
         forces = forces + rnea(robot, *states) - rnea(robot, *states, f_ext=f_ext)
-    return Measured(*states, forces, _weights(robot, weights, len(forces)))
+    return Measurements(*states, forces, _weights(robot, weights, len(forces)))
 
 
 def _weights(robot: Robot, given: Any, states: int) -> np.ndarray | None:
@@ -129,7 +129,9 @@ def _weights(robot: Robot, given: Any, states: int) -> np.ndarray | None:
     return np.broadcast_to(w, (states, robot.nv)).copy()
 
 
-def compressed(columns: Columns, data: Measured, progress: bool = False) -> list[Compressed]:
+def compress_equations(
+    columns: Columns, data: Measurements, progress: bool = False
+) -> list[CompressedEquations]:
     """The equations of each degree of freedom."""
     robot, p = columns.robot, columns.size
     rows, places = regressor_entries(robot)
@@ -172,19 +174,21 @@ def _used(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
     return np.concatenate([places, [columns.places(kind).start + k for kind in columns.kinds]]).astype(int)
 
 
-def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> Compressed:
+def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> CompressedEquations:
     n = len(used)
     A, z = T[:n, :n], T[:n, n]
     lengths = np.linalg.norm(A, axis=0)
     longest = lengths.max(initial=0.0)
-    scaled = np.where(lengths > NOTHING * longest, A / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    scaled = np.where(
+        lengths > ZERO_COLUMN_TOLERANCE * longest, A / np.where(lengths > 0.0, lengths, 1.0), 0.0
+    )
     # Where columns depend on each other, a triangle has rows of nothing but what no parameters explain.
     U, values, _ = np.linalg.svd(scaled, full_matrices=False)
-    U = U[:, values > DEPENDENT]
+    U = U[:, values > RANK_TOLERANCE]
     R = np.zeros((U.shape[1], p))
     R[:, used] = U.T @ A
     rest = float(np.sum((z - U @ (U.T @ z)) ** 2) + np.sum(T[n:, n] ** 2))
-    return Compressed(R, U.T @ z, rest, count, len(R), scale)
+    return CompressedEquations(R, U.T @ z, rest, count, len(R), scale)
 
 
 def _chunks(states: int, progress: bool) -> Sequence[int]:

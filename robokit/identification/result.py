@@ -11,15 +11,23 @@ import numpy as np
 
 from robokit.caching import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
-from robokit.files import figure_path, replacing
 from robokit.identification.combinations import BaseParameters
 from robokit.identification.consistent_fit import second_moments
-from robokit.identification.measurements import CHUNK, FRICTION, MOTOR, Columns, Measured, dof_names, measured
+from robokit.identification.measurements import (
+    CHUNK,
+    FRICTION,
+    MOTOR,
+    Columns,
+    Measurements,
+    check_measurements,
+    dof_names,
+)
+from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.model.rotors import replace_armature
+from robokit.files import figure_path, replacing
 
-WELL = 0.1
+WELL_DETERMINED_SHARE = 0.1
 """Share of its prior deviation to which data bring a combination that they determine well."""
 
 
@@ -59,7 +67,7 @@ class Identification:
     possible_combinations: int
     noise: np.ndarray
     residual: np.ndarray
-    data: Measured
+    data: Measurements
     steps: int
     converged: bool
 
@@ -103,7 +111,7 @@ class Identification:
     @property
     def well_determined(self) -> np.ndarray:
         """Which combinations the data bring to a tenth of their deviation before, boolean (n,)."""
-        return self.base_deviations < WELL * self.base_before
+        return self.base_deviations < WELL_DETERMINED_SHARE * self.base_before
 
     @property
     def second_moments(self) -> np.ndarray:
@@ -151,7 +159,7 @@ class Identification:
         Raises:
             ShapeError: as in :func:`identify`.
         """
-        return forces(self.columns, self.x, measured(self.columns.robot, q, v, a))
+        return predicted_forces(self.columns, self.x, check_measurements(self.columns.robot, q, v, a))
 
     # ---- reports -------------------------------------------------------------------------------
 
@@ -163,7 +171,7 @@ class Identification:
         lines = [
             f"{robot.name[:40]}: {len(self.data.q)} states, {len(self.x)} parameters",
             f"{len(self.base)} of {self.possible_combinations} combinations excited, {well} of them known "
-            f"to {WELL:.0%} of the prior",
+            f"to {WELL_DETERMINED_SHARE:.0%} of the prior",
             f"{self.steps} Newton steps, {'converged' if self.converged else 'NOT CONVERGED'}; "
             + ("every body is possible" if least > 0.0 else "held bodies without mass or thickness"),
             "",
@@ -172,14 +180,14 @@ class Identification:
         ]
         for k, name in enumerate(dof_names(robot)):
             more = (f"{self.columns.by_dof(self.x, kind)[k]:12.4g}" for kind in self.columns.kinds)
-            lines.append(f"{fitted(name):<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
+            lines.append(f"{shorten(name):<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
         lines += ["", f"{'body':<22}{'mass [kg]':>12}{'+-':>10}{'prior':>12}   centre of mass [m]"]
         for i, (row, deviation, before) in enumerate(
             zip(self.parameters, self.deviations, self.prior, strict=True), 1
         ):
             c = row[1:4] / row[0] if row[0] > 0.0 else np.zeros(3)
             centre = " ".join(f"{x:6.3f}" for x in c)
-            name = fitted(robot.body_name(i))
+            name = shorten(robot.body_name(i))
             lines.append(f"{name:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}")
         return "\n".join(lines)
 
@@ -207,21 +215,23 @@ class Identification:
             WriteError: the file cannot be written.
         """
         robot = self.columns.robot
-        data = self.data if q is None else measured(robot, q, v, a, tau)
+        data = self.data if q is None else check_measurements(robot, q, v, a, tau)
         prior = np.zeros(len(self.x))
         prior[: self.prior.size] = self.prior.ravel()
         scale = np.where(self.base_before > 0.0, self.base_before, 1.0)
         off = (self.base_values - self.base.values(prior)) / scale
         certainty = Certainty(self.base.expressions, off, self.base_deviations / scale, self.well_determined)
-        return write_figure(path, dof_names(robot), data.tau, forces(self.columns, self.x, data), certainty)
+        return write_figure(
+            path, dof_names(robot), data.tau, predicted_forces(self.columns, self.x, data), certainty
+        )
 
 
-def fitted(name: str, most: int = 21) -> str:
+def shorten(name: str, most: int = 21) -> str:
     """A name in so many characters: its beginning and its end."""
     return name if len(name) <= most else f"{name[: most // 2 - 1]}..{name[most // 2 - most + 1 :]}"
 
 
-def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
+def predicted_forces(columns: Columns, x: np.ndarray, data: Measurements) -> np.ndarray:
     """Joint forces of parameters x, (B, nv)."""
     robot = columns.robot
     rows, places = regressor_entries(robot)
@@ -240,7 +250,7 @@ def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
 
 # ---- the figure ------------------------------------------------------------------------------------------
 
-MOST_JOINTS, MOST_NAMES = 8, 90
+MAX_JOINTS, MAX_NAMES = 8, 90
 MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
 
 
@@ -269,7 +279,7 @@ def write_figure(
 
     path = figure_path("path", path)
     size = np.sqrt(np.mean(tau**2, axis=0))
-    shown = np.sort(np.argsort(-size, kind="stable")[:MOST_JOINTS])
+    shown = np.sort(np.argsort(-size, kind="stable")[:MAX_JOINTS])
     figure = Figure(figsize=(11.0, 1.4 + 1.15 * max(3, len(shown))), layout="constrained")
     grid = figure.add_gridspec(1, 2, width_ratios=(1.6, 1.0))
     left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
@@ -304,7 +314,7 @@ def _draw_combinations(axes: Any, certainty: Certainty) -> None:
         f"{len(order)} combinations, blue: well determined ({int(well.sum())})", fontsize=8, loc="left"
     )
     axes.set_xlabel("estimate - prior [deviations of the prior]", fontsize=8)
-    named = len(order) <= MOST_NAMES
+    named = len(order) <= MAX_NAMES
     words = [_short(certainty.names[k]) for k in order] if named else []
     axes.set_yticks(places if named else [], words, fontsize=4.5)
     axes.tick_params(axis="x", labelsize=7)

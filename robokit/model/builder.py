@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of
-from robokit.errors import Diagnostic, ModelError
+from robokit.conventions import FLOATING_BASE, SNAP, WORLD
+from robokit.errors import Diagnostic, ModelError, UnknownName
 from robokit.model.arguments import (
     checked_name,
     checked_placement,
@@ -20,13 +22,12 @@ from robokit.model.arguments import (
     limits,
     not_negative,
 )
-from robokit.model.assemble import assemble
-from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, unit_axis
-from robokit.model.geometry import Placement, Shape
-from robokit.model.joints import JOINT_TABLE
-from robokit.model.parts import Calibration, Mimic, Safety
-from robokit.model.robot import Robot
-from robokit.model.walks import joints_in_order
+from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_rows
+from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
+from robokit.model.parts import Calibration, Joint, Link, LoopJoint, MakeShapes, Mimic, Safety
+from robokit.model.robot import Robot, joints_in_order
+from robokit.model.tree import Tree, depth_first
+from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 
 
 class ModelBuilder:
@@ -278,3 +279,373 @@ def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     if JOINT_TABLE[kind].has_axis and not array.any():
         raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
     return unit_axis(kind, array.tolist())
+
+
+# ---- drafts --------------------------------------------------------------------------------------
+# Links and joints as the builder keeps them until the robot is numbered.
+
+# Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
+_COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
+    axis: axis for s in (1.0, -1.0) for axis in ((s, 0.0, 0.0), (0.0, s, 0.0), (0.0, 0.0, s))
+}
+
+
+@dataclass
+class LinkDraft:
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked.
+
+    Attributes:
+        make_shapes: gives the shapes at their first use instead, or None.
+    """
+
+    name: str
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+    make_shapes: MakeShapes | None = None
+
+
+@dataclass
+class JointDraft:
+    """A joint as :class:`ModelBuilder` keeps it: the arguments of ``joint``, checked; inf for no limit."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Placement
+    axis: np.ndarray
+    pitch: float
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+    mimic: Mimic | None
+    safety: Safety | None = None
+    calibration: Calibration | None = None
+    armature: float = 0.0
+
+
+@dataclass
+class LoopDraft:
+    """A loop joint as :class:`ModelBuilder` keeps it: the arguments of ``loop_joint``, checked."""
+
+    name: str
+    kind: str
+    predecessor: str
+    successor: str
+    predecessor_placement: Placement
+    successor_placement: Placement
+    axis: np.ndarray
+    pitch: float = 0.0
+
+
+def snapped(row: Iterable[float]) -> list[float]:
+    """The numbers, with those within SNAP of 0 or +-1 made exact: zeros and ones cost no operations."""
+    return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
+
+
+def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
+    """The axis of a joint, normalised, (3,); the x axis for a kind of joint without an axis."""
+    return np.array(unit_numbers(kind, axis))
+
+
+def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
+    """The same axis in plain floats."""
+    if not JOINT_TABLE[kind].has_axis:
+        return (1.0, 0.0, 0.0)
+    usual = _COORDINATE_AXES.get(tuple(axis))
+    if usual is not None:
+        return usual
+    norm = math.hypot(*axis)
+    if not 1e-300 < norm < math.inf:  # the length has lost its digits
+        largest = max(map(abs, axis))
+        return unit_numbers(kind, [x / largest for x in axis])
+    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
+    return snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis)
+
+
+# ---- assembly ------------------------------------------------------------------------------------
+# Checked links and joints become a Robot: bodies numbered depth first, fixed joints folded into their
+# parents.
+#
+# Source: RBDA section 4.1 (regular numbering); seeds 003 (connectivity).
+
+BASES = ("fixed", "floating")
+_HERE = Placement()  # of a link whose frame is its body's
+_UPRIGHT = _HERE.rotation.tolist()
+_IDENTITY = Matrix3.identity()
+
+
+def assemble(
+    name: str,
+    source: str,
+    links: Mapping[str, LinkDraft],
+    joints: Mapping[str, JointDraft],
+    loops: Mapping[str, LoopDraft],
+    base: str,
+    diagnostics: Sequence[Diagnostic],
+    gravity: Sequence[float] | None,
+) -> Robot:
+    """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
+
+    Args:
+        name: of the robot.
+        source: file that it came from, or "<code>".
+        links, joints, loops: drafts by name, in document order.
+        base: "fixed" or "floating".
+        diagnostics: findings that the robot carries along.
+        gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
+    """
+    one_of("base", base, BASES)
+    order, incoming = _walk(name, links, joints, loops)
+    bodies = _Bodies(order[0], base)
+    if base == "floating":
+        if FLOATING_BASE in joints:
+            raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
+        bodies.add_floating_base(order[0])
+    for child in order[1:]:
+        bodies.add(child, incoming[child])
+    inertia, placed_links = _placed_links(links, bodies)
+    frame, movable = bodies.frame, bodies.movable
+    g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
+    tree = Tree(
+        parent=tuple(bodies.parent),
+        loops=tuple((frame[p.predecessor][0], frame[p.successor][0]) for p in loops.values()),
+        joint=tuple(bodies.models),
+        XT=tuple(bodies.XT),
+        I=inertia,
+        gravity=g,  # type: ignore[arg-type]
+        name=tuple(bodies.names),
+        armature=_rotors(movable),
+    )
+    return Robot(
+        name=name,
+        base=base,
+        tree=tree,
+        joints=tuple(_joint_of(d, i, tree.q_slice[i], tree.v_slice[i]) for i, d in enumerate(movable, 1)),
+        links=placed_links,
+        fixed_joints=tuple(
+            _joint_of(d, frame[d.child][0], slice(0, 0), slice(0, 0))
+            for d in joints.values()
+            if d.kind == "fixed"
+        ),
+        loop_joints=tuple(_loop_of(d, tree.n + k) for k, d in enumerate(loops.values(), 1)),
+        diagnostics=list(diagnostics),
+        source=source,
+    )
+
+
+class _Bodies:
+    """The numbered bodies: each movable joint opens one; a link behind a fixed joint joins its parent's.
+
+    Attributes:
+        parent, names, models, XT: by body, as :class:`Tree` has them.
+        frame: link -> its body, and the placement of its frame on that body.
+        movable: the joints of bodies 1..N.
+    """
+
+    def __init__(self, root: str, base: str) -> None:
+        self.parent = [-1]
+        self.names = [WORLD if base == "floating" else root]
+        self.models = [NO_JOINT]
+        self.XT = [Transform.identity()]
+        self.frame: dict[str, tuple[int, Placement]] = {root: (0, _HERE)}
+        self.movable: list[JointDraft] = []
+        self._known: dict[tuple, JointModel] = {}
+
+    def add_floating_base(self, root: str) -> None:
+        """Body 1: the root link, carried by a joint of six degrees of freedom."""
+        x = np.array([1.0, 0, 0])
+        free = JointDraft(
+            name=FLOATING_BASE,
+            kind="floating",
+            parent=WORLD,
+            child=root,
+            placement=Placement(),
+            axis=x,
+            pitch=0.0,
+            lower=-math.inf,
+            upper=math.inf,
+            effort=math.inf,
+            velocity=math.inf,
+            damping=0.0,
+            friction=0.0,
+            mimic=None,
+        )
+        model = JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0))
+        self._open(root, 0, free, model, Transform.identity())
+
+    def add(self, child: str, draft: JointDraft) -> None:
+        """The link ``child`` and the joint that carries it, after the link that it hangs on."""
+        body, placement = self.frame[draft.parent]
+        rows, shift = draft.placement.rotation.tolist(), draft.placement.position.tolist()
+        if placement is not _HERE:
+            R, p = placement.rotation.tolist(), placement.position.tolist()
+            rows, shift = product_of_rows(R, rows), list(map(add, turned_by_rows(R, shift), p))
+        rows = _UPRIGHT if rows == _UPRIGHT else [snapped(row) for row in rows]
+        shift = [0.0 if abs(x) < SNAP else x for x in shift]
+        if draft.kind == "fixed":
+            self.frame[child] = (body, Placement(np.array(rows), np.array(shift)))
+            return
+        key = (draft.kind, *draft.axis.tolist(), draft.pitch)
+        if key not in self._known:  # most joints of a robot turn about the same few axes
+            self._known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
+        E = _IDENTITY if rows is _UPRIGHT else Matrix3(zip(*rows, strict=True))
+        self._open(child, body, draft, self._known[key], Transform(E, Vector3(*shift)))
+
+    def _open(self, child: str, parent: int, draft: JointDraft, model: JointModel, XT: Transform) -> None:
+        self.frame[child] = (len(self.parent), _HERE)
+        self.parent.append(parent)
+        self.names.append(child)
+        self.models.append(model)
+        self.XT.append(XT)
+        self.movable.append(draft)
+
+
+def _placed_links(
+    links: Mapping[str, LinkDraft], bodies: _Bodies
+) -> tuple[tuple[RigidInertia, ...], tuple[Link, ...]]:
+    """The inertia of each body, about its origin, and the links on their bodies."""
+    inertia: list[RigidInertia | None] = [None] * len(bodies.parent)
+    placed = []
+    for link in links.values():
+        body, placement = bodies.frame[link.name]
+        own, before = _body_inertia(link, placement), inertia[body]
+        total = own if before is None else before + own
+        if not _is_finite(total):
+            raise ModelError(
+                f"link {link.name!r}: its mass {link.mass:g} kg and inertia are too large to be added to "
+                f"those of body {bodies.names[body]!r}: the sum is not finite"
+            )
+        inertia[body] = total
+        placed.append(_link_of(link, body, placement))
+    return tuple(RigidInertia.zero() if I is None else I for I in inertia), tuple(placed)
+
+
+def _walk(
+    model: str,
+    links: Mapping[str, LinkDraft],
+    joints: Mapping[str, JointDraft],
+    loops: Mapping[str, LoopDraft],
+) -> tuple[list[str], dict[str, JointDraft]]:
+    """Links depth first from the root, and the joint that leads to each."""
+    if not links:
+        raise ModelError(f"model {model!r} has no link; add at least one")
+    incoming: dict[str, JointDraft] = {}
+    for joint in joints.values():
+        for end in (joint.parent, joint.child):
+            if end not in links:
+                raise UnknownName("link", end, links, f"(joint {joint.name!r})")
+        if joint.child in incoming:
+            raise ModelError(
+                f"link {joint.child!r} has two parents, joints {incoming[joint.child].name!r} and "
+                f"{joint.name!r}; a loop is closed with loop_joint"
+            )
+        incoming[joint.child] = joint
+    for loop in loops.values():
+        for end in (loop.predecessor, loop.successor):
+            if end not in links:
+                raise UnknownName("link", end, links, f"(loop joint {loop.name!r})")
+    roots = [name for name in links if name not in incoming]
+    if len(roots) != 1:
+        found = (
+            f"{len(roots)} ({', '.join(map(repr, roots[:5]))})" if roots else "none: the joints form a cycle"
+        )
+        raise ModelError(f"model {model!r} needs one root link, found {found}")
+    # Children in the order of the joints, as they were added.
+    names = [roots[0], *incoming]
+    number = {name: k for k, name in enumerate(names)}
+    order = depth_first([-1, *(number[joint.parent] for joint in incoming.values())])
+    if len(order) != len(links):
+        lost = sorted(set(links) - {names[k] for k in order})
+        raise ModelError(f"links {', '.join(map(repr, lost[:5]))} form a cycle that the root does not reach")
+    return [names[k] for k in order], incoming
+
+
+def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
+    """The armature of each body's joint by dof; empty where no joint has any."""
+    if not any(d.armature for d in movable):
+        return ()
+    return ((), *((d.armature,) * JOINT_TABLE[d.kind].nv for d in movable))
+
+
+def _link_of(d: LinkDraft, body: int, placement: Placement) -> Link:
+    if d.make_shapes is None:
+        return Link(d.name, body, placement, d.mass, d.com, d.inertia, d.visuals, d.collisions)
+    return Link.with_shapes_later(
+        d.make_shapes, name=d.name, body=body, placement=placement, mass=d.mass, com=d.com, inertia=d.inertia
+    )
+
+
+def _joint_of(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
+    return Joint(
+        d.name,
+        d.kind,
+        body,
+        q_slice,
+        v_slice,
+        d.axis,
+        d.pitch,
+        d.lower,
+        d.upper,
+        d.effort,
+        d.velocity,
+        d.damping,
+        d.friction,
+        d.mimic,
+        d.parent,
+        d.child,
+        d.placement,
+        d.safety,
+        d.calibration,
+        d.armature,
+    )
+
+
+def _loop_of(d: LoopDraft, number: int) -> LoopJoint:
+    return LoopJoint(
+        d.name,
+        d.kind,
+        number,
+        d.predecessor,
+        d.successor,
+        d.predecessor_placement,
+        d.successor_placement,
+        d.axis,
+        d.pitch,
+    )
+
+
+def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
+    c, Ic = link.com.tolist(), link.inertia.tolist()
+    if placement is not _HERE:
+        R, p = placement.rotation.tolist(), placement.position.tolist()
+        c = map(add, turned_by_rows(R, c), p)
+        Ic = product_of_rows(product_of_rows(R, Ic), tuple(zip(*R, strict=True)))
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic
+    # RigidInertia.about_com in plain floats, to the bit: a third of its time.
+    m, (x, y, z) = link.mass, c
+    hx, hy, hz = x * m, y * m, z * m
+    sx, sy, sz = x * 0.5, y * 0.5, z * 0.5
+    px, py, pz = hx * x, hy * y, hz * z
+    about_frame = Symmetric3(
+        xx + (py + pz),
+        yy + (px + pz),
+        zz + (px + py),
+        xy - (hx * sy + hy * sx),
+        xz - (hx * sz + hz * sx),
+        yz - (hy * sz + hz * sy),
+    )
+    return RigidInertia(m, Vector3(hx, hy, hz), about_frame)
+
+
+def _is_finite(inertia: RigidInertia) -> bool:
+    """Whether all ten numbers are; their sum says so at once unless it overflows by itself."""
+    h, I = inertia.h, inertia.Ibar
+    total = inertia.m + h.x + h.y + h.z + I.xx + I.yy + I.zz + I.xy + I.xz + I.yz
+    return math.isfinite(total) or all(map(math.isfinite, (inertia.m, *h, *I)))

@@ -1,7 +1,8 @@
-"""Edits: lock joints, remove and graft subtrees, merge links, replace inertias.
+"""Robots made of robots: lock joints, remove and graft subtrees, merge links, replace inertias and rotors.
 
-Each function leaves its robot as it is and returns a new one, numbered again. Findings and source of the
-old robot are carried along. ``robokit.urdf.dump`` writes the result.
+Also: mimic joints coupled, several robots in one world. Each function leaves its robot as it is and returns a
+new one, numbered again. Findings and source of the old robot are carried along. ``robokit.urdf.dump`` writes
+the result.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.conventions import FLOATING_BASE
-from robokit.errors import ModelError, WrongType, shown
-from robokit.model.arguments import checked_placement, finite
+from robokit.conventions import FLOATING_BASE, WORLD
+from robokit.errors import ModelError, UnknownName, WrongType, shown
+from robokit.model.arguments import checked_name, checked_placement, finite, not_negative
 from robokit.model.builder import ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
-from robokit.model.mimics import couple
-from robokit.model.parts import Link
-from robokit.model.robot import Robot, check_robot
-from robokit.model.walks import arranged, children, is_base, outward, subtree
+from robokit.model.mimic_coupling import NONE, Coupling, reduced_parents
+from robokit.model.parts import Joint, Link
+from robokit.model.robot import Robot, arranged, check_robot, children, is_base, outward, subtree
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""
@@ -335,3 +335,255 @@ def _refuse_followers(builder: ModelBuilder, gone: set[str]) -> None:
                 f"joint {name!r} mimics the fixed joint {draft.mimic.joint!r}, which goes; lock {name!r} "
                 f"at its constant {draft.mimic.offset:g} first"
             )
+
+
+# ---- mimic joints --------------------------------------------------------------------------------
+
+
+def couple(robot: Robot) -> Robot:
+    """The robot without the coordinates of its mimic joints.
+
+    ``nq``, ``nv``, ``joints`` and ``joint_names`` of the result are those of the joints that keep their
+    coordinates. ``robot.joint(name)`` of a mimic joint still answers with its body, axis and limits; its
+    slices are empty. A robot without mimic joints comes back as it is.
+
+    Args:
+        robot: a robot whose mimic joints have coordinates of their own.
+
+    Raises:
+        ModelError: a mimic with or of a joint that has several coordinates, or mimics in a circle.
+        UnknownName: a mimic of a joint that is not there.
+
+    Example:
+        >>> from robokit.model import couple
+        >>> builder = rk.ModelBuilder("gripper").link("palm").link("left", 0.1).link("right", 0.1)
+        >>> builder = builder.joint("close", "prismatic", "palm", "left", axis=(0, 1, 0))
+        >>> follow = rk.Mimic("close", multiplier=-1.0)
+        >>> builder = builder.joint("follow", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=follow)
+        >>> gripper = builder.build()
+        >>> gripper.nv, couple(gripper).nv
+        (2, 1)
+    """
+    check_robot(robot)
+    mimics = tuple(joint for joint in robot.joints if joint.mimic is not None)
+    if not mimics:
+        return robot
+    tree = robot.tree
+    q_from: list[tuple[int, float, float]] = [(NONE, 0.0, 0.0)] * tree.nq
+    v_from: list[tuple[int, float]] = [(NONE, 0.0)] * tree.nv
+    kept: list[Joint] = []
+    own_q: list[int] = []
+    own_v: list[int] = []
+    for joint in robot.joints:
+        if joint.mimic is not None:
+            continue
+        nq, nv = len(own_q), len(own_v)
+        own_q += range(joint.q_slice.start, joint.q_slice.stop)
+        own_v += range(joint.v_slice.start, joint.v_slice.stop)
+        kept.append(replace(joint, q_slice=slice(nq, len(own_q)), v_slice=slice(nv, len(own_v))))
+    for k, at in enumerate(own_q):
+        q_from[at] = (k, 1.0, 0.0)
+    for k, at in enumerate(own_v):
+        v_from[at] = (k, 1.0)
+    for joint in mimics:
+        leader, multiplier, offset = _leader(robot, joint)
+        at_q, at_v = joint.q_slice.start, joint.v_slice.start
+        if leader.q_slice == slice(0, 0):
+            q_from[at_q], v_from[at_v] = (NONE, 0.0, offset), (NONE, 0.0)
+        else:
+            q_from[at_q] = (q_from[leader.q_slice.start][0], multiplier, offset)
+            v_from[at_v] = (v_from[leader.v_slice.start][0], multiplier)
+    nv = len(own_v)
+    coupling = Coupling(
+        len(own_q),
+        nv,
+        tuple(q_from),
+        tuple(v_from),
+        reduced_parents(tree.dof_parent, [k for k, _ in v_from], nv),
+        tuple(own_q),
+        tuple(own_v),
+    )
+    followers = tuple(replace(joint, q_slice=slice(0, 0), v_slice=slice(0, 0)) for joint in mimics)
+    return replace(robot, tree=replace(tree, coupling=coupling), joints=tuple(kept), mimic_joints=followers)
+
+
+def _leader(robot: Robot, joint: Joint) -> tuple[Joint, float, float]:
+    """The joint at the end of a chain of mimics, multiplier and offset of the whole chain."""
+    leader, laws = joint, []
+    seen = set()
+    while leader.mimic is not None and leader.kind != "fixed":
+        if leader.name in seen:
+            raise ModelError(
+                f"joint {joint.name!r} mimics in a circle; let one of the joints move on its own"
+            )
+        seen.add(leader.name)
+        law = leader.mimic
+        try:
+            followed = robot.joint(law.joint)
+        except UnknownName as error:
+            raise UnknownName(
+                "joint", law.joint, robot.all_joint_names, f"(mimicked by {leader.name!r})"
+            ) from error
+        for end in (leader, followed):
+            if end.q_slice.stop - end.q_slice.start > 1 or end.v_slice.stop - end.v_slice.start > 1:
+                raise ModelError(
+                    f"joint {leader.name!r} mimics {followed.name!r}: {end.name!r} is {end.kind} and has "
+                    "several coordinates; only joints with one can be coupled"
+                )
+        laws.append(law)
+        leader = followed
+    multiplier, offset = 1.0, 0.0
+    for law in reversed(laws):  # from the leader on, so that each product is the law of a joint of the chain
+        multiplier, offset = law.multiplier * multiplier, law.multiplier * offset + law.offset
+    if not (math.isfinite(multiplier) and math.isfinite(offset)):
+        raise ModelError(
+            f"joint {joint.name!r} follows {leader.name!r} by {multiplier:g} q + {offset:g}, which is not "
+            "finite; give the mimics between them smaller multipliers"
+        )
+    return leader, multiplier, offset
+
+
+# ---- rotors of motors ----------------------------------------------------------------------------
+# A rotor of inertia I behind a gear of ratio n turns n times as fast as its joint. It adds n^2 I to the
+# joint's own entry on the diagonal of H. Spins about axes that the links turn are left out, and so are the
+# rotors' weights, which belong to the links' own.
+#
+# Source: RBDA section 9.6.
+
+
+def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot:
+    """The robot with other rotor inertias on its joints.
+
+    Args:
+        robot: the robot.
+        armature: {joint: inertia of its rotors as the joint feels it, gear ratio squared included}
+            [kg m^2 | kg], for each of the joint's velocities; joints that are not named keep theirs. Or one
+            number for all joints of one degree of freedom.
+
+    Raises:
+        UnknownName: no such joint.
+        ModelError: a negative number or none, or a joint that does not move.
+        WrongType: neither a mapping nor a number.
+
+    Example:
+        >>> from robokit.model import replace_armature
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> geared = replace_armature(robot, {"upper_joint": 0.5})
+        >>> (rk.crba(geared, [0, 0]) - rk.crba(robot, [0, 0])).round(6)
+        array([[0.5, 0. ],
+               [0. , 0. ]])
+    """
+    check_robot(robot)
+    moving = {joint.name: joint for joint in robot.body_joints}
+    tree = robot.tree
+    if isinstance(armature, Mapping):
+        for name in armature:
+            if name not in moving:
+                raise UnknownName("joint that moves", name, moving, f"in robot {robot.name!r}")
+        given = {name: not_negative(f"armature of joint {name!r}", x) for name, x in armature.items()}
+    elif isinstance(armature, int | float | np.number) and not isinstance(armature, bool):
+        number = not_negative("armature", armature)
+        given = {name: number for name, joint in moving.items() if tree.joint[joint.body].kind.nv == 1}
+    else:
+        raise WrongType("armature", armature, "a number, or a mapping of joint names to numbers")
+    if robot.base == "floating" and given.get(robot.body_joints[0].name):
+        raise ModelError(f"joint {robot.body_joints[0].name!r} is the floating base, which no motor drives")
+
+    def changed(joint: Joint) -> Joint:
+        return replace(joint, armature=given.get(joint.name, joint.armature))
+
+    rows = [(changed(joint).armature,) * tree.joint[joint.body].kind.nv for joint in robot.body_joints]
+    return replace(
+        robot,
+        tree=replace(tree, armature=((), *rows) if any(map(any, rows)) else ()),
+        joints=tuple(map(changed, robot.joints)),
+        mimic_joints=tuple(map(changed, robot.mimic_joints)),
+        shared_kernels={},
+    )
+
+
+def armature_by_dof(robot: Robot) -> np.ndarray:
+    """What the rotors add to the diagonal of H, (nv,) [kg m^2 | kg].
+
+    The rotors of coupled mimic joints count at the joint that they follow.
+
+    Example:
+        >>> from robokit.model import armature_by_dof, replace_armature
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> armature_by_dof(replace_armature(robot, {"upper_joint": 0.5}))
+        array([0.5, 0. ])
+    """
+    found = np.zeros(robot.nv)
+    tree = robot.tree
+    flat = [x for row in tree.armature for x in row]
+    for at, x in enumerate(flat):
+        k, m = (at, 1.0) if tree.coupling is None else tree.coupling.v_from[at]
+        if k >= 0:
+            found[k] += m * m * x
+    return found
+
+
+# ---- several robots in one world -----------------------------------------------------------------
+
+
+def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
+    """Several robots in one world.
+
+    The robot that is returned has a fixed base, the link "world", which carries them all: those that float by
+    a floating joint "<key>/floating_base", the others by a fixed joint. Links and joints of each are named
+    "<key>/<name>". Its q is that of one robot after the other; the neutral configuration has each robot at
+    its placement. Gravity is that of the first.
+
+    Args:
+        robots: {key: robot, or (robot, placement)}, the placement of its root's frame in the world; for a
+            robot that floats its base's pose in q is counted from there.
+        name: of the whole.
+
+    Raises:
+        WrongType: robots is no mapping of names to robots.
+        ModelError: no robot, a placement with an improper rotation, robots with samples of inertias, or
+            some with coupled mimic joints and others with mimic joints that are free.
+
+    Example:
+        >>> arm = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> beside = rk.Placement(position=np.array([0.0, 1.0, 0.0]))
+        >>> both = rk.together({"left": arm, "right": (arm, beside)})
+        >>> both.joint_names
+        ('left/upper_joint', 'left/lower_joint', 'right/upper_joint', 'right/lower_joint')
+    """
+    if not isinstance(robots, Mapping):
+        raise WrongType("robots", robots, "a mapping of names to robots, or to (robot, placement)")
+    if not robots:
+        raise ModelError("robots: give at least one")
+    builder = ModelBuilder(name)
+    builder.link(WORLD)
+    coupled, free = [], []
+    first: Robot | None = None
+    for key, given in robots.items():
+        prefix = checked_name("robot", key) + "/"
+        robot, placement = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        check_robot(robot, f"robots[{key!r}]")
+        if robot.parameters is not None:
+            raise ModelError(f"robots[{key!r}]: its inertias are an input; give a robot as it was loaded")
+        first = first or robot
+        _add(builder, robot, prefix, checked_placement(f"placement of robot {key!r}", placement))
+        if robot.coupling is not None:
+            coupled.append(key)
+        elif any(joint.mimic is not None for joint in robot.joints):
+            free.append(key)
+    if coupled and free:
+        raise ModelError(
+            f"robots: the mimic joints of {coupled[0]!r} are coupled and those of {free[0]!r} are not; load "
+            "both with the same mimic="
+        )
+    assert first is not None
+    built = builder.build("fixed", gravity=first.tree.gravity)
+    return couple(built) if coupled else built
+
+
+def _add(builder: ModelBuilder, robot: Robot, prefix: str, placement: Placement) -> None:
+    """Adds a robot's links and joints under another name, and the joint that carries its root."""
+    root = outward(robot, children(robot))[0]
+    kind = "floating" if robot.base == "floating" else "fixed"
+    builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement)
+    builder._include(ModelBuilder.from_robot(robot), prefix)

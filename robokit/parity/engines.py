@@ -18,10 +18,9 @@ import numpy as np
 
 from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
 from robokit.mjcf import to_mjcf
+from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Link
-from robokit.model.robot import Robot
-from robokit.model.rotors import armature_by_dof
-from robokit.model.walks import is_base
+from robokit.model.robot import Robot, is_base
 from robokit.parity import other_programs
 from robokit.parity.other_programs import one_line, some
 from robokit.urdf.xacro import expand_xacro, is_xacro

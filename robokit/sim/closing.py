@@ -22,7 +22,7 @@ from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.arguments import check_finite, real_array
 from robokit.errors import ShapeError, WrongType
 from robokit.model.arguments import not_a_robot
-from robokit.model.loop_models import loop_models
+from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.spatial.linear import ldl, ldl_solve
 

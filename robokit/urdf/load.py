@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
+from robokit.interpreter import without_collector
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
-from robokit.interpreter import without_collector
-from robokit.model.builder import ModelBuilder
-from robokit.model.drafts import JointDraft, LinkDraft, unit_numbers
+from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_numbers
+from robokit.model.edit import couple
 from robokit.model.geometry import Mesh, Placement, Rows, Shape
-from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.stages import stage

@@ -10,7 +10,7 @@ import numpy as np
 from robokit.arguments import check_values, real_array
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.arguments import not_a_robot
-from robokit.model.inertia_box import equivalent_box
+from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground

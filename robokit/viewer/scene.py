@@ -18,7 +18,7 @@ import numpy as np
 from robokit.meshes.simplify import display_mesh
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
-from robokit.model.inertia_box import equivalent_box
+from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles

@@ -18,8 +18,7 @@ from robokit.model import Mimic, Placement, couple
 from robokit.model.inertial_parameters import rigid_inertia
 from robokit.model.inertial_parameters import row as ten
 from robokit.model.joints import JOINT_TABLE, JointModel
-from robokit.model.regrouping import places_left_empty, regrouped
-from robokit.model.sparse_frames import shifts, slid
+from robokit.model.regrouping import places_left_empty, regrouped, shifts, slid
 from robokit.spatial import Motion, Vector3
 
 SUMS = sorted(name for name, row in KERNELS.items() if row.sums)

@@ -9,8 +9,8 @@ from loop_robots import AXIS, KINDS, closed_at, two_arms
 
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.model import ModelBuilder
+from robokit.model.constraints import loop_models
 from robokit.model.joints import JOINT_TABLE, JointModel
-from robokit.model.loop_models import loop_models
 from robokit.spatial import Vector3
 
 

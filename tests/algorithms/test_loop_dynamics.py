@@ -12,8 +12,8 @@ import robokit as rk
 from robokit.algorithms.loop_dynamics import loop_dynamics
 from robokit.algorithms.sparse_factors import ArticulatedFactor, SparseFactor
 from robokit.model import ModelBuilder, couple
+from robokit.model.constraints import loop_models
 from robokit.model.joints import JOINT_TABLE
-from robokit.model.loop_models import loop_models
 
 
 def solved(robot, q, v, tau):

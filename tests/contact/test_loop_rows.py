@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.contact.constraints.loops import halves
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.model import ModelBuilder, Placement
-from robokit.model.loop_models import loop_models
+from robokit.model.constraints import loop_models
 
 
 def rows_of(x):

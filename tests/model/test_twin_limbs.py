@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.model.mimics import couple
+from robokit.model.edit import couple
 from robokit.model.parts import Mimic
 from robokit.model.twin_limbs import twin_inputs, twin_joints
 

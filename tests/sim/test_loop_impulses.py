@@ -9,8 +9,8 @@ from loop_robots import KINDS, closed_at, jacobian, two_arms
 import robokit as rk
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.sparse_factors import SparseFactor
+from robokit.model.constraints import loop_models
 from robokit.model.joints import JOINT_TABLE
-from robokit.model.loop_models import loop_models
 from robokit.sim.closing import gaps, tangent
 from robokit.sim.joints.loop_impulses import LoopKick, LoopLaw, project
 from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities

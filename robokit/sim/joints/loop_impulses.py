@@ -29,7 +29,7 @@ from typing import Any
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops, closest
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
-from robokit.model.loop_models import LoopModel
+from robokit.model.constraints import LoopModel
 from robokit.model.tree import Tree
 from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.motion.moving_axes import Rows

@@ -11,8 +11,7 @@ from robokit.arguments import check_finite, check_values, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError
-from robokit.model.configurations import of_joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, of_joint
 
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:

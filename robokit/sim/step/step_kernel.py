@@ -15,8 +15,8 @@ from robokit.algorithms.loop_dynamics import PROXIMAL
 from robokit.collision.scene import robot_shapes
 from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
+from robokit.model.constraints import loop_models
 from robokit.model.inertial_parameters import inertias
-from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.model.twin_limbs import twin_inputs
 from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
-from robokit.model.inertia_box import LARGEST, EquivalentBox, equivalent_box
+from robokit.model.inertial_parameters import LARGEST_JUDGED, EquivalentBox, equivalent_box
 from robokit.urdf.checks.files import MeshBox
 from robokit.urdf.checks.physics import ZERO_GYRATION
 from robokit.urdf.checks.structure import HERE, LinkTree, Pose, compose
@@ -278,9 +278,9 @@ def check_plausible(
     rooms: dict[int, tuple[Extent | None, float]] = {}
     for link in robot.links:
         inertial = link.inertial
-        if inertial is None or not 0 < inertial.mass < LARGEST:
+        if inertial is None or not 0 < inertial.mass < LARGEST_JUDGED:
             continue
-        if not max(map(abs, (*inertial.inertia, *inertial.origin.xyz))) < LARGEST:
+        if not max(map(abs, (*inertial.inertia, *inertial.origin.xyz))) < LARGEST_JUDGED:
             continue
         own = link_extent(link, mesh_box=mesh_box)
         odd = {} if own is None else _oddities(link, inertial, own, mesh_box)
