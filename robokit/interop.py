@@ -25,10 +25,10 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ModelError, ShapeError, UnknownName
+from robokit.model.edit import armature_by_dof
 from robokit.model.joints import plane_axes
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.model.rotors import armature_by_dof
 from robokit.spatial import Vector3
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 

@@ -34,10 +34,10 @@ import numpy as np
 from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
+from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
 from robokit.model.mimic_coupling import NONE
-from robokit.model.mimics import couple
 from robokit.model.parts import Joint, LoopJoint
 from robokit.model.robot import Robot, check_robot
 from robokit.spatial import RigidInertia, Vector3

@@ -11,7 +11,7 @@ from typing import cast
 
 from robokit.arguments import one_of, path_argument
 from robokit.errors import MissingDependency, RobokitError
-from robokit.meshes.companions import FETCH, POINTER
+from robokit.meshes.untrusted import FETCH, POINTER
 from robokit.parity import other_programs
 from robokit.parity.bodies import Bodies
 from robokit.parity.dynamics import compared_dynamics, dynamics_finding

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid, version
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
-from robokit.model.inertia_box import equivalent_box
+from robokit.model.inertial_parameters import equivalent_box
 from robokit.urdf import CODES, check_urdf, loads_urdf
 from robokit.urdf.checks.plausible import compose, link_boxes, link_extent, too_dense, total_mass, union
 from robokit.urdf.description import (
