@@ -17,10 +17,10 @@ import numpy as np
 from measure import machine
 
 import robokit as rk
-from robokit.identification.consistent_fit import parameters_of, possible, pseudo_inertia
+from robokit.identification.consistent_fit import nearest_possible, parameters_of, pseudo_inertia
 from robokit.model.edit import lock_joints
 
-NOISE, CHANGE, STATES = 0.03, 0.3, 500
+NOISE, CHANGE, JUDGED_STATES = 0.03, 0.3, 500
 
 
 def robots() -> list[rk.Robot]:
@@ -36,7 +36,7 @@ def robots() -> list[rk.Robot]:
 def other_bodies(robot: rk.Robot, rng: np.random.Generator) -> np.ndarray:
     """Inertial parameters of bodies that can exist, near the robot's."""
     rows = robot.inertial_parameters.copy()
-    for k, P in enumerate(pseudo_inertia(possible(rows[1:])), 1):
+    for k, P in enumerate(pseudo_inertia(nearest_possible(rows[1:])), 1):
         half = np.linalg.cholesky(P) @ (np.eye(4) + CHANGE * rng.standard_normal((4, 4)))
         rows[k] = parameters_of(half @ half.T)
     return rows
@@ -58,8 +58,8 @@ def identified(robot: rk.Robot, rng: np.random.Generator) -> None:
     started = time.perf_counter()
     found = rk.identify(robot, *states, tau, friction=True, prior=prior)
     seconds = time.perf_counter() - started
-    q = np.array([robot.random_configuration(rng) for _ in range(STATES)])
-    v, a = rng.standard_normal((2, STATES, robot.nv))
+    q = np.array([robot.random_configuration(rng) for _ in range(JUDGED_STATES)])
+    v, a = rng.standard_normal((2, JUDGED_STATES, robot.nv))
     exact = torques(q, v, a)
     left = np.sqrt(np.mean((found.predict(q, v, a) - exact) ** 2, axis=0) / np.mean(exact**2, axis=0))
     true = found.base.values([*robot.inertial_parameters[1:].ravel(), *viscous, *coulomb])

@@ -21,7 +21,7 @@ from waiting_workers import waiting
 
 import robokit as rk
 from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import by_robot, prepared, run
+from robokit.sweeps.recipe import prepare_rows, rows_by_robot, run_rows
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
 
 
@@ -55,9 +55,9 @@ def falls(rows: int) -> None:
     for first in range(0, rows, chunk):
         last = min(first + chunk, rows)
         values = recipe.rows(first, last)
-        for name, places in by_robot(recipe, values, last - first).items():
-            runs = prepared(recipe, name, places + first, {key: x[places] for key, x in values.items()})
-            run(recipe, name, runs, record_every=500, measures=list(recipe.measures))
+        for name, places in rows_by_robot(recipe, values, last - first).items():
+            runs = prepare_rows(recipe, name, places + first, {key: x[places] for key, x in values.items()})
+            run_rows(recipe, name, runs, record_every=500, measures=list(recipe.measures))
     loop = rows / (time.perf_counter() - started)
     print(f"  rk.rollout in a loop  {loop:10,.0f} rows/s, in one process")
     one, two = rates.values()

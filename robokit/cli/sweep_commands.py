@@ -191,7 +191,7 @@ def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _summary(found: Any) -> list[str]:
     """What a sweep came to, in lines of 80 characters."""
-    from robokit.sweeps.distributions import spelled
+    from robokit.sweeps.distributions import distribution_text
 
     recipe, rows = found.recipe, found.rows(["row", "failure"])
     failed = rows.failures
@@ -201,9 +201,8 @@ def _summary(found: Any) -> list[str]:
     wide = max(13, *map(len, recipe.parameters)) if recipe.parameters else 13
     for name, given in recipe.parameters.items():
         scale, unit = scales.get(name, (1.0, ""))
-        lines.append(
-            f"  {name:<{wide}} {spelled(given, scale)}" + (f" {unit.lower()}" if scale != 1.0 else "")
-        )
+        unit = f" {unit.lower()}" if scale != 1.0 else ""
+        lines.append(f"  {name:<{wide}} {distribution_text(given, scale)}{unit}")
     run = found.summary
     if run is not None and run.seconds > 0.0:
         rate = run.computed / run.seconds

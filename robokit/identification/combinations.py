@@ -23,15 +23,15 @@ from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError
 from robokit.identification.measurements import (
     Columns,
-    Compressed,
-    compressed,
-    measured,
+    CompressedEquations,
+    check_measurements,
+    compress_equations,
     one_blas_thread,
     triangle,
 )
 from robokit.model.robot import Robot, check_robot
 
-TOLERANCE = 1e-7
+DEPENDENCE_TOLERANCE = 1e-7
 """Share of its length by which a column must leave the span of the others to count as independent."""
 
 
@@ -99,7 +99,7 @@ def base_parameters(
     v: Any = None,
     a: Any = None,
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float = DEPENDENCE_TOLERANCE,
 ) -> BaseParameters:
     """The combinations of inertial parameters that joint forces depend on.
 
@@ -133,29 +133,31 @@ def base_parameters(
         raise ShapeError("q, v, a: expected all three, or none for the combinations of the robot's structure")
     with one_blas_thread():
         if not any(given):
-            return of_structure(columns, tolerance=tolerance)
-        R = stacked(compressed(columns, measured(robot, q, v, a)), columns.size)
+            return structural_combinations(columns, tolerance=tolerance)
+        R = stack_equations(compress_equations(columns, check_measurements(robot, q, v, a)), columns.size)
         return combinations(columns.names(), R, tolerance)
 
 
-def of_structure(
-    columns: Columns, moved: np.ndarray | None = None, tolerance: float = TOLERANCE
+def structural_combinations(
+    columns: Columns, moved: np.ndarray | None = None, tolerance: float = DEPENDENCE_TOLERANCE
 ) -> BaseParameters:
     """The combinations that some motion determines, of all parameters or of those that ``moved`` names."""
     robot, rng = columns.robot, np.random.default_rng(0)
     many = 20 + 3 * columns.size // max(1, robot.nv)
     q = np.array([robot.random_configuration(rng) for _ in range(many)]).reshape(many, robot.nq)
     v, a = rng.standard_normal((2, many, robot.nv)) * 3.0
-    R = stacked(compressed(columns, measured(robot, q, v, a)), columns.size)
+    R = stack_equations(compress_equations(columns, check_measurements(robot, q, v, a)), columns.size)
     return combinations(columns.names(), R if moved is None else R * moved, tolerance)
 
 
-def stacked(parts: Sequence[Compressed], p: int) -> np.ndarray:
+def stack_equations(parts: Sequence[CompressedEquations], p: int) -> np.ndarray:
     """R of all joints' equations together, (k, p) with k <= p."""
     return triangle(np.vstack([np.zeros((0, p)), *(part.R for part in parts)]))
 
 
-def combinations(names: Sequence[str], R: np.ndarray, tolerance: float = TOLERANCE) -> BaseParameters:
+def combinations(
+    names: Sequence[str], R: np.ndarray, tolerance: float = DEPENDENCE_TOLERANCE
+) -> BaseParameters:
     """The independent columns of R, in order, and what they take from the others."""
     lengths = np.linalg.norm(R, axis=0)
     longest = lengths.max(initial=0.0)

@@ -22,8 +22,8 @@ import numpy as np
 from robokit.identification.measurements import triangle
 from robokit.model.inertial_parameters import COUNT
 
-MOST_STEPS = 200
-SMALL = 1e-12
+MAX_STEPS = 200
+DECREMENT_TOLERANCE = 1e-12
 """Newton decrement at which the minimum is reached, in units of the logarithm of probability."""
 
 
@@ -120,7 +120,7 @@ def consistent_fit(R: np.ndarray, z: np.ndarray, prior: Prior) -> Fit:
 
     u = np.zeros(G.shape[1])
     value, converged, steps = objective(u), G.shape[1] == 0, 0
-    while not converged and steps < MOST_STEPS:
+    while not converged and steps < MAX_STEPS:
         steps += 1
         gradient, C = barrier.derivatives(u)
         r = A @ u + r0
@@ -132,7 +132,7 @@ def consistent_fit(R: np.ndarray, z: np.ndarray, prior: Prior) -> Fit:
         length, moved = 1.0, np.inf
         while length > 1e-10 and not (moved := objective(u + length * step)) < value:
             length /= 2
-        converged = decrement < SMALL * max(1.0, value) or not moved < value
+        converged = decrement < DECREMENT_TOLERANCE * max(1.0, value) or not moved < value
         if moved < value:
             u, value = u + length * step, moved
     _, C = barrier.derivatives(u)
@@ -161,10 +161,10 @@ BASIS = np.zeros((COUNT, 4, 4))
 BASIS[np.arange(COUNT), ROWS, COLUMNS] = np.where(ROWS == COLUMNS, 1.0, np.sqrt(0.5))
 BASIS[np.arange(COUNT), COLUMNS, ROWS] = BASIS[np.arange(COUNT), ROWS, COLUMNS]
 
-THIN = 1e-3
+LEAST_THICKNESS_SHARE = 1e-3
 """Least principal second moment of a prior body, as a share of their sum: a rod is given this thickness."""
 
-RADIUS = 0.02
+LEAST_GYRATION_RADIUS = 0.02
 """Radius of gyration of a prior body that is a point [m]."""
 
 
@@ -200,14 +200,16 @@ def second_moments(parameters: np.ndarray) -> np.ndarray:
     return np.concatenate([m[..., None], np.linalg.eigvalsh(about)], axis=-1)
 
 
-def possible(parameters: np.ndarray) -> np.ndarray:
+def nearest_possible(parameters: np.ndarray) -> np.ndarray:
     """The nearest parameters that a body of some thickness has, (n, 10) with positive masses."""
     P = pseudo_inertia(parameters)
     out = np.array(parameters, dtype=float)
     for k, body in enumerate(P):
         m, c = body[3, 3], body[:3, 3] / body[3, 3]
         values, axes = np.linalg.eigh(body[:3, :3] - m * np.outer(c, c))
-        least = max(THIN * np.abs(values).sum(), THIN * m * RADIUS**2)
+        least = max(
+            LEAST_THICKNESS_SHARE * np.abs(values).sum(), LEAST_THICKNESS_SHARE * m * LEAST_GYRATION_RADIUS**2
+        )
         if values.min() >= least:
             continue
         Sigma = (axes * np.maximum(values, least)) @ axes.T

@@ -11,21 +11,21 @@ import numpy as np
 from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
-from robokit.identification.combinations import combinations, of_structure
-from robokit.identification.consistent_fit import Prior, consistent_fit, possible
+from robokit.identification.combinations import combinations, structural_combinations
+from robokit.identification.consistent_fit import Prior, consistent_fit, nearest_possible
 from robokit.identification.measurements import (
     FRICTION,
     MOTOR,
     Columns,
-    Compressed,
-    Measured,
-    compressed,
+    CompressedEquations,
+    Measurements,
+    check_measurements,
+    compress_equations,
     dof_names,
-    measured,
     one_blas_thread,
     triangle,
 )
-from robokit.identification.result import Identification, forces
+from robokit.identification.result import Identification, predicted_forces
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
@@ -106,7 +106,7 @@ def identify(
     assumed = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
     held = _held(robot, fixed)
-    data = measured(robot, q, v, a, tau, f_ext, weights)
+    data = check_measurements(robot, q, v, a, tau, f_ext, weights)
     if robot.loop_joints and f_ext is None:
         warnings.warn(
             f"identify: robot {robot.name!r} has loop joints, whose forces on their two links count as zero; "
@@ -114,7 +114,7 @@ def identify(
             stacklevel=2,
         )
     with one_blas_thread():
-        parts = compressed(columns, data, progress)
+        parts = compress_equations(columns, data, progress)
         noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
         trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
         R, z = _stacked(parts, trust, columns.size)
@@ -126,7 +126,7 @@ def identify(
                 "guess, prior=parameters like robot.inertial_parameters or another robot"
             )
         bodies = assumed.copy()
-        bodies[free] = possible(assumed[free])
+        bodies[free] = nearest_possible(assumed[free])
         moved = np.ones(columns.size, dtype=bool)
         moved[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
         known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
@@ -144,7 +144,7 @@ def identify(
         half = triangle(R[:, base.independent])
         values = np.linalg.lstsq(R[:, base.independent], left, rcond=None)[0]
         inverse = np.linalg.solve(half, np.eye(len(base)))
-        some = len(of_structure(columns, moved))
+        some = len(structural_combinations(columns, moved))
     if not fit.converged:
         warnings.warn(f"identify: Newton's method stopped after {fit.steps} steps", stacklevel=2)
     if len(base) < some:
@@ -153,9 +153,9 @@ def identify(
             "where the prior has them (see .base)",
             stacklevel=2,
         )
-    errors = data.tau - forces(columns, fit.x, data)
+    errors = data.tau - predicted_forces(columns, fit.x, data)
     residual = np.sqrt(np.mean(errors**2, axis=0))
-    off = outliers(data, np.abs(errors))
+    off = find_outliers(data, np.abs(errors))
     if data.weights is None:
         warn_unexplained(robot, parts, data, np.abs(errors), off)
         warn_impossible(robot, data, residual, noise)
@@ -219,7 +219,7 @@ def _held(robot: Robot, fixed: Iterable[str]) -> set[int]:
     return {robot.link(name).body for name in fixed}
 
 
-def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
+def _noise(robot: Robot, parts: Sequence[CompressedEquations]) -> np.ndarray:
     """Standard deviation of each joint force, from what its own best parameters leave, (nv,)."""
     for name, part in zip(dof_names(robot), parts, strict=True):
         if part.count <= part.rank:
@@ -232,14 +232,16 @@ def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
 
 
-def _stacked(parts: Sequence[Compressed], trust: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+def _stacked(
+    parts: Sequence[CompressedEquations], trust: np.ndarray, p: int
+) -> tuple[np.ndarray, np.ndarray]:
     """R and z of all equations, each joint's times its trust."""
     rows = [np.column_stack([part.R, part.z]) * w for part, w in zip(parts, trust, strict=True)]
     T = triangle(np.vstack([np.zeros((0, p + 1)), *rows]))
     return T[:, :-1], T[:, -1]
 
 
-def _scales(columns: Columns, data: Measured) -> np.ndarray:
+def _scales(columns: Columns, data: Measurements) -> np.ndarray:
     """Friction and motor inertia that would account for all of a joint's force."""
     tau = np.sqrt(np.mean(data.tau**2, axis=0))
     out = []
@@ -252,23 +254,23 @@ def _scales(columns: Columns, data: Measured) -> np.ndarray:
 
 # ---- warnings --------------------------------------------------------------------------------------------
 
-UNEXPLAINED = 0.5
+UNEXPLAINED_SHARE = 0.5
 """Of a force's root mean square: what is left of it where the data must be wrong."""
 
-FAR_OFF, VISIBLE, FEW = 10.0, 0.1, 0.1
+OUTLIER_FACTOR, OUTLIER_FORCE_SHARE, OUTLIER_COUNT_SHARE = 10.0, 0.1, 0.1
 """An outlier: so many times the usual error, such a share of the force, and no more than so many of them."""
 
-SHOWN = 3
+MAX_JOINTS_NAMED = 3
 """Joints that a warning of outliers names."""
 
-MEDIAN = 0.6745
+MEDIAN_OF_NORMAL = 0.6745
 """Of the magnitude of normal noise, in standard deviations."""
 
 
-def warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: np.ndarray) -> None:
+def warn_impossible(robot: Robot, data: Measurements, residual: np.ndarray, noise: np.ndarray) -> None:
     """Warn where some parameters account for a force, but none of bodies that can exist."""
     size = np.sqrt(np.mean(data.tau**2, axis=0))
-    bad = np.flatnonzero((residual > UNEXPLAINED * size) & (noise < 0.5 * residual))
+    bad = np.flatnonzero((residual > UNEXPLAINED_SHARE * size) & (noise < 0.5 * residual))
     if bad.size:
         warnings.warn(
             "identify: no bodies that can exist account for the force of joint "
@@ -279,24 +281,30 @@ def warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: n
         )
 
 
-def outliers(data: Measured, errors: np.ndarray) -> np.ndarray:
+def find_outliers(data: Measurements, errors: np.ndarray) -> np.ndarray:
     """Which single forces are far off where the others are not, (B, nv): spikes, impacts, lost samples."""
-    usual = np.median(errors, axis=0) / MEDIAN
+    usual = np.median(errors, axis=0) / MEDIAN_OF_NORMAL
     size = np.sqrt(np.mean(data.tau**2, axis=0))
-    off = errors > np.maximum(FAR_OFF * usual, VISIBLE * size)
-    off[:, (off.mean(axis=0) > FEW) | (usual > VISIBLE * size)] = False  # where all is off, none is odd
+    off = errors > np.maximum(OUTLIER_FACTOR * usual, OUTLIER_FORCE_SHARE * size)
+    off[:, (off.mean(axis=0) > OUTLIER_COUNT_SHARE) | (usual > OUTLIER_FORCE_SHARE * size)] = (
+        False  # where all is off, none is odd
+    )
     return off
 
 
 def warn_unexplained(
-    robot: Robot, parts: Sequence[Compressed], data: Measured, errors: np.ndarray, off: np.ndarray
+    robot: Robot,
+    parts: Sequence[CompressedEquations],
+    data: Measurements,
+    errors: np.ndarray,
+    off: np.ndarray,
 ) -> None:
     """Warn where no parameters account for a force, though not where a few outliers alone are the reason."""
     for k, (name, part) in enumerate(zip(dof_names(robot), parts, strict=True)):
-        left = np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale)
+        left = np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED_SHARE * np.sqrt(part.scale)
         kept = ~off[:, k]
         rest, size = (np.sqrt(np.mean(x[kept, k] ** 2)) for x in (errors, data.tau))
-        if left and not (off[:, k].any() and rest < UNEXPLAINED * size):
+        if left and not (off[:, k].any() and rest < UNEXPLAINED_SHARE * size):
             warnings.warn(
                 "identify: no parameters account for the force of joint "
                 f"{name!r}{_constant(data.tau[:, k])}: more than half of it is left; look at sign, unit, "
@@ -314,11 +322,12 @@ def warn_outliers(robot: Robot, off: np.ndarray) -> None:
         if count[k]
     ]
     if found:
-        more = f" (and more of {len(found) - SHOWN} other joints)" if len(found) > SHOWN else ""
+        rest = len(found) - MAX_JOINTS_NAMED
+        more = f" (and more of {rest} other joints)" if rest > 0 else ""
         warnings.warn(
-            f"identify: outliers, {'; '.join(found[:SHOWN])}{more}: more than {FAR_OFF:g} times as far off "
-            "as is usual; outliers count as much as all others: if they are no part of the motion, leave "
-            "them out with weights=, 0 for each of them",
+            f"identify: outliers, {'; '.join(found[:MAX_JOINTS_NAMED])}{more}: more than {OUTLIER_FACTOR:g} "
+            "times as far off as is usual; outliers count as much as all others: if they are no part of the "
+            "motion, leave them out with weights=, 0 for each of them",
             stacklevel=3,
         )
 

@@ -20,17 +20,17 @@ import numpy as np
 from robokit.arguments import one_of, random_generator, real_number, whole_number
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
-from robokit.identification.combinations import BaseParameters, of_structure
+from robokit.identification.combinations import BaseParameters, structural_combinations
 from robokit.identification.measurements import Columns, one_blas_thread
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
 CRITERIA = ("volume", "condition")
-RANGES = {"angle": math.pi, "shift": 0.5}
+DEFAULT_HALF_RANGES = {"angle": math.pi, "shift": 0.5}
 """Half the range of a joint without limits [rad | m]."""
-SPEED = 2.0
+DEFAULT_SPEED_LIMIT = 2.0
 """Limit of the velocity of a joint that has none [rad/s | m/s]."""
-STATES = 120
+JUDGED_STATES = 120
 """States at which a motion is judged."""
 
 
@@ -64,10 +64,10 @@ class _Series:
         middle, half, speed = [], [], []
         for joint in joints:
             both = math.isfinite(joint.lower) and math.isfinite(joint.upper)
-            free = RANGES["shift" if joint.kind == "prismatic" else "angle"]
+            free = DEFAULT_HALF_RANGES["shift" if joint.kind == "prismatic" else "angle"]
             middle.append((joint.lower + joint.upper) / 2 if both else 0.0)
             half.append((joint.upper - joint.lower) / 2 if both else free)
-            speed.append(joint.velocity if 0.0 < joint.velocity < math.inf else SPEED)
+            speed.append(joint.velocity if 0.0 < joint.velocity < math.inf else DEFAULT_SPEED_LIMIT)
         self.middle, self.half = np.array(middle), margin * np.array(half)
         self.speed, self.top = margin * np.array(speed), top
         k = np.arange(1, harmonics + 1)
@@ -159,10 +159,13 @@ def excitation(
     harmonics, effort = whole_number("harmonics", harmonics, 2), whole_number("effort", effort, 1)
     one_of("criterion", criterion, CRITERIA)
     generator = random_generator("rng", rng)
-    judged = np.linspace(0.0, duration, STATES, endpoint=False)
+    judged = np.linspace(0.0, duration, JUDGED_STATES, endpoint=False)
     t = np.linspace(0.0, duration, max(2, round(duration * rate) + 1))
     with one_blas_thread():
-        base, series = of_structure(Columns(robot)), _Series(robot, duration, harmonics, margin, top)
+        base, series = (
+            structural_combinations(Columns(robot)),
+            _Series(robot, duration, harmonics, margin, top),
+        )
 
         def cost(u: np.ndarray) -> float:
             values = _spectrum(robot, base, series.states(u, judged), equal=criterion == "condition")

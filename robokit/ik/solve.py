@@ -14,7 +14,7 @@ from robokit.engine import ENGINES
 from robokit.errors import ShapeError, WrongType
 from robokit.ik.solver import Search
 from robokit.ik.step import REACHED, STALLED, STATE
-from robokit.ik.targets import Asked, read_targets
+from robokit.ik.targets import TargetArrays, read_targets
 from robokit.model.robot import Robot, check_robot
 
 
@@ -180,7 +180,7 @@ class InverseKinematicsResult:
 
 
 def single_result(
-    asked: Asked, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
+    asked: TargetArrays, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
 ) -> InverseKinematicsResult:
     """The result of one problem."""
     numbers = state.tolist()
@@ -194,7 +194,7 @@ def single_result(
 
 
 def batch_result(
-    asked: Asked, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
+    asked: TargetArrays, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
 ) -> InverseKinematicsResult:
     """The result of many."""
     errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
@@ -210,7 +210,7 @@ def batch_result(
     return InverseKinematicsResult(q, met, largest, *errors, state[:, 3].astype(int), tried, message)
 
 
-def _missed(asked: Asked, state: list[float], tried: int, tolerance: float) -> str:
+def _missed(asked: TargetArrays, state: list[float], tried: int, tolerance: float) -> str:
     """What is missed by how much, and why, after so many starts."""
     size, (name, angle) = max(zip(state[STATE:], asked.parts, strict=True))
     left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"

@@ -15,22 +15,22 @@ from robokit.engine import Kernel
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.errors import ShapeError
 from robokit.ik.step import ALPHA, REACHED, RUNNING, STATE, Problem, step
-from robokit.ik.targets import Asked
+from robokit.ik.targets import TargetArrays
 from robokit.model.robot import Robot
 
-FLAT = 1e-5
+STATIONARY_TOLERANCE = 1e-5
 """Slope over error at which nothing better is near."""
 
-ROUGH = 1e-3
+POSTURE_TOLERANCE = 1e-3
 """The same for the search with a posture, which the targets alone follow."""
 
-ALONE, MOST_STEPS = 2048, 8
+ROW_STEPS_BETWEEN_CHECKS, MAX_STEPS_BETWEEN_CHECKS = 2048, 8
 """Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""
 
-ROWS = 1 << 14
+MAX_ROWS = 1 << 14
 """Starts that are tried together."""
 
-ROUND = 16
+STARTS_TOGETHER = 16
 """Random starts of one problem that are tried together."""
 
 
@@ -38,7 +38,7 @@ class Search:
     """A problem with its numbers, and the ways to run its kernel."""
 
     def __init__(
-        self, robot: Robot, asked: Asked, limits: bool, tolerance: float, iterations: int, plain: bool
+        self, robot: Robot, asked: TargetArrays, limits: bool, tolerance: float, iterations: int, plain: bool
     ) -> None:
         self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
         self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
@@ -46,7 +46,9 @@ class Search:
         usual = self.solver.usual  # the settings of calls without points and weights, by their tolerance
         settings = usual.get(tolerance) if asked.usual else None
         if settings is None:
-            settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
+            settings = np.array(
+                [tolerance, STATIONARY_TOLERANCE, *asked.points, *asked.weights, *asked.counts]
+            )
             if asked.usual:
                 usual.clear()
                 usual[tolerance] = settings
@@ -67,7 +69,7 @@ class Search:
         values[self.solver.plain] = posture[self.solver.places]
         rest = np.concatenate([values, np.broadcast_to(w, self.robot.nv)[dofs]])
         rough = self.settings.copy()
-        rough[:2] = -1.0, ROUGH
+        rough[:2] = -1.0, POSTURE_TOLERANCE
         self.rest = solver(self.robot, self.asked.links, self.asked.com, True), rough, rest
 
     # -- from one start ---------------------------------------------------------------------------
@@ -129,7 +131,11 @@ class Search:
         rows, taken = np.arange(len(q)), 0
         now_q, now_state, now_goals = all_q.copy(), all_state.copy(), np.ascontiguousarray(goals)
         while len(rows) and taken < self.iterations:
-            steps = min(max(1, ALONE // len(rows)), MOST_STEPS, self.iterations - taken)
+            steps = min(
+                max(1, ROW_STEPS_BETWEEN_CHECKS // len(rows)),
+                MAX_STEPS_BETWEEN_CHECKS,
+                self.iterations - taken,
+            )
             self._advance(by, steps, now_q, now_state, now_goals, settings, *rest)
             taken += steps
             running = now_state[:, 2] == RUNNING
@@ -179,11 +185,11 @@ class Search:
         tried = np.ones(len(q), int)
         left = np.flatnonzero(state[:, 2] != REACHED)
         while len(left):
-            several = min(ROUND, starts - int(tried[left[0]]))
+            several = min(STARTS_TOGETHER, starts - int(tried[left[0]]))
             if several <= 0:
                 break
             drawn = self.solver.draw(several, rng)
-            for part in np.array_split(left, -(-len(left) * several // ROWS)):
+            for part in np.array_split(left, -(-len(left) * several // MAX_ROWS)):
                 first, wanted = (x[part if len(x) > 1 else part * 0] for x in (start, goals))
                 first = self.solver.random(first, self.limits, drawn)
                 found = self.run_many(first, np.repeat(wanted, several, axis=0), several)
@@ -202,7 +208,7 @@ class Search:
 
 Links = tuple[tuple[str, bool], ...]
 
-WIDE = 1e9
+NO_LIMIT = 1e9
 """Stands for no limit [rad | m]."""
 
 
@@ -258,11 +264,11 @@ class Solver:
     def _bounds(self, robot: Robot, limits: bool) -> np.ndarray:
         """Lower, then upper bounds of the problem's dofs."""
         n = len(self.problem.dofs)
-        bounds = np.repeat([-WIDE, WIDE], n)
+        bounds = np.repeat([-NO_LIMIT, NO_LIMIT], n)
         for joint in robot.joints if limits else ():
             if joint.v_slice.start in self.problem.coordinates:
                 i = self.problem.dofs.index(joint.v_slice.start)
-                bounds[[i, n + i]] = np.clip(robot.position_range(joint), -WIDE, WIDE)
+                bounds[[i, n + i]] = np.clip(robot.position_range(joint), -NO_LIMIT, NO_LIMIT)
         return bounds
 
     def _of_q(self, bounds: np.ndarray) -> np.ndarray:

@@ -30,23 +30,23 @@ from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
-LONGEST = 2.0
+LONGEST_STEP = 2.0
 """Longest step, norm over all joints [rad | m]: far from the target its linear picture is of no use."""
 
-LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
+LEAST_DAMPING, MAX_DAMPING = 1e-12, 1e12
 """Where the error vanishes the system must stay regular; above the largest, no step will help any more."""
 
 ALPHA, LEAST_ALPHA = 0.1, 1e-9
 """Damping over squared error: at first, and at least."""
 
-FAR = 1e4
+LARGEST_SQUARED_ERROR = 1e4
 """Squared error from which damping and the least progress grow no further: no step would be left
 [m^2 | rad^2]."""
 
 CROSSINGS = 1
 """How often joints that a step would take past their limits are held there, and the others solved again."""
 
-SLOW = 1e-7
+LEAST_PROGRESS = 1e-7
 """A step that lessens the squared error by a smaller part is the last one."""
 
 RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0
@@ -74,7 +74,7 @@ def step(
             all rows; whether each row counts as error, 1 or 0.
         rest: rest values, then weights of the dofs.
     """
-    n, m, given = len(problem.dofs), sum(problem.rows), Numbers(settings)
+    n, m, given = len(problem.dofs), sum(problem.rows), FlatInput(settings)
     tolerance, flat = given.take(2)
     targets = Targets(problem, goals, given)
     weight, counts = given.take(m), given.take(m)
@@ -93,13 +93,13 @@ def step(
     gradient = [_dot(column, r) + b for column, b in zip(columns, back, strict=True)]
     free = _free(problem, q, limits, gradient)
     gradient = _times(free, gradient)
-    damping = alpha * minimum(twice_E, FAR) + LEAST_DAMPING
+    damping = alpha * minimum(twice_E, LARGEST_SQUARED_ERROR) + LEAST_DAMPING
     D = [w + damping for w in pull]
     d = _direction(A, r, back, D, free)
     for _ in range(CROSSINGS):
         d, free = _held(problem, q, d, limits, free)
         d = _direction(A, r, back, D, free, d)
-    shorter = minimum(1.0, LONGEST / sqrt(_dot(d, d) + 1e-300))
+    shorter = minimum(1.0, LONGEST_STEP / sqrt(_dot(d, d) + 1e-300))
     new, moved = _moved(problem, q, [x * shorter for x in d], limits)
 
     e_new = targets.errors(new)
@@ -114,8 +114,8 @@ def step(
     parts, new_parts = _parts(problem, counts, e), _parts(problem, counts, e_new)
     go = running & better & _any_above(parts, tolerance)
     parts = [where(go, a, b) for a, b in zip(new_parts, parts, strict=True)]
-    slow = better & (twice_E - twice_new <= SLOW * minimum(twice_E, FAR))
-    stuck = slow | (_dot(gradient, gradient) <= flat * flat * twice_E) | (damping > MOST_DAMPING)
+    slow = better & (twice_E - twice_new <= LEAST_PROGRESS * minimum(twice_E, LARGEST_SQUARED_ERROR))
+    stuck = slow | (_dot(gradient, gradient) <= flat * flat * twice_E) | (damping > MAX_DAMPING)
     ended = where(_any_above(parts, tolerance), where(stuck, STALLED, RUNNING), REACHED)
 
     u = 2.0 * gain - 1.0
@@ -301,7 +301,7 @@ class Problem:
         ]
 
 
-class Numbers:
+class FlatInput:
     """Hands out a flat input piece by piece."""
 
     def __init__(self, flat: Scalars) -> None:
@@ -316,9 +316,9 @@ class Numbers:
 class Targets:
     """Errors and their derivatives for the numbers of one call."""
 
-    def __init__(self, problem: Problem, goals: Scalars, settings: Numbers) -> None:
+    def __init__(self, problem: Problem, goals: Scalars, settings: FlatInput) -> None:
         self.problem = problem
-        given = Numbers(goals)
+        given = FlatInput(goals)
         self.targets = []
         for frame in problem.frames:
             R = None

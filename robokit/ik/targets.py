@@ -18,7 +18,7 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation
 CENTER_OF_MASS = "center of mass"
 """Its name among the errors of a result, and among the weights."""
 
-FARTHEST = 1e9
+LARGEST_COORDINATE = 1e9
 """Largest coordinate of a target [m]."""
 
 FORMS = (
@@ -28,7 +28,7 @@ FORMS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class TargetArrays:
     """Targets as arrays.
 
     Attributes:
@@ -61,7 +61,7 @@ class Asked:
         return found + [(CENTER_OF_MASS, False)] * self.com
 
 
-def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) -> Asked:
+def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) -> TargetArrays:
     """Check targets and make arrays of them.
 
     Args:
@@ -116,7 +116,7 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     if count is not None:
         goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
     usual = not (points or heavy)
-    return Asked(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, usual)
+    return TargetArrays(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, usual)
 
 
 def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
@@ -128,9 +128,11 @@ def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
 
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
-    if not (np.abs(array) <= FARTHEST).all():  # NaN is not either
+    if not (np.abs(array) <= LARGEST_COORDINATE).all():  # NaN is not either
         check_finite(name, array)
-        raise ShapeError(f"{name}: expected numbers of at most {FARTHEST:g}, got {np.abs(array).max():g}")
+        raise ShapeError(
+            f"{name}: expected numbers of at most {LARGEST_COORDINATE:g}, got {np.abs(array).max():g}"
+        )
     return array
 
 

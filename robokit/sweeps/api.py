@@ -26,7 +26,7 @@ from robokit.sweeps.folder import NAME, SweepJson, disk_problem, read_sweep_json
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, state_hash
 from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
-from robokit.sweeps.table import FAILURE, HASH, RowTable, joined_tables, shown_table
+from robokit.sweeps.table import FAILURE, HASH, RowTable, concatenate, public_table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -211,7 +211,7 @@ class Sweep:
             UnknownName: there is no such column.
             RobokitError: a file of the folder is damaged.
         """
-        return shown_table(self.rows(columns))
+        return public_table(self.rows(columns))
 
     def rows(self, columns: Sequence[str] | None = None) -> RowTable:
         """The rows that are computed, ascending, as columns of NumPy; arguments as those of :meth:`table`."""
@@ -229,7 +229,7 @@ class Sweep:
     def failures(self) -> pyarrow.Table:
         """The rows that failed, with the reason in the column ``failure``; a table as :meth:`table` gives."""
         rows = self.rows()
-        return shown_table(rows.take([k for k, why in enumerate(rows[FAILURE]) if why is not None]))
+        return public_table(rows.take([k for k, why in enumerate(rows[FAILURE]) if why is not None]))
 
     def worst(self, measure: str, n: int = 10, smallest: bool = False) -> pyarrow.Table:
         """The rows with the largest values of a measure, the largest first; rows that failed are left out.
@@ -246,7 +246,7 @@ class Sweep:
             UnknownName: there is no such column.
             ShapeError: it holds no numbers.
         """
-        return shown_table(self.worst_rows(measure, n, smallest))
+        return public_table(self.worst_rows(measure, n, smallest))
 
     def worst_rows(self, measure: str, n: int = 10, smallest: bool = False) -> RowTable:
         """What :meth:`worst` gives, as columns of NumPy."""
@@ -386,7 +386,7 @@ class Sweep:
         tables: list[RowTable] = self._tables
         if self.folder is not None:
             tables = list(read_chunks(self.folder, columns, given=self._json()))
-        found = joined_tables(tables) if tables else self.recipe.compute_rows(0, 0)
+        found = concatenate(tables) if tables else self.recipe.compute_rows(0, 0)
         return found if columns is None else found.select(columns)
 
 

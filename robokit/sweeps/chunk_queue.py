@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from robokit.errors import RobokitError, one_line
-from robokit.sweeps.chunks import Done, Place, compute_chunk, compute_sent_chunk
-from robokit.sweeps.cluster import Cluster, ClusterEnded, forget, quiet, send
+from robokit.sweeps.chunks import ComputedChunk, Place, compute_chunk, compute_sent_chunk
+from robokit.sweeps.cluster import Cluster, ClusterEnded, forget_recipe, quiet_dask, send_recipe
 
 IN_FLIGHT = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
@@ -31,10 +31,10 @@ FETCH_SECONDS = 120.0
 FETCHERS = 32
 """Results that are fetched at once, so that a worker that is slow to answer does not hold up the others."""
 
-MOST_ATTEMPTS = 2
+MAX_ATTEMPTS = 2
 """How often a chunk is tried that raises an error or ends its worker; then the sweep goes on without it."""
 
-MOST_FAILED = 8
+MAX_FAILED = 8
 """Chunks that may fail, or lose their workers, before the sweep gives up: it is not the rows then."""
 
 
@@ -67,7 +67,7 @@ class ChunkQueue:
         recipe: str,
         reader: Callable[[str], Any],
         place: Place,
-        keep: Callable[[Done], None],
+        keep: Callable[[ComputedChunk], None],
         wait: Callable[[str], None],
     ) -> None:
         self.failed: dict[tuple[int, int], str] = {}
@@ -111,7 +111,7 @@ class ChunkQueue:
             ChunksFailed: too many could not be computed.
             ClusterEnded: the cluster has come to an end.
         """
-        with quiet():
+        with quiet_dask():
             while not self._feed(cluster):
                 self._wait("the scheduler has gone: trying to reach it again")
                 if not cluster.again():
@@ -131,7 +131,7 @@ class ChunkQueue:
         flight: dict[Any, tuple[int, int]] = {}
         room, looked = 1, -LOOK_SECONDS
         try:
-            send(client, self._name, self._recipe)
+            send_recipe(client, self._name, self._recipe)
             while self._any_waits() or self._suspects or flight:
                 if time.monotonic() - looked > LOOK_SECONDS:
                     threads = sum(client.nthreads().values())
@@ -159,7 +159,7 @@ class ChunkQueue:
         finally:
             for _ in range(FETCHERS):
                 ended.put(None)
-            forget(client, self._name)
+            forget_recipe(client, self._name)
             self._waiting.extendleft(flight.values())
         return True
 
@@ -202,11 +202,11 @@ class ChunkQueue:
     def _set_aside(self, chunk: tuple[int, int], why: str, again: bool) -> None:
         """A chunk failed: try it again at the end, alone, if that may help; then go on without it."""
         tried = self._tried[chunk[0]] = self._tried.get(chunk[0], 0) + 1
-        if again and tried < MOST_ATTEMPTS:
+        if again and tried < MAX_ATTEMPTS:
             self._suspects.append(chunk)
         else:
             self.failed[chunk] = why
-        if len(self.failed) + len(self._suspects) > MOST_FAILED:
+        if len(self.failed) + len(self._suspects) > MAX_FAILED:
             self.failed |= dict.fromkeys(self._suspects, why)
             raise ChunksFailed
 

@@ -29,7 +29,7 @@ from typing import Any
 from robokit.disk_cache import source_digest
 from robokit.errors import MissingDependency, RobokitError, one_line
 from robokit.files import shell_word
-from robokit.sweeps.cluster import received
+from robokit.sweeps.cluster import receive_recipe
 from robokit.sweeps.folder import (
     CHUNKS,
     NAME,
@@ -47,17 +47,17 @@ from robokit.sweeps.table import (
     RECIPE_KEY,
     ParquetFile,
     RowTable,
+    add_seal,
     content_hash,
     is_sealed,
     parquet_bytes,
-    sealed,
 )
 
 _NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
 _TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.tmp|\.[0-9a-f]+\.probe\.tmp")
 
 
-class Damaged(Exception):
+class DamagedChunk(Exception):
     """A chunk that is not as it was written; the text says in what."""
 
 
@@ -135,7 +135,7 @@ def remove_temporary(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def put_away(file: ChunkFile, folder: Path, keep: bool = False) -> str:
+def set_aside(file: ChunkFile, folder: Path, keep: bool = False) -> str:
     """Make room for a chunk that is to be computed again.
 
     Args:
@@ -190,20 +190,22 @@ def open_chunk(
         content = regular_bytes(file.path)
         is_whole = is_sealed(content, file.path.name)
         if not is_whole and layout >= SEALED:
-            raise Damaged(_without_seal(content))
+            raise DamagedChunk(_without_seal(content))
         parquet = ParquetFile(content)
         recipe = parquet.metadata[RECIPE_KEY].decode()
         if [parquet.kinds[name].hashed for name in ("row", FAILURE)] != [b"int64", b"text"]:
-            raise Damaged("has other columns than a sweep")
+            raise DamagedChunk("has other columns than a sweep")
         table = parquet.table(columns if is_whole else None)
         if not is_whole:
             _check_values(file, table, hash_of(recipe))
-    except (Damaged, MissingDependency):
+    except (DamagedChunk, MissingDependency):
         raise
     except OSError as error:
-        raise Damaged(f"cannot be read: {one_line(error.strerror or str(error), 100)}") from error
+        raise DamagedChunk(f"cannot be read: {one_line(error.strerror or str(error), 100)}") from error
     except Exception as error:  # whatever a decoder makes of damaged bytes
-        raise Damaged(f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}") from error
+        raise DamagedChunk(
+            f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}"
+        ) from error
     return Chunk(file, parquet.rows, recipe, table)
 
 
@@ -217,9 +219,11 @@ def _without_seal(content: bytes) -> str:
 def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
     """Whether a chunk without a seal holds what its name says."""
     if content_hash(table, recipe_hash) != file.hash:
-        raise Damaged("does not have the content that its name says")
+        raise DamagedChunk("does not have the content that its name says")
     if table.num_rows and table["row"][0] != file.first:
-        raise Damaged(f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on")
+        raise DamagedChunk(
+            f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on"
+        )
 
 
 def check_belongs(chunk: Chunk, folder: Path, given: SweepJson) -> None:
@@ -271,12 +275,12 @@ def read_chunks(
     for file in chunk_files(folder) if only is None else only:
         try:
             if file.first == before:
-                raise Damaged("is there more than once, with other content")
+                raise DamagedChunk("is there more than once, with other content")
             chunk = open_chunk(file, given.layout, columns)
             names = names or chunk.table.column_names
             if chunk.table.column_names != names:
-                raise Damaged("has other columns than the chunks before it")
-        except Damaged as error:
+                raise DamagedChunk("has other columns than the chunks before it")
+        except DamagedChunk as error:
             raise RobokitError(
                 f"{file.path} is damaged: it {error}; robokit sweep --resume {shell_word(folder)} "
                 "computes its rows again"
@@ -307,7 +311,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Done:
+class ComputedChunk:
     """A chunk that was computed.
 
     Attributes:
@@ -331,7 +335,9 @@ class Done:
     worker: str
 
 
-def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int, place: Place) -> Done:
+def compute_chunk(
+    text: str, reader: Callable[[str], Any], first: int, last: int, place: Place
+) -> ComputedChunk:
     """Compute the rows of a chunk and write them, or hand them back.
 
     Args:
@@ -352,19 +358,19 @@ def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
     name = chunk_name(first, place.count, content_hash(table, recipe.hash))
-    content: bytes | None = sealed(parquet_bytes(table, text), name)
+    content: bytes | None = add_seal(parquet_bytes(table, text), name)
     assert content is not None
     if _written_here(place, name, content):
         content = None
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    return Done(first, last - first, table.failures, name, content, seconds, peak_memory(), worker)
+    return ComputedChunk(first, last - first, table.failures, name, content, seconds, peak_memory(), worker)
 
 
 def compute_sent_chunk(
     first: int, last: int, recipe: str, reader: Callable[[str], Any], place: Place
-) -> Done:
+) -> ComputedChunk:
     """:func:`compute_chunk` on a worker of Dask; ``recipe`` is the name of one that was sent."""
-    return compute_chunk(received(recipe), reader, first, last, place)
+    return compute_chunk(receive_recipe(recipe), reader, first, last, place)
 
 
 def peak_memory() -> int:

@@ -47,7 +47,7 @@ def distributed() -> Any:
     return found
 
 
-def environment() -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
     """That of the processes: quiet, one thread each, with this robokit, and without the current folder.
 
     An empty part of PYTHONPATH stands for the current folder.
@@ -68,7 +68,7 @@ def has_bokeh() -> bool:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet_dask() -> Iterator[None]:
     """Without the log and the warnings of Dask."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
@@ -87,7 +87,7 @@ def quiet() -> Iterator[None]:
 # ---- the recipe on its way to the workers ----------------------------------------------------------------
 
 
-def send(client: Any, name: str, text: str) -> None:
+def send_recipe(client: Any, name: str, text: str) -> None:
     """Give a recipe to the scheduler.
 
     Args:
@@ -98,7 +98,7 @@ def send(client: Any, name: str, text: str) -> None:
     client.set_metadata(name, zlib.compress(text.encode(), 1))
 
 
-def forget(client: Any, name: str) -> None:
+def forget_recipe(client: Any, name: str) -> None:
     """Take it back, without waiting for that; a scheduler that has gone does not matter."""
 
     async def clear() -> None:
@@ -110,7 +110,7 @@ def forget(client: Any, name: str) -> None:
 
 
 @lru_cache(maxsize=2)
-def received(name: str) -> str:
+def receive_recipe(name: str) -> str:
     """The text of a recipe, in a task on a worker.
 
     Args:
@@ -143,7 +143,7 @@ CLOSE_SECONDS = 0.5
 START_SECONDS = 90.0
 """How long no process of this machine may be ready to work [s]."""
 
-MOST_STARTS = 4
+MAX_STARTS = 4
 """How often the processes of this machine are started, when all of them have been ended together."""
 
 
@@ -209,7 +209,7 @@ class LocalProcesses:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self._starts, self._idle_since = 0, time.monotonic()
         try:
-            with quiet():
+            with quiet_dask():
                 self._scheduler = module.LocalCluster(
                     n_workers=0,
                     host="127.0.0.1",
@@ -233,7 +233,7 @@ class LocalProcesses:
         if workers:
             self._idle_since = now
         if self._process.poll() is not None:
-            if self._starts == MOST_STARTS:
+            if self._starts == MAX_STARTS:
                 raise ClusterEnded(
                     f"the processes that compute were ended again and again{self._last_words()}"
                 )
@@ -274,7 +274,7 @@ class LocalProcesses:
             stdin=subprocess.PIPE,  # its end tells the processes that this one has ended
             stdout=subprocess.DEVNULL,
             stderr=self._log,
-            env=environment(),
+            env=worker_environment(),
             start_new_session=True,
         )
 
@@ -319,7 +319,7 @@ class RunningScheduler:
         _close(self.client, None)
         with contextlib.suppress(OSError, ValueError):
             self._connect(AGAIN_SECONDS)
-            return self._lost <= MOST_STARTS
+            return self._lost <= MAX_STARTS
         return False
 
     def close(self) -> None:
@@ -329,7 +329,7 @@ class RunningScheduler:
     def _connect(self, seconds: float = CONNECT_SECONDS) -> None:
         file = self.address if self.address.endswith(".json") else None
         address = None if file else self.address
-        with quiet():
+        with quiet_dask():
             self.client: Any = distributed().Client(
                 address, scheduler_file=file, timeout=seconds, set_as_default=False
             )
@@ -358,7 +358,7 @@ def _close(client: Any, scheduler: Any) -> None:
 
     if scheduler is not None:
         scheduler.shutdown_on_close = False  # or Dask would wait for it once more when this process ends
-    with quiet():
+    with quiet_dask():
         closing = threading.Thread(target=close, daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)

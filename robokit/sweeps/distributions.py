@@ -70,10 +70,10 @@ class Constant(Distribution):
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest number that may come."""
-        return ends_of([self.value])
+        return number_range([self.value])
 
 
-def listed(name: str, given: Any) -> tuple[Value, ...]:
+def value_list(name: str, given: Any) -> tuple[Value, ...]:
     """Values of one kind: finite numbers, or words."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
         raise WrongType(name, given, "a list of numbers, or one of words")
@@ -84,12 +84,12 @@ def listed(name: str, given: Any) -> tuple[Value, ...]:
     return tuple(real_number(f"{name}(...)[{k}]", x) for k, x in enumerate(given))
 
 
-def as_array(values: Sequence[Value]) -> np.ndarray:
+def value_array(values: Sequence[Value]) -> np.ndarray:
     """Numbers as floats, words as objects."""
     return np.array(values, dtype=object if isinstance(values[0], str) else float)
 
 
-def ends_of(values: Sequence[Value]) -> tuple[float, float]:
+def number_range(values: Sequence[Value]) -> tuple[float, float]:
     """The smallest and the largest of the numbers; NaN of words."""
     numbers = [x for x in values if not isinstance(x, str)]
     return (min(numbers), max(numbers)) if numbers else (math.nan, math.nan)
@@ -208,7 +208,7 @@ class Choice(Distribution):
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", listed("Choice", self.options))
+        object.__setattr__(self, "options", value_list("Choice", self.options))
         if self.weights is None:
             return
         if isinstance(self.weights, str) or not isinstance(self.weights, Sequence | np.ndarray):
@@ -233,7 +233,7 @@ class Choice(Distribution):
                 ends.append(total)
             place = np.searchsorted(np.array(ends) / total, u, side="right")
             place = np.minimum(place, max(k for k, w in enumerate(self.weights) if w > 0.0))
-        return as_array(self.options)[place]
+        return value_array(self.options)[place]
 
     def values(self) -> list[Value] | None:
         """All values that there are."""
@@ -241,7 +241,7 @@ class Choice(Distribution):
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest number that may come."""
-        return ends_of(self.options)
+        return number_range(self.options)
 
 
 @dataclass(frozen=True, init=False)
@@ -266,7 +266,7 @@ class Grid(Distribution):
             count: number of values.
         """
         if high is None and count is None:
-            object.__setattr__(self, "points", listed("Grid", low))
+            object.__setattr__(self, "points", value_list("Grid", low))
             return
         if high is None or count is None:
             raise ShapeError("Grid: expected Grid(low, high, count) or Grid([value, ...])")
@@ -277,7 +277,7 @@ class Grid(Distribution):
 
     def at_places(self, places: np.ndarray) -> np.ndarray:
         """The values of these numbers, from 0."""
-        return as_array(self.points)[places]
+        return value_array(self.points)[places]
 
     def values(self) -> list[Value] | None:
         """All values that there are."""
@@ -285,7 +285,7 @@ class Grid(Distribution):
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest number that may come."""
-        return ends_of(self.points)
+        return number_range(self.points)
 
 
 def distribution(what: str, given: Any) -> Distribution:
@@ -304,7 +304,7 @@ def distribution(what: str, given: Any) -> Distribution:
     return Constant(real_number(what, given))
 
 
-def from_record(record: Mapping[str, Any]) -> Distribution:
+def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
     """The distribution of a record.
 
     Raises:
@@ -404,7 +404,7 @@ def _refusal(text: str) -> ShapeError:
     return ShapeError(f"expected values such as {SPELLINGS}, got {shown(text)}")
 
 
-def spelled(given: Distribution, scale: float = 1.0) -> str:
+def distribution_text(given: Distribution, scale: float = 1.0) -> str:
     """A distribution in words, its numbers divided by a scale: "0 to 20", "normal, 1 with deviation 0.1"."""
 
     def n(x: Any) -> str:

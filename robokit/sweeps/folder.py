@@ -15,7 +15,7 @@ from typing import Any
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, ShapeError, one_line, shown
 from robokit.files import open_regular, shell_word
-from robokit.sweeps.recipe import MOST_ROWS
+from robokit.sweeps.recipe import MAX_ROWS
 from robokit.sweeps.table import RECIPE_KEY, ParquetFile, is_sealed
 
 CHUNKS = "chunks"
@@ -95,7 +95,7 @@ class SweepJson:
     """What sweep.json says.
 
     Attributes:
-        recipe: text of the recipe, as :func:`canonical` writes it.
+        recipe: text of the recipe, as :func:`canonical_json` writes it.
         chunk: rows of a chunk; the last one may have fewer.
         count: rows of the sweep.
         layout: number of the folder's layout.
@@ -132,7 +132,7 @@ class SweepJson:
         write_whole(folder / NAME, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
-def canonical(text: str) -> str:
+def canonical_json(text: str) -> str:
     """A JSON text as it is kept and compared: the same values in the same order are the same text."""
     return json.dumps(json.loads(text), separators=(",", ":"))
 
@@ -167,7 +167,7 @@ def read_sweep_json(folder: Path) -> SweepJson:
         raise _another_format(path, layout)
     try:
         whole_number("'chunk'", chunk, 1)
-        whole_number("'count'", count, 1, MOST_ROWS)
+        whole_number("'count'", count, 1, MAX_ROWS)
     except ShapeError as error:
         raise _no_sweep(path, str(error)) from None
     if not isinstance(recipe, dict):
@@ -215,7 +215,7 @@ def _another_format(path: Path, number: Any) -> RobokitError:
     )
 
 
-def begin(folder: Path, given: SweepJson) -> None:
+def create_folder(folder: Path, given: SweepJson) -> None:
     """Make the folder of a new sweep.
 
     Raises:
@@ -268,7 +268,7 @@ def difference(text: str, other: str) -> str:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def hold_folder(folder: Path) -> Iterator[None]:
     """Hold a folder, so that no two commands write to it at once; the system lets go of it at any end.
 
     Raises:

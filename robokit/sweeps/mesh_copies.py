@@ -77,7 +77,7 @@ def _remove(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def with_copies(robot: Robot, source: Path, meshes: Mapping[str, str], looks: Looks) -> Robot:
+def with_mesh_copies(robot: Robot, source: Path, meshes: Mapping[str, str], looks: Looks) -> Robot:
     """The robot with copies of its files in its shapes: of those that are as they were.
 
     Args:

@@ -16,10 +16,10 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sweeps.distributions import Constant, Distribution, Grid, Sobol, distribution, spelled
+from robokit.sweeps.distributions import Constant, Distribution, Grid, Sobol, distribution, distribution_text
 from robokit.sweeps.random_streams import sobol_points, uniforms
 
-MOST_GRAVITIES = 8
+MAX_GRAVITIES = 8
 """Different ones of a sweep: each needs code of its own."""
 
 ROBOT = "robot"
@@ -185,7 +185,7 @@ def parameter(name: str) -> Parameter:
     return row
 
 
-def checked(
+def check_parameters(
     given: Mapping[str, Any],
     robots: Mapping[str, Robot],
     starts: int,
@@ -203,7 +203,7 @@ def checked(
         UnknownName: no such parameter, link, joint or robot.
         ShapeError, WrongType: values that make no sense.
     """
-    found = {name: _checked(name, value, robots, ground) for name, value in given.items()}
+    found = {name: _check_parameter(name, value, robots, ground) for name, value in given.items()}
     if "start" in found:
         for value in _listed("start", found["start"], "numbers of starts"):
             if not (isinstance(value, float) and value == int(value) and value < starts):
@@ -219,15 +219,15 @@ def checked(
         if more and head not in found:
             raise ShapeError(f"{more[0]}: there is no {head}; give {head}=..., its size [{unit}]")
     if "gravity" in found:
-        values = set(_listed("gravity", found["gravity"], f"{MOST_GRAVITIES} numbers or fewer"))
-        if len(values) > MOST_GRAVITIES:
-            raise ShapeError(f"gravity: expected {MOST_GRAVITIES} values or fewer, got {len(values)}")
+        values = set(_listed("gravity", found["gravity"], f"{MAX_GRAVITIES} numbers or fewer"))
+        if len(values) > MAX_GRAVITIES:
+            raise ShapeError(f"gravity: expected {MAX_GRAVITIES} values or fewer, got {len(values)}")
     if starts > 1 and "start" not in found:
         found["start"] = Grid([float(k) for k in range(starts)])
     return found
 
 
-def _checked(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -> Distribution:
+def _check_parameter(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -> Distribution:
     if not isinstance(name, str):
         raise WrongType("parameters", name, "names of parameters as keys")
     row, what = parameter(name), name.partition(":")[2]
@@ -253,9 +253,11 @@ def check_kind(name: str, given: Distribution) -> None:
     if row.words:
         values = _listed(name, given, "words")
         if not all(isinstance(value, str) for value in values):
-            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {spelled(given)}")
+            raise ShapeError(
+                f"{name}: expected words, such as rk.Choice(['a', 'b']), got {distribution_text(given)}"
+            )
     elif isinstance((given.values() or [0.0])[0], str):
-        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {spelled(given)}")
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {distribution_text(given)}")
 
 
 def _check_names(row: Parameter, name: str, what: str, found: Distribution, robot: Robot) -> None:
@@ -285,14 +287,15 @@ def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
     if bad:
         words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
         words = words.replace(" to inf", " on")
-        raise ShapeError(f"{name}: expected values {words}, got {spelled(found)}")
+        raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
 
 
 def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
     values = found.values()
     if values is None:
         raise ShapeError(
-            f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {spelled(found)}"
+            f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got "
+            f"{distribution_text(found)}"
         )
     return values
 
@@ -314,7 +317,9 @@ def varied(parameters: Mapping[str, Distribution], names: Iterable[str]) -> list
 # ---- the parameters of rows ------------------------------------------------------------------------------
 
 
-def draw(parameters: Mapping[str, Distribution], seed: int, first: int, last: int) -> dict[str, np.ndarray]:
+def draw_parameters(
+    parameters: Mapping[str, Distribution], seed: int, first: int, last: int
+) -> dict[str, np.ndarray]:
     """The parameters of rows first..last, (B,) each.
 
     Args:
@@ -350,7 +355,7 @@ def grid_places(parameters: Mapping[str, Distribution], rows: np.ndarray) -> dic
     return found
 
 
-def combinations(parameters: Mapping[str, Distribution]) -> int:
+def grid_size(parameters: Mapping[str, Distribution]) -> int:
     """How many combinations the grids of a sweep have; 1 without grids."""
     total = 1
     for given in parameters.values():

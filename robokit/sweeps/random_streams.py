@@ -65,7 +65,7 @@ def stream_of(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
 
 
-def words(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
+def random_words(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
     """Random words of 64 bits, (rows, count)."""
     blocks = np.arange(-(-count // 4), dtype=np.uint64)
     row = np.repeat(np.asarray(rows, dtype=np.uint64), len(blocks))
@@ -77,7 +77,7 @@ def words(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
 
 def uniforms(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
     """Numbers between 0 and 1, both excluded, (rows, count)."""
-    return _between(words(seed, name, rows, count) >> np.uint64(12), 52)
+    return _between(random_words(seed, name, rows, count) >> np.uint64(12), 52)
 
 
 def _between(whole: np.ndarray, bits: int) -> np.ndarray:
@@ -102,8 +102,8 @@ def sobol_points(seed: int, names: Sequence[str], first: int, last: int) -> np.n
     whole = (points * 2.0**SOBOL_BITS).astype(np.uint64)
     rows = np.arange(first, last, dtype=np.uint64)
     for k, name in enumerate(names):
-        shift = words(seed, name, np.array([SHIFT_ROW]))[0, 0] >> np.uint64(64 - SOBOL_BITS)
-        rest = words(seed, name, rows)[:, 0] >> np.uint64(12 + SOBOL_BITS)
+        shift = random_words(seed, name, np.array([SHIFT_ROW]))[0, 0] >> np.uint64(64 - SOBOL_BITS)
+        rest = random_words(seed, name, rows)[:, 0] >> np.uint64(12 + SOBOL_BITS)
         whole[:, k] = ((whole[:, k] ^ shift) << np.uint64(52 - SOBOL_BITS)) | rest
     return _between(whole, 52)
 

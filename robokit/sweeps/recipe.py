@@ -12,7 +12,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -40,272 +40,49 @@ from robokit.sim.record import Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.starts.ground_gaps import ground_gaps
 from robokit.sim.starts.start_warnings import BURIED
-from robokit.sweeps.distributions import Distribution, from_record
-from robokit.sweeps.parameters import ROBOT, check_kind, draw, parameter
+from robokit.sweeps.distributions import Distribution, distribution_from_json
+from robokit.sweeps.parameters import ROBOT, check_kind, draw_parameters, parameter
 from robokit.sweeps.random_streams import LARGEST_SEED
-from robokit.sweeps.robot_record import RobotRecord, array_of_record, keep_shapes, record_of_array
+from robokit.sweeps.robot_record import RobotRecord, array_from_json, array_to_json, keep_shapes
 from robokit.sweeps.row_inputs import (
+    replace_invalid,
     row_actuators,
     row_ground,
     row_inertias,
     row_pushes,
     start_states,
     with_damping,
-    without_nonsense,
 )
-from robokit.sweeps.table import FAILURE, HASH, RowTable, shown_table
-from robokit.sweeps.user_measures import OwnMeasure, measure_of_record, measure_record
+from robokit.sweeps.table import FAILURE, HASH, RowTable, public_table
+from robokit.sweeps.user_measures import StoredMeasure, measure_from_json, measure_to_json
 
 FORMAT = 1
 """Number of the recipe's format: raised when rows would come out otherwise, or could not be read."""
 
-MOST_ROWS = 2**32
-"""Of a sweep: a Sobol sequence has so many points."""
+MAX_ROWS = 2**32
+"""Rows of a sweep: a Sobol sequence has so many points."""
 
-MOST_STEPS = 1e8
-"""Of a row."""
+MAX_STEPS = 1e8
+"""Time steps of a row."""
 
 SECTIONS: dict[str, type] = {
     **dict.fromkeys(("robots", "parameters", "dt", "standing", "options", "versions"), dict),
     **dict.fromkeys(("measures", "trajectories"), list),
 }
-"""Parts of a recipe's JSON, and what they are."""
+"""Parts of a recipe's JSON that are objects or lists."""
 
-PARSED = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
-"""What a record that makes no sense may raise."""
+INVALID_RECORD = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
+"""What reading a record that makes no sense may raise."""
 
 OPTIONS = ("integrator", "joint_damping")
-"""What else the runs may be given."""
+"""Arguments of :func:`robokit.rollout` that a recipe may have besides its own."""
+
+Values = Mapping[str, np.ndarray]
+"""Parameters of rows by name, (B,) each."""
 
 
 @dataclass(frozen=True, eq=False)
-class RecipeFields:
-    """What a recipe holds; :class:`robokit.sweeps.recipe.Recipe` says what each of it is."""
-
-    robots: Mapping[str, RobotRecord]
-    parameters: Mapping[str, Distribution]
-    count: int
-    seed: int
-    duration: float
-    dt: Mapping[str, float]
-    ground: Ground | None
-    measures: tuple[str | OwnMeasure, ...]
-    standing: Mapping[str, bool]
-    options: Mapping[str, Any]
-    trajectories: tuple[int, ...]
-    versions: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        robots = ", ".join(self.robots)
-        return f"<Recipe: {self.count:,} rows of {self.duration:g} s of {robots}; {self.hash[:12]}>"
-
-    @cached_property
-    def hash(self) -> str:
-        """SHA-256 of the recipe's text without the versions and the robots' files."""
-        content = self._content(
-            [each if isinstance(each, str) else each.identity() for each in self.measures]
-        )
-        del content["versions"]
-        for robot in content["robots"].values():
-            del robot["source"]
-            robot.pop("looks", None)
-        return hashlib.sha256(json.dumps(content, default=_plain, separators=(",", ":")).encode()).hexdigest()
-
-    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """The parameters of rows first..last, (B,) each: numbers, or words as objects.
-
-        Raises:
-            ShapeError: there are no such rows.
-        """
-        if not 0 <= first <= last <= self.count:
-            raise ShapeError(f"rows: expected 0 <= first <= last <= {self.count}, got {first} and {last}")
-        return draw(self.parameters, self.seed, first, last)
-
-    def robot_of(self, row: int) -> str:
-        """The name of the robot of a row."""
-        if len(self.robots) == 1:
-            return next(iter(self.robots))
-        return str(self.rows(row, row + 1)["robot"][0])
-
-    def robot(self, name: str) -> Robot:
-        """A robot of the sweep, to the bit."""
-        return self.robots[name].robot
-
-    def to_json(self) -> str:
-        """The recipe as text; :meth:`from_json` makes the same recipe of it."""
-        return json.dumps(self._content([measure_record(each) for each in self.measures]), default=_plain)
-
-    def _content(self, measures: list[Any]) -> dict[str, Any]:
-        """What the recipe's text says, with these records of its measures."""
-        ground = None
-        if self.ground is not None:
-            about, arrays = record_ground(self.ground)
-            ground = about | {name: record_of_array(x) for name, x in arrays.items()}
-        return {
-            "format": FORMAT,
-            "count": self.count,
-            "seed": self.seed,
-            "duration": self.duration,
-            "dt": dict(self.dt),
-            "parameters": {name: x.record() for name, x in self.parameters.items()},
-            "ground": ground,
-            "measures": measures,
-            "standing": dict(self.standing),
-            "options": dict(self.options),
-            "trajectories": list(self.trajectories),
-            "robots": {name: robot.to_record() for name, robot in self.robots.items()},
-            "versions": dict(self.versions),
-        }
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The recipe of a text.
-
-        Raises:
-            ModelError: the text is no recipe, or one of a format that this version does not know.
-        """
-        try:
-            given = json.loads(text)
-            number = given["format"]
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ModelError(f"this is no recipe of a sweep: {error}") from error
-        if number != FORMAT:
-            made = given.get("versions", {}).get("robokit", "another version")
-            raise ModelError(
-                f"the recipe has format {number}, made by robokit {made}; this one reads format {FORMAT}: "
-                f"its rows can be made again by robokit {made} alone (pip install robokit=={made})"
-            )
-        try:
-            return cls(**_read(given))
-        except PARSED as error:
-            raise ModelError(f"this is no whole recipe of a sweep: {_error_words(error)}") from error
-
-
-def _read(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a recipe from its JSON, each checked."""
-    for name, kind in SECTIONS.items():
-        _check_kind(name, given[name], kind)
-    ground = given["ground"]
-    if ground is not None:
-        _check_kind("ground", ground, dict)
-        about = {name: x for name, x in ground.items() if name != HEIGHTS}
-        heights = ground.get(HEIGHTS)
-        ground = restored_ground(about, None if heights is None else array_of_record(heights))
-    count = whole_number("count", given["count"], 1, MOST_ROWS)
-    duration = real_number("duration", given["duration"], above=0.0)
-    robots = _each("robots", given["robots"], RobotRecord.from_record)
-    if not robots:
-        raise ShapeError("robots: expected at least one, got none")
-    parameters = _each("parameters", given["parameters"], from_record)
-    for name, values in parameters.items():
-        check_kind(name, values)
-    dt = {name: real_number("dt", given["dt"][name], above=0.0) for name in robots}
-    for step in dt.values():
-        check_steps(duration, step)
-    read = {
-        "robots": robots,
-        "parameters": parameters,
-        "count": count,
-        "seed": whole_number("seed", given["seed"], 0, LARGEST_SEED),
-        "duration": duration,
-        "dt": dt,
-        "ground": ground,
-        "measures": tuple(measure_of_record(each) for each in given["measures"]),
-        "standing": {name: _flag(f"standing[{name!r}]", given["standing"][name]) for name in robots},
-        "options": _options(given["options"]),
-        "trajectories": tuple(
-            whole_number("trajectories", row, 0, count - 1) for row in given["trajectories"]
-        ),
-        "versions": {name: str(x) for name, x in given["versions"].items()},
-    }
-    for name in ("dt", "standing"):
-        if given[name].keys() != robots.keys():
-            raise ShapeError(f"{name}: expected those of {', '.join(robots)}, got {shown(list(given[name]))}")
-    assert list(read) == [field.name for field in fields(RecipeFields)]
-    return read
-
-
-def _check_kind(name: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        what = "an object" if kind is dict else "a list"
-        raise TypeError(f"{name}: expected {what}, got {shown(value)}")
-
-
-def _each(name: str, given: Mapping[str, Any], made: Callable[[Any], Any]) -> dict[str, Any]:
-    """What is made of each entry; an error names it."""
-    found = {}
-    for key, x in given.items():
-        where = f"{name}[{key!r}]"
-        _check_kind(where, x, dict)
-        try:
-            found[key] = made(x)
-        except PARSED as error:
-            raise ValueError(f"{where}: {_error_words(error)}") from error
-    return found
-
-
-def _error_words(error: Exception) -> str:
-    missing = isinstance(error, KeyError) and not isinstance(error, RobokitError)
-    return one_line(f"{error} is missing" if missing else str(error), 200)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ShapeError(f"{name}: expected true or false, got {shown(value)}")
-    return value
-
-
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What else the runs are given; the values are checked where they run."""
-    for name, value in given.items():
-        if name not in OPTIONS:
-            raise ShapeError(f"options: expected {' and '.join(OPTIONS)}, got {shown(name)}")
-        if name == "joint_damping":
-            real_number("joint_damping", value, least=0.0)
-        elif not isinstance(value, str):
-            raise ShapeError(f"{name}: expected its name, got {shown(value)}")
-    return dict(given)
-
-
-def check_steps(duration: float, dt: float) -> None:
-    """Refuse a row without a step, or with more than anybody could wait for.
-
-    Args:
-        duration: of a row [s].
-        dt: time step [s].
-
-    Raises:
-        ShapeError: it is one.
-    """
-    steps = duration / dt
-    if round(min(steps, MOST_STEPS + 1.0)) < 1 or steps > MOST_STEPS:
-        raise ShapeError(f"duration: {duration:g} s are {steps:.3g} steps of {dt:g} s; take 1 to 1e8")
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
-
-
-def versions() -> dict[str, str]:
-    """Those of robokit and of the libraries that a recipe's numbers come from, the source and the processor.
-
-    "source" is a hash of robokit's text: rows of the same recipe may differ where it does. It is "" where
-    files were edited while the program ran.
-    """
-    import scipy
-
-    own = getattr(sys.modules["robokit"], "__version__", "unknown")  # the package is above this folder
-    return {
-        "robokit": own,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-        "processor": cpu.name(),
-        "source": source_digest().hex()[:16],
-    }
-
-
-class Recipe(RecipeFields):
+class Recipe:
     """All that the rows of a sweep follow from.
 
     Attributes:
@@ -324,20 +101,102 @@ class Recipe(RecipeFields):
             hash of robokit's source.
     """
 
+    robots: Mapping[str, RobotRecord]
+    parameters: Mapping[str, Distribution]
+    count: int
+    seed: int
+    duration: float
+    dt: Mapping[str, float]
+    ground: Ground | None
+    measures: tuple[str | StoredMeasure, ...]
+    standing: Mapping[str, bool]
+    options: Mapping[str, Any]
+    trajectories: tuple[int, ...]
+    versions: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        robots = ", ".join(self.robots)
+        return f"<Recipe: {self.count:,} rows of {self.duration:g} s of {robots}; {self.hash[:12]}>"
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the recipe's text without the versions and the robots' files."""
+        content = self._content([x if isinstance(x, str) else x.identity() for x in self.measures])
+        del content["versions"]
+        for robot in content["robots"].values():
+            del robot["source"]
+            robot.pop("looks", None)
+        return hashlib.sha256(json.dumps(content, default=_plain, separators=(",", ":")).encode()).hexdigest()
+
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
+        """The parameters of rows first..last-1, (B,) each: numbers, or words as objects.
+
+        Raises:
+            ShapeError: there are no such rows.
+        """
+        if not 0 <= first <= last <= self.count:
+            raise ShapeError(f"rows: expected 0 <= first <= last <= {self.count}, got {first} and {last}")
+        return draw_parameters(self.parameters, self.seed, first, last)
+
+    def robot_of(self, row: int) -> str:
+        """The name of the robot of a row."""
+        if len(self.robots) == 1:
+            return next(iter(self.robots))
+        return str(self.rows(row, row + 1)["robot"][0])
+
+    def robot(self, name: str) -> Robot:
+        """A robot of the sweep, to the bit."""
+        return self.robots[name].robot
+
+    def steps(self, name: str) -> int:
+        """Time steps of a row of a robot."""
+        return max(1, round(self.duration / self.dt[name]))
+
     def compute(self, first: int, last: int) -> Any:
-        """Parameters and measures of rows first..last: the same bits in every chunk and on every machine.
+        """Parameters and measures of rows first..last-1: the same bits in every chunk and on every machine.
 
         Returns:
             a ``pyarrow.Table``, or what :meth:`compute_rows` gives where pyarrow is not installed.
         """
-        return shown_table(self.compute_rows(first, last))
+        return public_table(self.compute_rows(first, last))
 
     def compute_rows(self, first: int, last: int) -> RowTable:
-        """Parameters and measures of rows first..last as columns of NumPy."""
-        return chunk_table(self, first, last)
+        """Columns of rows first..last-1: row, the parameters, the measures, final_hash, failure."""
+        values, B = self.rows(first, last), last - first
+        measures = [x if isinstance(x, str) else x.measure for x in self.measures if B]
+        measures += [FAILURE] if FAILURE not in measures else []
+        columns: dict[str, np.ndarray] = {}
+        hashes, why = np.zeros(B, np.uint64), np.full(B, None, object)
+        for name, places in rows_run_together(self, values, B) if B else ():
+            own = {key: x[places] for key, x in values.items()}
+            runs = prepare_rows(self, name, places.astype(np.uint64) + np.uint64(first), own)
+            rolled = run_rows(self, name, runs, record_every=self.steps(name), measures=measures)
+            hashes[places] = state_hash(rolled.q[-1], rolled.v[-1])
+            hashes[places[rolled.failed]] = 0
+            why[places] = rolled.measures.pop(FAILURE)
+            for row, reason in runs.broken.items():
+                why[places[row]] = reason
+            for key, x in rolled.measures.items():
+                kind, blank = (object, None) if x.dtype == object else (float, np.nan)
+                columns.setdefault(key, np.full(B, blank, kind))[places] = x
+        rows = np.arange(first, last, dtype=np.int64)
+        columns = {"row": rows, **values, **columns, HASH: hashes, FAILURE: why}
+        units = {name: self.unit(name) for name in columns}
+        return RowTable(columns, {name: unit for name, unit in units.items() if unit})
+
+    def unit(self, column: str) -> str:
+        """The unit of a column; "" for a plain number or a word."""
+        if column in self.parameters:
+            return parameter(column).unit
+        for own in (x.about for x in self.measures if not isinstance(x, str)):
+            if own["name"] in (column, column.rpartition("_")[0]):
+                is_time = column == f"{own['name']}_time" or own["threshold"] is not None
+                return "s" if is_time else str(own["unit"])
+        known = column_of(column)
+        return known.unit if known else ""
 
     def trajectory(self, row: int, record_every: int | None = None) -> Trajectory:
-        """The run of a row once more, with ledger, contacts and events, to the same bits.
+        """The run of a row once more, with energies, contacts and events, to the same bits.
 
         Args:
             row: its number.
@@ -349,10 +208,194 @@ class Recipe(RecipeFields):
         """
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.count:
             raise ShapeError(f"row: expected a whole number from 0 to {self.count - 1}, got {shown(row)}")
-        return row_trajectory(self, int(row), record_every)
+        row = int(row)
+        values = self.rows(row, row + 1)
+        name = next(iter(rows_by_robot(self, values, 1)))
+        runs = prepare_rows(self, name, np.array([row], np.uint64), values)
+        if runs.broken:
+            raise SimulationError(f"row {row} has no motion: {runs.broken[0]}")
+        motion = run_rows(self, name, runs, record_every=record_every).trajectory(0)
+        motion.summary |= {"sweep_row": row, "sweep_recipe": self.hash}
+        return motion
+
+    def to_json(self) -> str:
+        """The recipe as text; :meth:`from_json` makes the same recipe of it."""
+        return json.dumps(self._content([measure_to_json(x) for x in self.measures]), default=_plain)
+
+    def _content(self, measures: list[Any]) -> dict[str, Any]:
+        """What the recipe's text says, with these records of its measures."""
+        ground = None
+        if self.ground is not None:
+            about, arrays = record_ground(self.ground)
+            ground = about | {name: array_to_json(x) for name, x in arrays.items()}
+        return {
+            "format": FORMAT,
+            "count": self.count,
+            "seed": self.seed,
+            "duration": self.duration,
+            "dt": dict(self.dt),
+            "parameters": {name: x.record() for name, x in self.parameters.items()},
+            "ground": ground,
+            "measures": measures,
+            "standing": dict(self.standing),
+            "options": dict(self.options),
+            "trajectories": list(self.trajectories),
+            "robots": {name: robot.to_json() for name, robot in self.robots.items()},
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The recipe of a text.
+
+        Raises:
+            ModelError: the text is no recipe, or one of a format that this version does not know.
+        """
+        try:
+            content = json.loads(text)
+            number = content["format"]
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ModelError(f"this is no recipe of a sweep: {error}") from error
+        if number != FORMAT:
+            maker = content.get("versions", {}).get("robokit", "another version")
+            raise ModelError(
+                f"the recipe has format {number}, made by robokit {maker}; this one reads format {FORMAT}: "
+                f"its rows can be made again by robokit {maker} alone (pip install robokit=={maker})"
+            )
+        try:
+            return cls(**_read_fields(content))
+        except INVALID_RECORD as error:
+            raise ModelError(f"this is no whole recipe of a sweep: {_error_words(error)}") from error
 
 
-# ---- the runs of a chunk's rows, and their table ---------------------------------------------------------
+# ---- from JSON ----------------------------------------------------------------------------------
+
+
+def _read_fields(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe from its JSON, each checked."""
+    for name, kind in SECTIONS.items():
+        _check_kind(name, content[name], kind)
+    count = whole_number("count", content["count"], 1, MAX_ROWS)
+    duration = real_number("duration", content["duration"], above=0.0)
+    robots = _read_each("robots", content["robots"], RobotRecord.from_json)
+    if not robots:
+        raise ShapeError("robots: expected at least one, got none")
+    parameters = _read_each("parameters", content["parameters"], distribution_from_json)
+    for name, values in parameters.items():
+        check_kind(name, values)
+    dt = {name: real_number("dt", content["dt"][name], above=0.0) for name in robots}
+    for step in dt.values():
+        check_steps(duration, step)
+    for name in ("dt", "standing"):
+        if content[name].keys() != robots.keys():
+            names = shown(list(content[name]))
+            raise ShapeError(f"{name}: expected those of {', '.join(robots)}, got {names}")
+    rows = (whole_number("trajectories", row, 0, count - 1) for row in content["trajectories"])
+    return {
+        "robots": robots,
+        "parameters": parameters,
+        "count": count,
+        "seed": whole_number("seed", content["seed"], 0, LARGEST_SEED),
+        "duration": duration,
+        "dt": dt,
+        "ground": _read_ground(content["ground"]),
+        "measures": tuple(measure_from_json(x) for x in content["measures"]),
+        "standing": {name: _flag(f"standing[{name!r}]", content["standing"][name]) for name in robots},
+        "options": _read_options(content["options"]),
+        "trajectories": tuple(rows),
+        "versions": {name: str(x) for name, x in content["versions"].items()},
+    }
+
+
+def _read_ground(content: Any) -> Ground | None:
+    if content is None:
+        return None
+    _check_kind("ground", content, dict)
+    heights = content.get(HEIGHTS)
+    about = {name: x for name, x in content.items() if name != HEIGHTS}
+    return restored_ground(about, None if heights is None else array_from_json(heights))
+
+
+def _check_kind(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        what = "an object" if kind is dict else "a list"
+        raise TypeError(f"{name}: expected {what}, got {shown(value)}")
+
+
+def _read_each(name: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> dict[str, Any]:
+    """Each entry read; an error names it."""
+    values = {}
+    for key, x in content.items():
+        where = f"{name}[{key!r}]"
+        _check_kind(where, x, dict)
+        try:
+            values[key] = read(x)
+        except INVALID_RECORD as error:
+            raise ValueError(f"{where}: {_error_words(error)}") from error
+    return values
+
+
+def _error_words(error: Exception) -> str:
+    missing = isinstance(error, KeyError) and not isinstance(error, RobokitError)
+    return one_line(f"{error} is missing" if missing else str(error), 200)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ShapeError(f"{name}: expected true or false, got {shown(value)}")
+    return value
+
+
+def _read_options(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What else the runs are given; the values are checked where they run."""
+    for name, value in content.items():
+        if name not in OPTIONS:
+            raise ShapeError(f"options: expected {' and '.join(OPTIONS)}, got {shown(name)}")
+        if name == "joint_damping":
+            real_number("joint_damping", value, least=0.0)
+        elif not isinstance(value, str):
+            raise ShapeError(f"{name}: expected its name, got {shown(value)}")
+    return dict(content)
+
+
+def check_steps(duration: float, dt: float) -> None:
+    """Refuse a row without a time step, or with more than anybody could wait for.
+
+    Args:
+        duration: of a row [s].
+        dt: time step [s].
+
+    Raises:
+        ShapeError: it is one.
+    """
+    steps = duration / dt
+    if round(min(steps, MAX_STEPS + 1.0)) < 1 or steps > MAX_STEPS:
+        raise ShapeError(f"duration: {duration:g} s are {steps:.3g} steps of {dt:g} s; take 1 to 1e8")
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+
+def versions() -> dict[str, str]:
+    """Versions of robokit and of the libraries that a recipe's numbers come from; source and processor.
+
+    "source" is a hash of robokit's text: rows of the same recipe may differ where it does. It is "" where
+    files were edited while the program ran.
+    """
+    import scipy
+
+    return {
+        "robokit": getattr(sys.modules["robokit"], "__version__", "unknown"),  # it lies above this folder
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+        "processor": cpu.name(),
+        "source": source_digest().hex()[:16],
+    }
+
+
+# ---- the runs of rows ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -377,7 +420,7 @@ class Runs:
     broken: dict[int, str]
 
 
-def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> Runs:
+def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) -> Runs:
     """The runs of rows of one robot.
 
     Args:
@@ -386,42 +429,42 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
         rows: their numbers, (B,).
         values: their parameters, (B,) each.
     """
-    record: RobotRecord = recipe.robots[name]
-    robot, B = with_rotors(record.robot, record.actuators), len(rows)
-    sound, broken = without_nonsense(values)
-    if "gravity" in sound:
-        g = np.unique(sound["gravity"])
+    record = recipe.robots[name]
+    robot = with_rotors(record.robot, record.actuators)
+    values, broken = replace_invalid(values)
+    if "gravity" in values:
+        g = np.unique(values["gravity"])
         if len(g) > 1:
             raise ShapeError(f"gravity: rows of {g[0]:g} and {g[1]:g} m/s^2 are not run together")
         robot = robot.with_gravity([0.0, 0.0, -float(g[0])])
-    ground = row_ground(recipe.ground, robot, sound)
+    ground = row_ground(recipe.ground, robot, values)
     error = (ground or Ground()).shape_error
     keep_shapes(robot, record.shapes, error)
+    standing = recipe.standing[name]
     with np.errstate(all="ignore"):
-        grounds, standing = (recipe.ground, ground), recipe.standing[name]
-        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, standing, broken)
+        grounds = (recipe.ground, ground)
+        q, v = start_states(robot, record.starts, values, rows, recipe.seed, grounds, standing, broken)
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     for row in np.flatnonzero(~np.isfinite(q).all(axis=1)).tolist():
         broken.setdefault(row, "nothing is under the robot at its start")
     if broken:
         q[list(broken)] = np.nan
-    inertias = row_inertias(robot, sound, record.shares, B)
-    many = robot
+    samples = robot
+    inertias = row_inertias(robot, values, record.shares, len(rows))
     if inertias is not None:
         default = recipe.options.get("joint_damping", None if ground is not None else 0.0)
-        many = with_damping(robot.with_inertias(inertias), sound, default)
-        keep_shapes(many, record.shapes, error)
-    if ground is not None and not (standing and "height" not in sound):
+        samples = with_damping(robot.with_inertias(inertias), values, default)
+        keep_shapes(samples, record.shapes, error)
+    if ground is not None and not (standing and "height" not in values):
         depth = -ground_gaps(robot, q, ground)
         for row in np.flatnonzero(depth > BURIED).tolist():
             broken[row] = f"it starts {depth[row]:.3g} m below the ground"
             q[row] = np.nan
-    actuators = row_actuators(robot, record.actuators, sound, q, rows, recipe.seed)
-    pushes = row_pushes(robot, sound, recipe.parameters, ())
-    return Runs(many, q, v, ground, pushes, actuators, broken)
+    actuators = row_actuators(robot, record.actuators, values, q, rows, recipe.seed)
+    return Runs(samples, q, v, ground, row_pushes(robot, values, recipe.parameters), actuators, broken)
 
 
-def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
+def run_rows(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
     """The runs of one robot.
 
     Raises:
@@ -429,110 +472,38 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a row is warned of is in its columns
-        found = rollout(
-            runs.robot,
-            runs.q,
-            runs.v,
-            duration=recipe.duration,
-            dt=recipe.dt[name],
-            ground=runs.ground,
-            pushes=runs.pushes or None,
-            actuators=runs.actuators or None,
-            threads=1,
-            reproducible=True,
-            self_collision=recipe.robots[name].pairs or False,
-            **recipe.options,
-            **options,
-        )
-    if found.summary["interrupted"]:
+        rolled = rollout(
+            runs.robot, runs.q, runs.v, duration=recipe.duration, dt=recipe.dt[name], ground=runs.ground,
+            pushes=runs.pushes or None, actuators=runs.actuators or None, threads=1, reproducible=True,
+            self_collision=recipe.robots[name].pairs or False, **recipe.options, **options,
+        )  # fmt: skip
+    if rolled.summary["interrupted"]:
         raise KeyboardInterrupt
-    return found
+    return rolled
 
 
-def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """The places of the rows of each robot that has some, among rows with these parameters."""
+def rows_by_robot(recipe: Recipe, values: Values, count: int) -> dict[str, np.ndarray]:
+    """The places of the rows of each robot that has some, among ``count`` rows with these parameters."""
     if ROBOT not in values:
         return {next(iter(recipe.robots)): np.arange(count)}
-    found = {name: np.flatnonzero(values[ROBOT] == name) for name in recipe.robots}
-    return {name: places for name, places in found.items() if len(places)}
+    places = {name: np.flatnonzero(values[ROBOT] == name) for name in recipe.robots}
+    return {name: x for name, x in places.items() if len(x)}
 
 
-def run_together(
-    recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int
-) -> list[tuple[str, np.ndarray]]:
-    """Robot and places of the rows of each rollout, among rows with these parameters."""
-    found = []
-    for name, places in by_robot(recipe, values, count).items():
+def rows_run_together(recipe: Recipe, values: Values, count: int) -> list[tuple[str, np.ndarray]]:
+    """Robot and places of the rows of each rollout, among ``count`` rows with these parameters."""
+    groups = []
+    for name, places in rows_by_robot(recipe, values, count).items():
         if "gravity" not in values:
-            found.append((name, places))
+            groups.append((name, places))
             continue
         g = values["gravity"][places]  # a constant of the step's code
-        found += [(name, places[g == each]) for each in np.unique(g)]
-    return found
+        groups += [(name, places[g == each]) for each in np.unique(g)]
+    return groups
 
 
-def chunk_table(recipe: RecipeFields, first: int, last: int) -> RowTable:
-    """Parameters and measures of rows first..last.
-
-    Columns: row, the parameters, the measures, final_hash, failure.
-    """
-    values, B = recipe.rows(first, last), last - first
-    measures = [each if isinstance(each, str) else each.measure for each in recipe.measures if B]
-    measures += [FAILURE] if FAILURE not in measures else []
-    measured: dict[str, np.ndarray] = {}
-    hashes, why = np.zeros(B, np.uint64), np.full(B, None, object)
-    for name, places in run_together(recipe, values, B) if B else ():
-        mine = {key: x[places] for key, x in values.items()}
-        runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
-        steps = max(1, round(recipe.duration / recipe.dt[name]))
-        found = run(recipe, name, runs, record_every=steps, measures=measures)
-        hashes[places] = state_hash(found.q[-1], found.v[-1])
-        hashes[places[found.failed]] = 0
-        why[places] = found.measures.pop(FAILURE)
-        for row, reason in runs.broken.items():
-            why[places[row]] = reason
-        for key, column in found.measures.items():
-            if key not in measured:
-                blank: Any = None if column.dtype == object else np.nan
-                measured[key] = np.full(B, blank, object if column.dtype == object else float)
-            measured[key][places] = column
-    rows = np.arange(first, last, dtype=np.int64)
-    columns = {"row": rows, **values, **measured, HASH: hashes, FAILURE: why}
-    units = {name: unit_of(recipe, name) for name in columns}
-    return RowTable(columns, {name: unit for name, unit in units.items() if unit})
-
-
-def unit_of(recipe: RecipeFields, column: str) -> str:
-    """The unit of a column; "" for a plain number or a word."""
-    if column in recipe.parameters:
-        return parameter(column).unit
-    for own in (each.about for each in recipe.measures if not isinstance(each, str)):
-        if own["name"] in (column, column.rpartition("_")[0]):
-            return "s" if column == f"{own['name']}_time" or own["threshold"] is not None else own["unit"]
-    measured = column_of(column)
-    return measured.unit if measured else ""
-
-
-def row_trajectory(recipe: RecipeFields, row: int, record_every: int | None) -> Trajectory:
-    """The run of a row once more, with its ledger.
-
-    Raises:
-        SimulationError: the row failed before its first step.
-    """
-    values = recipe.rows(row, row + 1)
-    name = next(iter(by_robot(recipe, values, 1)))
-    runs = prepared(recipe, name, np.array([row], np.uint64), values)
-    if runs.broken:
-        raise SimulationError(f"row {row} has no motion: {runs.broken[0]}")
-    found = run(recipe, name, runs, record_every=record_every).trajectory(0)
-    found.summary |= {"sweep_row": row, "sweep_recipe": recipe.hash}
-    return found
-
-
-# ---- the hash of the last state --------------------------------------------------------------------------
-
-OFFSET = 0xCBF29CE484222325
-PRIME = 0x100000001B3
+OFFSET, PRIME = 0xCBF29CE484222325, 0x100000001B3
+"""Constants of FNV-1a for 64 bits."""
 
 
 def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:

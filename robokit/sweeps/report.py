@@ -23,9 +23,9 @@ from robokit.sim.ground import Ground
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.parameters import parameter
-from robokit.sweeps.recipe import RecipeFields, prepared, run, run_together
+from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows
 from robokit.sweeps.report_columns import HIDDEN, About, column_data, first_choices
-from robokit.sweeps.report_rows import MOST_ROWS, Held, RobotRows, Started, held_rows, rerun_data
+from robokit.sweeps.report_rows import MAX_ROWS, PageRows, RobotRows, RowStarts, page_rows, rerun_data
 from robokit.sweeps.row_inputs import change_with_time
 from robokit.sweeps.table import FAILURE, HASH
 from robokit.viewer.meshcat_page import meshcat_page
@@ -41,7 +41,7 @@ from robokit.viewer.page import (
 )
 from robokit.viewer.payload_keys import ReasonData, ReportData
 
-MOST_NUMBERS = 2_500_000
+MAX_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
 
 
@@ -74,8 +74,8 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
         raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
     columns = dict(table.columns)
     about = {name: _about(sweep.recipe, name, table.units.get(name, "")) for name in columns}
-    most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))
-    held = held_of(columns, about, most if rows is None else whole_number("rows", rows, 1))
+    most = min(MAX_ROWS, max(1000, MAX_NUMBERS // len(columns)))
+    held = page_rows_of_table(columns, about, most if rows is None else whole_number("rows", rows, 1))
     report = Report(
         title=_title(sweep),
         robots=list(sweep.recipe.robots),
@@ -165,23 +165,23 @@ def _literal(text: str) -> str:
     return f'"{text}"' if text.isprintable() and not set(text) & set('"\\') else repr(text)
 
 
-def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: Held) -> Iterator[RobotRows]:
+def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: PageRows) -> Iterator[RobotRows]:
     """The rows of the page by robot, ready to be run again."""
     places = held.places
     values = {name: columns[name][places] for name in recipe.parameters}
     numbers = columns["row"][places].astype(np.uint64)
-    for name, mine in run_together(recipe, values, len(places)):
+    for name, mine in rows_run_together(recipe, values, len(places)):
         own = {key: x[mine] for key, x in values.items()}
 
         steps = max(1, round(recipe.duration / recipe.dt[name]))
 
         def started(
             part: np.ndarray, name: str = name, own: Any = own, mine: Any = mine, steps: int = steps
-        ) -> Started:
+        ) -> RowStarts:
             some = {key: x[part] for key, x in own.items()}
-            runs = prepared(recipe, name, numbers[mine][part], some)
+            runs = prepare_rows(recipe, name, numbers[mine][part], some)
             outside = OutsideForces(runs.robot, runs.pushes, recipe.dt[name], steps) if runs.pushes else None
-            return Started(run(recipe, name, replace(runs, pushes=[]), steps=0), outside)
+            return RowStarts(run_rows(recipe, name, replace(runs, pushes=[]), steps=0), outside)
 
         yield RobotRows(
             name=name,
@@ -262,10 +262,12 @@ class Report:
     recipe: Sequence[tuple[str, str]] = ()
     openings: Sequence[tuple[str, str]] = ()
     command: str = ""
-    held: Held | None = None
+    held: PageRows | None = None
 
 
-def held_of(columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MOST_ROWS) -> Held:
+def page_rows_of_table(
+    columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MAX_ROWS
+) -> PageRows:
     """Places of the rows that the page of a table holds, and which these are, in words."""
     count = len(next(iter(columns.values())))
     failure = columns.get("failure")
@@ -277,7 +279,7 @@ def held_of(columns: Mapping[str, np.ndarray], about: Mapping[str, About], most:
         for name, values in columns.items()
         if values.dtype.kind in "fiu" and name in about and about[name].role == "measure"
     }
-    return held_rows(count, measures, failed, most)
+    return page_rows(count, measures, failed, most)
 
 
 def report_html(report: Report) -> str:
@@ -286,7 +288,7 @@ def report_html(report: Report) -> str:
     Args:
         report: what it shows.
     """
-    held = report.held or held_of(report.columns, report.about)
+    held = report.held or page_rows_of_table(report.columns, report.about)
     places = held.places
     shown = [name for name in report.columns if name not in HIDDEN]
     columns = []
@@ -336,7 +338,7 @@ def report_html(report: Report) -> str:
     return filled("sweep_report.html", parts)
 
 
-def _sample(held: Held, ran: int | None) -> str:
+def _sample(held: PageRows, ran: int | None) -> str:
     """Which rows the page holds, and which of them it can run again; "" where it can all."""
     few = ran is not None and ran < len(held.places)
     again = f"{ran or 0:,} of them run again in the page".replace(",", " ")
@@ -386,11 +388,11 @@ def _deflated(content: bytes) -> str:
 
 # ---- the recipe in words ---------------------------------------------------------------------------------
 
-MOST_VALUES = 8
+MAX_VALUES = 8
 """Values of a list that are named."""
 
 
-def recipe_words(recipe: RecipeFields) -> list[tuple[str, str]]:
+def recipe_words(recipe: Recipe) -> list[tuple[str, str]]:
     """Label and text of each part of a recipe."""
     found = []
     for name, record in recipe.robots.items():
@@ -436,7 +438,7 @@ def distribution_words(given: Distribution, unit: str) -> str:
     if isinstance(given, Constant):
         return f"{number(given.value)}{tail}"
     values = given.values() or []
-    several = [number(x) for x in values[:MOST_VALUES]] + (["…"] if len(values) > MOST_VALUES else [])
+    several = [number(x) for x in values[:MAX_VALUES]] + (["…"] if len(values) > MAX_VALUES else [])
     if isinstance(given, Grid):
         return f"grid of {len(values)}: {', '.join(several)}{tail}"
     if isinstance(given, Choice) and given.weights is not None:

@@ -14,18 +14,18 @@ from robokit.viewer.payload_keys import ColumnData
 BINS = 48
 """At most, and half as many at least."""
 
-MOST_TICKS = 20 * BINS
+MAX_TICKS = 20 * BINS
 """A column with more values than these, among the first SEEN rows, has no steps."""
 
-SEEN = 100_000
+MAX_VALUES_SEEN = 100_000
 
-SPREAD = 1e-12
+EQUAL_TOLERANCE = 1e-12
 """Numbers that differ by a smaller share of themselves are one number."""
 
 LARGEST = 1e38
 """Numbers that are larger, as of rows that explode, are shown as this one: pages hold single precision."""
 
-MOST_LABELS = 40
+MAX_LABELS = 40
 """Texts that a column of texts keeps by name, the most frequent; the others are "other"."""
 
 HIDDEN = ("row", "final_hash", "state_hash", "seed")
@@ -71,7 +71,7 @@ def column_data(name: str, values: np.ndarray, about: About, held: np.ndarray) -
     numbers = np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), np.nan)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, -1.0)
-    if high - low <= SPREAD * max(abs(low), abs(high)):
+    if high - low <= EQUAL_TOLERANCE * max(abs(low), abs(high)):
         high = low if len(known) else high  # the same number but for rounding: no bins lie between
     counts = np.array([len(known)])
     if high > low:
@@ -93,8 +93,8 @@ def bins_of(known: np.ndarray, low: float, high: float) -> int:
         known: the values.
         low, high: the least and the largest of them, which differ.
     """
-    ticks = np.unique(known[:SEEN].astype(np.float32))
-    if not BINS // 2 <= len(ticks) <= min(MOST_TICKS, len(known) // 4):
+    ticks = np.unique(known[:MAX_VALUES_SEEN].astype(np.float32))
+    if not BINS // 2 <= len(ticks) <= min(MAX_TICKS, len(known) // 4):
         return BINS
     uneven = {m: np.histogram(ticks, m, (low, high))[0].std() * m for m in range(BINS, BINS // 2 - 1, -1)}
     return min(uneven, key=lambda m: uneven[m])
@@ -112,11 +112,11 @@ def _labels(name: str, title: str, values: np.ndarray, about: About, held: np.nd
     found, codes, counts = np.unique(texts.astype(str), return_inverse=True, return_counts=True)
     order = [k for k in np.argsort(-counts, kind="stable") if found[k]]
     place = np.full(len(found), np.nan)
-    labels = [str(found[k]) for k in order[:MOST_LABELS]]
-    place[order[:MOST_LABELS]] = np.arange(len(labels))
-    if len(order) > MOST_LABELS:
+    labels = [str(found[k]) for k in order[:MAX_LABELS]]
+    place[order[:MAX_LABELS]] = np.arange(len(labels))
+    if len(order) > MAX_LABELS:
         labels.append("other")
-        place[order[MOST_LABELS:]] = MOST_LABELS
+        place[order[MAX_LABELS:]] = MAX_LABELS
     every = place[codes]
     known = every[np.isfinite(every)].astype(np.int64)
     binned = np.bincount(known, minlength=len(labels)) if labels else np.zeros(0, np.int64)

@@ -33,15 +33,15 @@ BLOCK = 4096
 
 INSTEAD = "the command below makes the page of this row"
 
-MOST_RERUN = 30_000
+MAX_RERUN = 30_000
 """Rows of a robot that run again in the page: their inputs take about a second a thousand."""
 
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 """Of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``."""
 
 
 @dataclass(frozen=True)
-class Started:
+class RowStarts:
     """Rows before their first step.
 
     Attributes:
@@ -121,7 +121,7 @@ class RobotRows:
     steps: int
     places: np.ndarray
     special: np.ndarray
-    started: Callable[[np.ndarray], Started]
+    started: Callable[[np.ndarray], RowStarts]
     parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
     problem: str = ""
@@ -150,7 +150,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
         live=live,
     )
     factors = factors_of(rows.parameters)
-    chosen = within(len(rows.places), rows.special, fitting(rows, factors))
+    chosen = thin_rows(len(rows.places), rows.special, fitting(rows, factors))
     n, own = len(chosen), [factor[chosen] for factor in factors]
     packed = {name: PackedInput(name, x.shape[1], own, n) for name, x in start.items()}
     for at in range(0, n, BLOCK):
@@ -179,7 +179,7 @@ def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
         one = PackedInput(name, values.shape[1], [factor[:64] for factor in factors], len(values))
         one.add(values)
         width += sum(entry.kept.dtype.itemsize for entry in one.entries.values() if entry.factor < 0)
-    return min(n, MOST_RERUN, max(1000, MOST_BYTES // max(1, width)))
+    return min(n, MAX_RERUN, max(1000, MAX_BYTES // max(1, width)))
 
 
 def _text(text: str) -> str:
@@ -329,18 +329,18 @@ def _proportional(column: np.ndarray, factors: Sequence[np.ndarray]) -> tuple[in
 
 # ---- which rows a page holds -----------------------------------------------------------------------------
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 """Rows of a page: as many as a browser opens within a second or two."""
 
 WORST = 100
 """Rows with the largest and with the smallest values of each measure that a page holds in any case."""
 
-MOST_FAILURES = 20_000
+MAX_FAILURES = 20_000
 """Rows that failed, of those that a page holds in any case."""
 
 
 @dataclass(frozen=True)
-class Held:
+class PageRows:
     """Rows of a page.
 
     Attributes:
@@ -354,9 +354,9 @@ class Held:
     sentence: str
 
 
-def held_rows(
-    count: int, measures: Mapping[str, np.ndarray], failed: np.ndarray, most: int = MOST_ROWS
-) -> Held:
+def page_rows(
+    count: int, measures: Mapping[str, np.ndarray], failed: np.ndarray, most: int = MAX_ROWS
+) -> PageRows:
     """The rows that a page holds.
 
     The sample is the same for the same sweep: rows at equal distances, one row being as random as another.
@@ -369,7 +369,7 @@ def held_rows(
 
     """
     failures = np.flatnonzero(failed)
-    kept = [failures[:MOST_FAILURES]]
+    kept = [failures[:MAX_FAILURES]]
     for values in measures.values():
         known = np.flatnonzero(np.isfinite(values))
         if len(known) <= 2 * WORST:
@@ -379,22 +379,22 @@ def held_rows(
             kept.append(known[np.argpartition(sign * values[known], WORST - 1)[:WORST]])
     special = np.unique(np.concatenate(kept))
     if count <= most:
-        return Held(np.arange(count), special, "")
+        return PageRows(np.arange(count), special, "")
     even = np.unique(np.linspace(0, count - 1, most).astype(np.int64))
     places = np.union1d(even, special)
     those = _spaced(len(failures))
-    if len(failures) > MOST_FAILURES:
-        those = f"the first {_spaced(MOST_FAILURES)} of {those}"
+    if len(failures) > MAX_FAILURES:
+        those = f"the first {_spaced(MAX_FAILURES)} of {those}"
     sentence = (
         f"This page holds {_spaced(len(places))} of {_spaced(count)} rows: {_spaced(most)} at equal "
         f"distances, {those} that failed, and the {WORST} with the largest and {WORST} with the smallest "
         "value of each measure. The distributions count all rows of the sweep; what a filter leaves of them "
         "is scaled up from the rows of the page."
     )
-    return Held(places, special, sentence)
+    return PageRows(places, special, sentence)
 
 
-def within(rows: int, special: np.ndarray, most: int) -> np.ndarray:
+def thin_rows(rows: int, special: np.ndarray, most: int) -> np.ndarray:
     """At most so many of the rows: those that stand out first, then others at equal distances.
 
     Args:

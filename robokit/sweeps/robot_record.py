@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,11 +33,11 @@ from robokit.sim.ground import Ground
 from robokit.sim.record.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
-from robokit.sweeps.mesh_copies import Looks, mesh_hashes, with_copies
+from robokit.sweeps.mesh_copies import Looks, mesh_hashes, with_mesh_copies
 from robokit.sweeps.row_inputs import link_share
 from robokit.urdf.load import robot_of_text
 
-ROBOT_WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
+TEXT_FIELDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
 """What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
 
 
@@ -116,7 +116,7 @@ class RobotRecord:
         pairs = _pairs_apart(robot, apart, ground)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}
-        words = {name: about[name] for name in ROBOT_WORDS}
+        words = {name: about[name] for name in TEXT_FIELDS}
         return cls(words, found, shapes, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
 
     @property
@@ -158,34 +158,34 @@ class RobotRecord:
 
     def shown(self) -> Robot:
         """The same robot with its meshes, for pages: copies of those that are as they were."""
-        return with_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
+        return with_mesh_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
 
-    def to_record(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """All of it, for JSON."""
         found = {
             **self.about,
-            "numbers": {name: record_of_array(x) for name, x in self.numbers.items()},
-            "shapes": None if self.shapes is None else record_of_shapes(self.shapes),
-            "shares": {link: record_of_array(x) for link, x in self.shares.items()},
+            "numbers": {name: array_to_json(x) for name, x in self.numbers.items()},
+            "shapes": None if self.shapes is None else shapes_to_json(self.shapes),
+            "shares": {link: array_to_json(x) for link, x in self.shares.items()},
             "meshes": self.meshes,
-            "pairs": None if self.pairs is None else record_of_pairs(self.pairs),
+            "pairs": None if self.pairs is None else pairs_to_json(self.pairs),
         }
         if self.actuators:
-            found["actuators"] = [record_of_actuator(one) for one in self.actuators]
+            found["actuators"] = [actuator_to_json(one) for one in self.actuators]
         if self.looks.pictures or self.looks.named:
             found["looks"] = {"pictures": self.looks.pictures, "named": self.looks.named}
         return found
 
     @classmethod
-    def from_record(cls, given: Mapping[str, Any]) -> RobotRecord:
-        """What :meth:`to_record` gave.
+    def from_json(cls, given: Mapping[str, Any]) -> RobotRecord:
+        """What :meth:`to_json` gave.
 
         Raises:
             LookupError, TypeError, ValueError: it is none.
         """
-        about = {name: given[name] for name in ROBOT_WORDS}
+        about = {name: given[name] for name in TEXT_FIELDS}
         _check_words(about)
-        numbers = {name: array_of_record(given["numbers"][name]) for name in NUMBERS}
+        numbers = {name: array_from_json(given["numbers"][name]) for name in NUMBERS}
         n = len(numbers["joints"])
         for name, wide in NUMBERS.items():
             x = numbers[name]
@@ -196,15 +196,15 @@ class RobotRecord:
                 f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another: take "
                 "the version that made it, or make the sweep anew"
             )
-        shapes = None if given["shapes"] is None else shapes_of_record(given["shapes"], n)
+        shapes = None if given["shapes"] is None else shapes_from_json(given["shapes"], n)
         return cls(
             about,
             numbers,
             shapes,
-            {link: _share(link, array_of_record(x)) for link, x in given["shares"].items()},
+            {link: _share(link, array_from_json(x)) for link, x in given["shares"].items()},
             {str(name): str(x) for name, x in given["meshes"].items()},
-            None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
-            tuple(actuator_of_record(one) for one in given.get("actuators", ())),
+            None if given.get("pairs") is None else pairs_from_json(given["pairs"]),
+            tuple(actuator_from_json(one) for one in given.get("actuators", ())),
             _looks(given.get("looks", {"pictures": {}, "named": {}})),
         )
 
@@ -274,100 +274,88 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
     return robot
 
 
-# ---- arrays in JSON --------------------------------------------------------------------------------------
+# ---- arrays, shapes, pairs and actuators in JSON -------------------------------------------------
 
 
-def record_of_array(x: np.ndarray) -> dict[str, Any]:
-    """An array of doubles, for JSON."""
+def array_to_json(x: np.ndarray) -> dict[str, Any]:
+    """An array of doubles, to the bit: its shape, and its numbers as base64 of little-endian doubles."""
     bits = np.ascontiguousarray(x, dtype="<f8").tobytes()
     return {"shape": list(np.shape(x)), "float64": base64.b64encode(bits).decode("ascii")}
 
 
-def array_of_record(given: Mapping[str, Any]) -> np.ndarray:
-    """What :func:`record_of_array` gave.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
-    bits = base64.b64decode(given["float64"], validate=True)
-    return np.frombuffer(bits, dtype="<f8").astype(float).reshape(given["shape"])
+def array_from_json(content: Mapping[str, Any]) -> np.ndarray:
+    """What :func:`array_to_json` was given."""
+    bits = base64.b64decode(content["float64"], validate=True)
+    return np.frombuffer(bits, dtype="<f8").astype(float).reshape(content["shape"])
 
 
-# ---- shapes in JSON --------------------------------------------------------------------------------------
+def shapes_to_json(shapes: RobotShapes) -> list[dict[str, Any]]:
+    """The shapes of a robot, to the bit: hulls of meshes come from files and from SciPy."""
+    return [_shape_to_json(placed) for placed in shapes.placed]
 
 
-def record_of_shapes(shapes: RobotShapes) -> list[dict[str, Any]]:
-    """The shapes of a robot, for JSON."""
-    return [_record(c) for c in shapes.placed]
-
-
-def _record(placed: PlacedCore) -> dict[str, Any]:
+def _shape_to_json(placed: PlacedCore) -> dict[str, Any]:
     core, hull = placed.core, placed.core.hull
-    return {
+    content: dict[str, Any] = {
         "link": placed.link,
         "body": placed.body,
-        "placement": _record_of_placement(placed.placement),
+        "placement": _placement_to_json(placed.placement),
         "kind": core.kind,
         "bound": core.bound,
         "radius": core.radius,
         "size": list(core.size),
         "centre": list(core.centre),
-        "own": None if core.own is None else _record_of_placement(core.own),
-        "hull": None
-        if hull is None
-        else {
-            "corners": record_of_array(hull.corners),
-            "normals": record_of_array(hull.normals),
+        "own": None if core.own is None else _placement_to_json(core.own),
+        "hull": None,
+    }
+    if hull is not None:
+        content["hull"] = {
+            "corners": array_to_json(hull.corners),
+            "normals": array_to_json(hull.normals),
             "polygons": [list(map(int, polygon)) for polygon in hull.polygons],
             "error": hull.error,
             "sides": None if hull.sides is None else np.asarray(hull.sides).tolist(),
-        },
-    }
+        }
+    return content
 
 
-def shapes_of_record(given: Any, n: int) -> RobotShapes:
-    """What :func:`record_of_shapes` gave.
-
-    Args:
-        given: the record.
-        n: number of moving bodies.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
-    placed = tuple(_placed(row) for row in given)
+def shapes_from_json(content: Any, n: int) -> RobotShapes:
+    """What :func:`shapes_to_json` was given, of a robot of n moving bodies."""
+    placed = tuple(_shape_from_json(row) for row in content)
     if not all(0 <= c.body <= n for c in placed):
         raise ValueError("the shapes are not those of the robot")
     return RobotShapes(placed)
 
 
-def _placed(row: Mapping[str, Any]) -> PlacedCore:
+def _shape_from_json(row: Mapping[str, Any]) -> PlacedCore:
     numbers = {name: real_number(name, row[name], least=0.0) for name in ("bound", "radius")}
     size, centre = (tuple(real_number(name, x) for x in row[name]) for name in ("size", "centre"))
     if len(size) != 3 or len(centre) != 3 or not isinstance(row["link"], str):
         raise ValueError("a shape of the robot is not whole")
-    hull = None
-    if row["hull"] is not None:
-        about = row["hull"]
-        corners, normals = array_of_record(about["corners"]), array_of_record(about["normals"])
-        polygons = tuple(tuple(int(k) for k in polygon) for polygon in about["polygons"])
-        ends = [k for polygon in polygons for k in polygon]
-        good = corners.ndim == normals.ndim == 2 and corners.shape[1] == normals.shape[1] == 3
-        if not (good and np.isfinite(corners).all() and all(0 <= k < len(corners) for k in ends)):
-            raise ValueError("a hull of the robot is not whole")
-        sides = None if about["sides"] is None else np.array(about["sides"], int).reshape(-1, 2)
-        hull = Polytope(corners, normals, polygons, real_number("error", about["error"]), sides)
-    own = None if row["own"] is None else _placement(row["own"])
-    core = Core(int(row["kind"]), hull=hull, size=size, centre=centre, own=own, **numbers)  # type: ignore[arg-type]
-    return PlacedCore(core, int(row["body"]), _placement(row["placement"]), row["link"])
+    hull = None if row["hull"] is None else _hull_from_json(row["hull"])
+    own = None if row["own"] is None else _placement_from_json(row["own"])
+    kind: Any = int(row["kind"])
+    core = Core(kind, hull=hull, size=size, centre=centre, own=own, **numbers)  # type: ignore[arg-type]
+    return PlacedCore(core, int(row["body"]), _placement_from_json(row["placement"]), row["link"])
 
 
-def _record_of_placement(given: Placement) -> dict[str, Any]:
-    return record_of_array(np.concatenate([np.ravel(given.rotation), np.ravel(given.position)]))
+def _hull_from_json(content: Mapping[str, Any]) -> Polytope:
+    corners, normals = array_from_json(content["corners"]), array_from_json(content["normals"])
+    polygons = tuple(tuple(int(k) for k in polygon) for polygon in content["polygons"])
+    ends = [k for polygon in polygons for k in polygon]
+    good = corners.ndim == normals.ndim == 2 and corners.shape[1] == normals.shape[1] == 3
+    if not (good and np.isfinite(corners).all() and all(0 <= k < len(corners) for k in ends)):
+        raise ValueError("a hull of the robot is not whole")
+    sides = None if content["sides"] is None else np.array(content["sides"], int).reshape(-1, 2)
+    return Polytope(corners, normals, polygons, real_number("error", content["error"]), sides)
 
 
-def _placement(given: Any) -> Placement:
-    x = array_of_record(given)
+def _placement_to_json(placement: Placement) -> dict[str, Any]:
+    return array_to_json(np.concatenate([np.ravel(placement.rotation), np.ravel(placement.position)]))
+
+
+def _placement_from_json(content: Any) -> Placement:
+    x = array_from_json(content)
     if x.shape != (12,) or not np.isfinite(x).all():
         raise ValueError(f"a placement of a shape has the shape {x.shape}")
     return Placement(x[:9].reshape(3, 3), x[9:])
@@ -379,108 +367,80 @@ def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)
 
 
-# ---- pairs of bodies in JSON -----------------------------------------------------------------------------
+def pairs_to_json(pairs: CollisionPairs) -> dict[str, Any]:
+    """The pairs of bodies that are kept apart."""
+    return {field.name: getattr(pairs, field.name) for field in fields(pairs)}
 
 
-def record_of_pairs(pairs: CollisionPairs) -> dict[str, Any]:
-    """The pairs of a robot, for JSON."""
-    return {
-        "robot": pairs.robot,
-        "names": list(pairs.names),
-        "bodies": _lists(pairs.bodies),
-        "shaped": list(pairs.shaped),
-        "left_out": {reason: _lists(found) for reason, found in pairs.left_out.items()},
-        "body_of": dict(pairs.body_of),
-        "error": float(pairs.error),
-        "friction": pairs.friction,
-        "restitution": pairs.restitution,
+def pairs_from_json(content: Mapping[str, Any]) -> CollisionPairs:
+    """What :func:`pairs_to_json` was given."""
+
+    def pairs(found: Any) -> tuple[tuple[int, int], ...]:
+        return tuple((int(i), int(j)) for i, j in found)
+
+    names = {field.name for field in fields(CollisionPairs)}
+    values = {name: x for name, x in content.items() if name in names} | {
+        "names": tuple(content["names"]),
+        "bodies": pairs(content["bodies"]),
+        "shaped": tuple(int(i) for i in content["shaped"]),
+        "left_out": {reason: pairs(x) for reason, x in content["left_out"].items()},
+        "body_of": dict(content["body_of"]),
+        "error": float(content["error"]),
     }
+    return CollisionPairs(**values)
 
 
-def pairs_of_record(given: Mapping[str, Any]) -> CollisionPairs:
-    """What :func:`record_of_pairs` gave.
+ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
+"""Kinds of actuators by name."""
 
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
-    return CollisionPairs(
-        robot=given["robot"],
-        names=tuple(given["names"]),
-        bodies=_tuples(given["bodies"]),
-        shaped=tuple(int(i) for i in given["shaped"]),
-        left_out={reason: _tuples(found) for reason, found in given["left_out"].items()},
-        body_of=dict(given["body_of"]),
-        error=float(given["error"]),
-        friction=given["friction"],
-        restitution=given["restitution"],
-    )
+NO_LIMIT = "inf"
+"""An infinite limit: JSON has no infinity."""
 
 
-def _lists(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    return [[int(i), int(j)] for i, j in pairs]
-
-
-def _tuples(given: Any) -> tuple[tuple[int, int], ...]:
-    return tuple((int(i), int(j)) for i, j in given)
-
-
-# ---- actuators in JSON -----------------------------------------------------------------------------------
-
-KINDS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
-
-ENDLESS = "inf"
-"""A limit that is none: JSON has no infinity."""
-
-
-def record_of_actuator(given: Actuator) -> dict[str, Any]:
-    """An actuator, for JSON.
+def actuator_to_json(actuator: Actuator) -> dict[str, Any]:
+    """An actuator, to the bit: gains, limits, targets and keyframes.
 
     Raises:
         ShapeError: one of its values is a function.
     """
-    kind = type(given).__name__
-    values = {
-        field.name: _plain(f"{kind}({field.name}=...)", getattr(given, field.name)) for field in fields(given)
-    }
-    return {"kind": kind, **values}
+    kind = type(actuator).__name__
+    names = [field.name for field in fields(actuator)]
+    return {"kind": kind} | {x: _value_to_json(f"{kind}({x}=...)", getattr(actuator, x)) for x in names}
 
 
-def actuator_of_record(given: Mapping[str, Any]) -> Actuator:
-    """What :func:`record_of_actuator` gave.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
-    return KINDS[given["kind"]](**{name: _made(x) for name, x in given.items() if name != "kind"})
+def actuator_from_json(content: Mapping[str, Any]) -> Actuator:
+    """What :func:`actuator_to_json` was given."""
+    values = {name: _value_from_json(x) for name, x in content.items() if name != "kind"}
+    return ACTUATORS[content["kind"]](**values)
 
 
-def _plain(what: str, value: Any) -> Any:
+def _value_to_json(what: str, value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Keyframes):
-        times, values = record_of_array(value.time), record_of_array(value.values)
-        named = {"joints": list(value.joints), "name": list(value.name), "curve": value.curve}
-        return {"keyframes": {"time": times, "values": values, **named}}
+        times, values = array_to_json(value.time), array_to_json(value.values)
+        names = {"joints": list(value.joints), "name": list(value.name), "curve": value.curve}
+        return {"keyframes": {"time": times, "values": values, **names}}
     if callable(value):
         raise ShapeError(f"{what}: a sweep takes numbers, arrays and rk.Keyframes, no functions")
     if isinstance(value, Mapping):
-        return {"by_joint": {str(name): _plain(what, x) for name, x in value.items()}}
+        return {"by_joint": {str(name): _value_to_json(what, x) for name, x in value.items()}}
     if np.ndim(value) == 0:
-        return ENDLESS if value == math.inf else float(value)
+        return NO_LIMIT if value == math.inf else float(value)
     if isinstance(value, list | tuple) and all(isinstance(x, str) for x in value):
         return {"names": list(value)}
-    return {"array": record_of_array(np.asarray(value, dtype=float))}
+    return {"array": array_to_json(np.asarray(value, dtype=float))}
 
 
-def _made(value: Any) -> Any:
-    if value == ENDLESS:
+def _value_from_json(content: Any) -> Any:
+    if content == NO_LIMIT:
         return math.inf
-    if not isinstance(value, Mapping):
-        return value
-    if "keyframes" in value:
-        row = value["keyframes"]
-        times, values = array_of_record(row["time"]), array_of_record(row["values"])
+    if not isinstance(content, Mapping):
+        return content
+    if "keyframes" in content:
+        row = content["keyframes"]
+        times, values = array_from_json(row["time"]), array_from_json(row["values"])
         return Keyframes(times, tuple(row["joints"]), values, tuple(row["name"]), row["curve"])
-    if "by_joint" in value:
-        return {name: _made(x) for name, x in value["by_joint"].items()}
-    return value["names"] if "names" in value else array_of_record(value["array"])
+    if "by_joint" in content:
+        return {name: _value_from_json(x) for name, x in content["by_joint"].items()}
+    return content["names"] if "names" in content else array_from_json(content["array"])

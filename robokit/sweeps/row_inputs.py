@@ -35,12 +35,16 @@ from robokit.sweeps.random_streams import normal_quantile, uniforms
 
 # ---- states at the start ---------------------------------------------------------------------------------
 
-LEANING = ("tilt", "yaw", "direction")
+ORIENTATION_PARAMETERS = ("tilt", "yaw", "direction")
 """Parameters that turn the robot."""
 
-VELOCITIES = ("speed", "spin", *(f"{what}_{x}" for what in ("velocity", "angular_velocity") for x in "xyz"))
+VELOCITY_PARAMETERS = (
+    "speed",
+    "spin",
+    *(f"{what}_{x}" for what in ("velocity", "angular_velocity") for x in "xyz"),
+)
 
-STANDS = 0.02
+STANDING_GAP = 0.02
 """Gap under a robot that starts standing, where no height is given [m]: as of ``robokit fall``."""
 
 Values = Mapping[str, np.ndarray]
@@ -77,7 +81,7 @@ def start_states(
     q = _that_can_be_run(robot, q, broken)
     if robot.base != "floating":
         return q, v
-    turned = any(name in values for name in LEANING)
+    turned = any(name in values for name in ORIENTATION_PARAMETERS)
     if turned:
         _lean(q, values)
     ground = grounds[1]
@@ -87,14 +91,14 @@ def start_states(
         if "height" in values:
             gap: Any = values["height"]
         elif standing:
-            gap = np.full(B, STANDS)
+            gap = np.full(B, STANDING_GAP)
         else:  # as far from the ground as the configuration that was given
             gap = ground_gaps(robot, starts[0], grounds[0] or ground)[place]
         q[:, 6] = lowered(robot, q, ground, gap)
         q[~np.isfinite(q[:, 6])] = np.nan
     elif "height" in values:
         q[:, 6] = q[:, 6] + values["height"]
-    if any(name in values for name in VELOCITIES):
+    if any(name in values for name in VELOCITY_PARAMETERS):
         _add_velocity(q, v, values)
     return q, v
 
@@ -183,13 +187,13 @@ def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:
 # ---- masses, ground and pushes ---------------------------------------------------------------------------
 
 
-INERTIAL = ("mass", "com_x", "com_y", "com_z")
+INERTIA_PARAMETERS = ("mass", "com_x", "com_y", "com_z")
 """Parameters, or beginnings of them, that change inertias."""
 
 
-def inertial(names: Any) -> list[str]:
+def inertia_parameters(names: Any) -> list[str]:
     """Those of the names that change inertias."""
-    return [name for name in names if name.partition(":")[0] in INERTIAL]
+    return [name for name in names if name.partition(":")[0] in INERTIA_PARAMETERS]
 
 
 def link_share(robot: Robot, link: str) -> np.ndarray:
@@ -214,7 +218,7 @@ def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray],
         shares: by link, what :func:`link_share` gives.
         B: number of rows.
     """
-    names = inertial(values)
+    names = inertia_parameters(values)
     if not names and "damping" not in values:
         return None
     P = np.tile(robot.inertial_parameters, (B, 1, 1))
@@ -306,37 +310,29 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     return found
 
 
-def row_pushes(
-    robot: Robot, values: Values, parameters: Mapping[str, Distribution], fixed: tuple[Push, ...]
-) -> list[Push]:
-    """What pushes the robots of rows: the pushes of all, and one of each row's own on one of its links."""
+def row_pushes(robot: Robot, values: Values, parameters: Mapping[str, Distribution]) -> list[Push]:
+    """What pushes the robots of rows: a push of each row's own on one of its links."""
     if "push" not in values:
-        return list(fixed)
+        return []
     size = values["push"]
     zero = np.zeros(len(size))
-    where, rise = values.get("push_direction", zero), values.get("push_rise", zero)
+    direction, rise = values.get("push_direction", zero), values.get("push_rise", zero)
     level = size * cos(rise)
-    impulse = np.stack([level * cos(where), level * sin(where), size * sin(rise)], axis=1)
+    impulse = np.stack([level * cos(direction), level * sin(direction), size * sin(rise)], axis=1)
+    start = values.get("push_time", zero)
     links = [robot.body_name(1)]
     if "push_link" in parameters:
         links = [str(link) for link in dict.fromkeys(parameters["push_link"].values() or ())]
-    found = []
+    pushes = []
     for link in links:
-        mine = impulse
+        own = impulse
         if len(links) > 1:
-            mine = np.where((values["push_link"] == link)[:, None], impulse, 0.0)
-        found.append(_push(robot, link, mine, values))
-    return [*fixed, *found]
+            own = np.where((values["push_link"] == link)[:, None], impulse, 0.0)
+        pushes.append(Push(link, own, robot.link(link).com, start))
+    return pushes
 
 
-def _push(robot: Robot, link: str, impulse: np.ndarray, values: Values) -> Push:
-    """A push at the centre of mass of a link."""
-    point = robot.link(link).com
-    start = values.get("push_time", np.zeros(len(impulse)))
-    return Push(link, impulse, point, start)
-
-
-def without_nonsense(values: Values) -> tuple[dict[str, np.ndarray], dict[int, str]]:
+def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, str]]:
     """The parameters with those replaced that make no sense, such as a normal distribution's tail may give.
 
     Returns:
@@ -359,13 +355,13 @@ def without_nonsense(values: Values) -> tuple[dict[str, np.ndarray], dict[int, s
 GAINS = {"kp": "kp", "kd": "kd", "gain": "kd"}
 """Parameter that is a factor of a gain."""
 
-DRIVING = ("kp", "kd", "effort", "target", "target_noise")
+ACTUATOR_PARAMETERS = ("kp", "kd", "effort", "target", "target_noise")
 """Parameters, or beginnings of them, that change actuators."""
 
 
-def driving(names: Any) -> list[str]:
+def actuator_parameters(names: Any) -> list[str]:
     """Those of the names that change actuators."""
-    return [name for name in names if name.partition(":")[0] in DRIVING]
+    return [name for name in names if name.partition(":")[0] in ACTUATOR_PARAMETERS]
 
 
 def check_drives(robot: Robot, actuators: Sequence[Actuator], names: Sequence[str]) -> None:
@@ -375,7 +371,7 @@ def check_drives(robot: Robot, actuators: Sequence[Actuator], names: Sequence[st
         ShapeError: there are no actuators, none has what the parameter changes, or its target changes with
             time.
     """
-    for name in driving(names):
+    for name in actuator_parameters(names):
         head, _, joint = name.partition(":")
         if not actuators:
             raise ShapeError(f"{name}: there are no actuators; give actuators=rk.PD(...)")
@@ -420,7 +416,7 @@ def row_actuators(
     Returns:
         as many actuators; their rotors are left out, which the robot has by now.
     """
-    own = driving(values)
+    own = actuator_parameters(values)
     found = []
     for k, one in enumerate(actuators):
         changes: dict[str, Any] = {"armature": 0.0}

@@ -22,27 +22,27 @@ from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.chunks import (
     Chunk,
     ChunkFile,
-    Damaged,
-    Done,
+    ComputedChunk,
+    DamagedChunk,
     Place,
     check_belongs,
     check_same_bits,
     chunk_files,
     open_chunk,
     probe_name,
-    put_away,
     remove_temporary,
+    set_aside,
 )
 from robokit.sweeps.cluster import Cluster, ClusterEnded, LocalProcesses, RunningScheduler, processors
 from robokit.sweeps.folder import (
     CHUNKS,
     SweepJson,
     another_sweep,
-    begin,
-    canonical,
+    canonical_json,
+    create_folder,
     difference,
     disk_problem,
-    held,
+    hold_folder,
     read_sweep_json,
     write_whole,
 )
@@ -114,15 +114,15 @@ def run_sweep(
         KeyboardInterrupt: Ctrl-C; its text says how to go on.
     """
     where = Path(folder)
-    given = SweepJson(canonical(recipe.to_json()), chunk, recipe.count)
+    given = SweepJson(canonical_json(recipe.to_json()), chunk, recipe.count)
     if resume:
         found = read_sweep_json(where)
         if type(recipe).from_json(found.recipe).hash != recipe.hash:
             raise another_sweep(where, found, given)
         given = found
     else:
-        begin(where, given)
-    with held(where):
+        create_folder(where, given)
+    with hold_folder(where):
         return _Run(recipe, where, given).go(scheduler, workers, progress)
 
 
@@ -186,7 +186,7 @@ class _Run:
         for file in chunk_files(self.folder):
             try:
                 chunks.append(open_chunk(file, self.given.layout, [FAILURE], self._hash_of))
-            except Damaged as error:
+            except DamagedChunk as error:
                 self._wrong.append((file, str(error)))
         own = [chunk for chunk in chunks if chunk.recipe == self.given.recipe]
         for chunk in own or chunks:
@@ -219,11 +219,11 @@ class _Run:
             remove_temporary(self.folder)
             for file, why in self._wrong:
                 lines.append(
-                    f"{file.path.name} {why}: its rows are computed again{put_away(file, self.folder)}"
+                    f"{file.path.name} {why}: its rows are computed again{set_aside(file, self.folder)}"
                 )
             for chunk in self._foreign:
                 differs = difference(chunk.recipe, self.given.recipe)
-                moved = put_away(chunk.file, self.folder, keep=True)
+                moved = set_aside(chunk.file, self.folder, keep=True)
                 lines.append(f"{chunk.file.path.name} is of another sweep, whose {differs}{moved}")
             return lines
         except OSError as error:
@@ -252,7 +252,7 @@ class _Run:
         finally:
             cluster.close()
 
-    def _keep(self, done: Done) -> None:
+    def _keep(self, done: ComputedChunk) -> None:
         """A chunk is done: write it, if its worker could not."""
         path = self.folder / CHUNKS / done.name
         with self._writing():

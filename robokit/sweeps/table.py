@@ -122,7 +122,7 @@ class RowTable:
         return pa.table(arrays, schema=pa.schema(fields))
 
 
-def shown_table(table: RowTable) -> Any:
+def public_table(table: RowTable) -> Any:
     """What users get of rows: a ``pyarrow.Table``, or the rows as they are where pyarrow is not installed."""
     try:
         return table.to_arrow()
@@ -130,7 +130,7 @@ def shown_table(table: RowTable) -> Any:
         return table
 
 
-def joined_tables(tables: Sequence[RowTable]) -> RowTable:
+def concatenate(tables: Sequence[RowTable]) -> RowTable:
     """The rows of several tables with the same columns, one after the other."""
     first = tables[0]
     if len(tables) == 1:
@@ -199,7 +199,7 @@ def _little(values: np.ndarray) -> bytes:
 # ---- the seal -----------------------------------------------------------------------------------
 
 
-def sealed(content: bytes, name: str) -> bytes:
+def add_seal(content: bytes, name: str) -> bytes:
     """The bytes of a Parquet file with a seal among them.
 
     Args:

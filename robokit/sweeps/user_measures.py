@@ -27,11 +27,11 @@ from robokit.sim.measuring import Measure, measures
 
 NO_CLOUDPICKLE = "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
 
-WORDS = ("name", "reduce", "threshold", "unit", "link")
+TEXT_FIELDS = ("name", "reduce", "threshold", "unit", "link")
 
 
 @dataclass(frozen=True, eq=False)
-class OwnMeasure:
+class StoredMeasure:
     """A measure of the user's own, as a recipe keeps it.
 
     Attributes:
@@ -46,7 +46,7 @@ class OwnMeasure:
     code: bytes
 
     @classmethod
-    def of(cls, given: Measure, robots: Iterable[Robot]) -> OwnMeasure:
+    def of(cls, given: Measure, robots: Iterable[Robot]) -> StoredMeasure:
         """The record of a measure.
 
         Args:
@@ -65,7 +65,9 @@ class OwnMeasure:
                 f"measure {given.name!r}: its function cannot be sent to other processes: "
                 f"{one_line(str(error), 120)}"
             ) from error
-        found = cls({name: getattr(given, name) for name in WORDS}, _source(given.function, robots), code)
+        found = cls(
+            {name: getattr(given, name) for name in TEXT_FIELDS}, _source(given.function, robots), code
+        )
         if not code:
             found.__dict__["measure"] = given
         return found
@@ -155,13 +157,13 @@ def _source(function: Function, robots: Iterable[Robot]) -> str:
     return found.hexdigest()
 
 
-def measure_record(given: str | OwnMeasure) -> Any:
+def measure_to_json(given: str | StoredMeasure) -> Any:
     """A measure of a recipe, for JSON."""
     return given if isinstance(given, str) else given.record()
 
 
-def measure_of_record(given: Any) -> str | OwnMeasure:
-    """What :func:`measure_record` gave.
+def measure_from_json(given: Any) -> str | StoredMeasure:
+    """What :func:`measure_to_json` gave.
 
     Raises:
         LookupError, TypeError, ValueError: it is none.
@@ -172,8 +174,8 @@ def measure_of_record(given: Any) -> str | OwnMeasure:
         return given
     if not isinstance(given, Mapping):
         raise TypeError(f"measure {shown(given)}")
-    about = {name: given[name] for name in WORDS}
-    for name in WORDS:
+    about = {name: given[name] for name in TEXT_FIELDS}
+    for name in TEXT_FIELDS:
         x = about[name]
         if name == "threshold":
             good = x is None or real_number("threshold", x) is not None
@@ -184,4 +186,4 @@ def measure_of_record(given: Any) -> str | OwnMeasure:
     source, code = given["source"], given["code"]
     if not (isinstance(source, str) and isinstance(code, str)):
         raise TypeError(f"measures: source {shown(source)} and code {shown(code)}")
-    return OwnMeasure(about, source, base64.b64decode(code, validate=True))
+    return StoredMeasure(about, source, base64.b64decode(code, validate=True))

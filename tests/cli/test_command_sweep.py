@@ -11,7 +11,7 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.sweeps.distributions import read_distribution, spelled
+from robokit.sweeps.distributions import distribution_text, read_distribution
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sweeps"))
 import sweep_robots
@@ -36,12 +36,12 @@ import sweep_robots
 def test_values_are_read_as_they_are_written(text, expected):
     found = read_distribution(text)
     assert found == expected and type(found) is type(expected)
-    assert spelled(found)
+    assert distribution_text(found)
 
 
 def test_degrees_become_radians():
     assert read_distribution("0:180", math.pi / 180.0) == rk.Uniform(0.0, math.pi)
-    assert spelled(rk.Uniform(0.0, math.pi), math.pi / 180.0) == "0 to 180"
+    assert distribution_text(rk.Uniform(0.0, math.pi), math.pi / 180.0) == "0 to 180"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,12 @@ from ladder import State, relative
 from test_identification import R, arm, motion
 
 import robokit as rk
-from robokit.identification import consistent_fit as pseudo_inertia
+from robokit.identification.consistent_fit import (
+    nearest_possible,
+    parameters_of,
+    pseudo_inertia,
+    second_moments,
+)
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
@@ -72,12 +77,12 @@ def test_a_robot_that_cannot_move_has_none():
 
 def test_pseudo_inertia_goes_there_and_back_and_is_positive_for_real_bodies():
     rows = np.vstack([R.inertial_parameters[1:], ladder.chain(6).inertial_parameters[1:]])
-    P = pseudo_inertia.pseudo_inertia(rows)
-    assert relative(pseudo_inertia.parameters_of(P), rows) < 1e-15
+    P = pseudo_inertia(rows)
+    assert relative(parameters_of(P), rows) < 1e-15
     assert np.linalg.eigvalsh(P).min() > 0.0
     thin = rows[:1] * (1, 1, 1, 1, 0, 0, 0, 0, 0, 0)  # a point
-    assert pseudo_inertia.second_moments(pseudo_inertia.possible(thin)).min() > 0.0
-    assert (pseudo_inertia.possible(rows) == rows).all()
+    assert second_moments(nearest_possible(thin)).min() > 0.0
+    assert (nearest_possible(rows) == rows).all()
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,12 @@ from ladder import relative
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import robokit as rk
-from robokit.identification import consistent_fit as pseudo_inertia
 from robokit.identification import measurements
+from robokit.identification.consistent_fit import (
+    nearest_possible,
+    parameters_of,
+    pseudo_inertia,
+)
 from robokit.model import couple, replace_armature
 from robokit.model.inertial_parameters import COUNT
 
@@ -46,7 +50,7 @@ def motion(robot: rk.Robot, states: int = 300, seed: int = 0):
     return q, *rng.standard_normal((2, states, robot.nv))
 
 
-def forces(robot, q, v, a, friction=True, motors=False):
+def predicted_forces(robot, q, v, a, friction=True, motors=False):
     tau = rk.rnea(robot, q, v, a)
     tau = tau + VISCOUS * v + COULOMB * np.sign(v) if friction else tau
     return tau + MOTORS * a if motors else tau
@@ -55,9 +59,9 @@ def forces(robot, q, v, a, friction=True, motors=False):
 def guess(robot: rk.Robot, seed: int = 1, share: float = 0.3) -> np.ndarray:
     """Parameters of other bodies that can exist."""
     rng, rows = np.random.default_rng(seed), robot.inertial_parameters.copy()
-    for k, P in enumerate(pseudo_inertia.pseudo_inertia(pseudo_inertia.possible(rows[1:])), 1):
+    for k, P in enumerate(pseudo_inertia(nearest_possible(rows[1:])), 1):
         half = np.linalg.cholesky(P) @ (np.eye(4) + share * rng.standard_normal((4, 4)))
-        rows[k] = pseudo_inertia.parameters_of(half @ half.T)
+        rows[k] = parameters_of(half @ half.T)
     return rows
 
 
@@ -66,7 +70,7 @@ def noisy():
     """An identification from noisy forces, from another robot's bodies on."""
     q, v, a = motion(R, 600)
     rng = np.random.default_rng(3)
-    tau = forces(R, q, v, a) + rng.standard_normal((600, 3)) * (0.3, 0.5, 1.0)
+    tau = predicted_forces(R, q, v, a) + rng.standard_normal((600, 3)) * (0.3, 0.5, 1.0)
     return rk.identify(R, q, v, a, tau, friction=True, prior=guess(R))
 
 
@@ -76,7 +80,7 @@ def truth(found) -> np.ndarray:
 
 def test_noise_free_data_give_every_combination_and_every_friction_back():
     q, v, a = motion(R)
-    found = rk.identify(R, q, v, a, forces(R, q, v, a), friction=True, prior=guess(R))
+    found = rk.identify(R, q, v, a, predicted_forces(R, q, v, a), friction=True, prior=guess(R))
     assert relative(found.base_values, found.base.values(truth(found))) < 1e-10
     assert relative(found.base.values(found.x), found.base.values(truth(found))) < 1e-6
     assert relative(found.viscous, VISCOUS) < 1e-6
@@ -86,14 +90,14 @@ def test_noise_free_data_give_every_combination_and_every_friction_back():
 
 def test_motors_are_told_from_bodies_where_gravity_tells_them():
     q, v, a = motion(R)
-    tau = forces(R, q, v, a, friction=False, motors=True)
+    tau = predicted_forces(R, q, v, a, friction=False, motors=True)
     found = rk.identify(R, q, v, a, tau, armature=True, prior=guess(R))
     # The first two joints feel their motors as they feel the bodies' inertia: only sums are determined.
     leaders = [found.names[k] for k in found.base.independent]
     assert "reach armature" in leaders and not {"turn armature", "lift armature"} & set(leaders)
     assert relative(found.armature[2], MOTORS[2]) < 1e-6
     new = motion(R, 20, 9)
-    assert relative(found.predict(*new), forces(R, *new, friction=False, motors=True)) < 1e-7
+    assert relative(found.predict(*new), predicted_forces(R, *new, friction=False, motors=True)) < 1e-7
     assert relative(rk.rnea(found.robot, *new), found.predict(*new)) < 1e-12
 
 
@@ -109,10 +113,10 @@ def test_motors_that_are_known_are_taken_off():
 
 def test_every_estimate_is_a_body_that_can_exist(noisy):
     assert noisy.second_moments.min() > 0.0
-    assert np.linalg.eigvalsh(pseudo_inertia.pseudo_inertia(noisy.parameters)).min() > 0.0
+    assert np.linalg.eigvalsh(pseudo_inertia(noisy.parameters)).min() > 0.0
     q, v, a = motion(R, 12, 4)  # few states and much noise: least squares alone gives bodies that cannot be
     rng = np.random.default_rng(0)
-    tau = forces(R, q, v, a) + rng.standard_normal((12, 3)) * 20.0
+    tau = predicted_forces(R, q, v, a) + rng.standard_normal((12, 3)) * 20.0
     weights = np.full(3, 1 / 20.0)
     with np.errstate(all="raise"):
         found = rk.identify(R, q, v, a, tau, friction=True, weights=weights)
@@ -122,7 +126,7 @@ def test_every_estimate_is_a_body_that_can_exist(noisy):
     alone = np.zeros_like(found.x)
     alone[found.base.independent] = found.base_values
     bodies = alone[: R.nbodies * COUNT].reshape(-1, COUNT)
-    assert np.linalg.eigvalsh(pseudo_inertia.pseudo_inertia(bodies)).min() < 0.0
+    assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() < 0.0
 
 
 def test_noise_and_deviations_are_those_of_the_data(noisy):
@@ -138,7 +142,7 @@ def test_noise_and_deviations_are_those_of_the_data(noisy):
 
 def test_held_out_motion_is_predicted(noisy):
     q, v, a = motion(R, 100, 8)
-    expected = forces(R, q, v, a)
+    expected = predicted_forces(R, q, v, a)
     left = np.sqrt(np.mean((noisy.predict(q, v, a) - expected) ** 2, axis=0))
     assert (left < 0.25 * noisy.noise).all()
 
@@ -167,7 +171,7 @@ def test_what_a_motion_leaves_open_stays_at_the_prior_and_is_said():
     q[:, 2], v[:, 2], a[:, 2] = 0.1, 0.0, 0.0
     prior = guess(R)
     with pytest.warns(UserWarning, match=r"excites \d+ of 18 combinations"):
-        found = rk.identify(R, q, v, a, forces(R, q, v, a), friction=True, prior=prior)
+        found = rk.identify(R, q, v, a, predicted_forces(R, q, v, a), friction=True, prior=prior)
     assert len(found.base) < found.possible_combinations
     assert not any("reach viscous" in text for text in found.base.expressions)
     assert relative(found.base.values(found.x), found.base.values(truth(found))) < 1e-6
@@ -175,8 +179,8 @@ def test_what_a_motion_leaves_open_stays_at_the_prior_and_is_said():
 
 def test_fixed_bodies_stay():
     q, v, a = motion(R)
-    found = rk.identify(R, q, v, a, forces(R, q, v, a, friction=False), fixed=["lift link"])
-    assert (found.parameters[1] == pseudo_inertia.possible(R.inertial_parameters[1:])[1]).all()
+    found = rk.identify(R, q, v, a, predicted_forces(R, q, v, a, friction=False), fixed=["lift link"])
+    assert (found.parameters[1] == nearest_possible(R.inertial_parameters[1:])[1]).all()
     assert not any("lift link" in text for text in found.base.expressions)
     assert relative(found.residual, np.zeros(3)) < 1e-6
 
@@ -210,7 +214,7 @@ def test_coupled_joints_have_one_row():
 
 def test_chunks_give_what_all_states_at_once_give(monkeypatch):
     q, v, a = motion(R, 100)
-    tau = forces(R, q, v, a) + np.random.default_rng(0).standard_normal((100, 3))
+    tau = predicted_forces(R, q, v, a) + np.random.default_rng(0).standard_normal((100, 3))
     whole = rk.identify(R, q, v, a, tau, friction=True)
     monkeypatch.setattr(measurements, "CHUNK", 17)
     parts = rk.identify(R, q, v, a, tau, friction=True)
@@ -219,7 +223,7 @@ def test_chunks_give_what_all_states_at_once_give(monkeypatch):
 
 def test_weights_leave_out_what_they_say():
     q, v, a = motion(R, 200)
-    tau = forces(R, q, v, a)
+    tau = predicted_forces(R, q, v, a)
     weights = np.ones_like(tau)
     tau[50:60, 1], weights[50:60, 1] = 1e3, 0.0
     found = rk.identify(R, q, v, a, tau, friction=True, weights=weights * 1e6)
@@ -241,14 +245,14 @@ def test_weights_leave_out_what_they_say():
 )
 def test_bad_arguments_are_named(change, message):
     q, v, a = motion(R, 30)
-    given = {"q": q, "v": v, "a": a, "tau": forces(R, q, v, a)} | change
+    given = {"q": q, "v": v, "a": a, "tau": predicted_forces(R, q, v, a)} | change
     with pytest.raises((rk.ShapeError, rk.InvalidValue), match=f"^{message}"):
         rk.identify(R, **given)
 
 
 def test_too_few_states_wrong_names_and_wrong_forces_are_said():
     q, v, a = motion(R, 300)
-    tau = forces(R, q, v, a)
+    tau = predicted_forces(R, q, v, a)
     with pytest.raises(rk.ShapeError, match=r"5 states are too few for joint 'turn'"):
         rk.identify(R, q[:5], v[:5], a[:5], tau[:5])
     with pytest.raises(rk.ShapeError, match="prior: no body of robot 'small arm' has mass"):
@@ -271,7 +275,7 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
 
 def test_forces_that_nobody_measured_are_said():
     q, v, a = motion(R, 300)
-    tau = forces(R, q, v, a)
+    tau = predicted_forces(R, q, v, a)
     for more in ({}, {"weights": np.ones(3)}, {"friction": True, "armature": True}):
         with pytest.raises(rk.ShapeError, match=r"^tau: expected measured forces, all are zero"):
             rk.identify(R, q, v, a, np.zeros_like(tau), **more)
@@ -333,7 +337,7 @@ def test_loop_joints_whose_forces_are_not_given_are_said():
 def test_outliers_are_said_and_weights_leave_them_out():
     q, v, a = motion(R, 400)
     rng = np.random.default_rng(5)
-    tau = forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
+    tau = predicted_forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
     spikes = [30, 17, 211]
     bad = tau.copy()
     bad[spikes, 1] += 40.0
@@ -348,14 +352,14 @@ def test_outliers_are_said_and_weights_leave_them_out():
         warnings.simplefilter("error")
         rk.identify(R, q, v, a, bad, friction=True, weights=weights)
         rk.identify(R, q, v, a, tau, friction=True)  # noise is none
-        rk.identify(R, q, v, a, forces(R, q, v, a))  # nor is friction that is not fitted
+        rk.identify(R, q, v, a, predicted_forces(R, q, v, a))  # nor is friction that is not fitted
 
 
 def test_outliers_of_several_joints_are_all_said_and_nothing_else():
     # One spike of each joint, the second so large that it is most of that joint's mean square.
     q, v, a = motion(R, 400)
     rng = np.random.default_rng(5)
-    tau = forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
+    tau = predicted_forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
     tau[17, 0] += 50.0
     tau[211, 1] -= 2000.0
     with pytest.warns(UserWarning) as said:
@@ -370,4 +374,4 @@ def test_flags_are_true_or_false():
     q, v, a = motion(R, 40)
     for name in ("armature", "progress"):
         with pytest.raises(rk.WrongType, match=f"{name}: expected True or False, got str 'yes'"):
-            rk.identify(R, q, v, a, forces(R, q, v, a), **{name: "yes"})
+            rk.identify(R, q, v, a, predicted_forces(R, q, v, a), **{name: "yes"})

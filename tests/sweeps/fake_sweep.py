@@ -11,7 +11,7 @@ from pathlib import Path
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps import cluster as clusters
+from robokit.sweeps import cluster
 from robokit.sweeps.run_sweep import run_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ def started(folder, recipe, **options):
 
 def main(given):
     recipe = FakeRecipe(**given.pop("recipe"))
-    clusters.AGAIN_SECONDS = given.pop("again", clusters.AGAIN_SECONDS)
+    cluster.AGAIN_SECONDS = given.pop("again", cluster.AGAIN_SECONDS)
     try:
         run_sweep(recipe, given.pop("folder"), chunk=10, **given)
     except RobokitError as error:

@@ -12,8 +12,8 @@ import sweep_robots
 import robokit as rk
 from robokit.sweeps.distributions import Uniform
 from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe, prepared
-from robokit.sweeps.robot_record import actuator_of_record, record_of_actuator
+from robokit.sweeps.recipe import Recipe, prepare_rows
+from robokit.sweeps.robot_record import actuator_from_json, actuator_to_json
 
 WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
 
@@ -31,7 +31,7 @@ def recipe_of(robot, actuators, parameters, **more):
 def rows_of(recipe, first=0, last=5):
     values = recipe.rows(first, last)
     name = next(iter(recipe.robots))
-    return prepared(recipe, name, np.arange(first, last, dtype=np.uint64), values), values
+    return prepare_rows(recipe, name, np.arange(first, last, dtype=np.uint64), values), values
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def rows_of(recipe, first=0, last=5):
     ids=["PD", "Velocity", "Torque"],
 )
 def test_an_actuator_comes_back_from_its_record(given):
-    text = json.dumps(record_of_actuator(given), allow_nan=False)
-    again = actuator_of_record(json.loads(text))
-    assert json.dumps(record_of_actuator(again)) == text and type(again) is type(given)
+    text = json.dumps(actuator_to_json(given), allow_nan=False)
+    again = actuator_from_json(json.loads(text))
+    assert json.dumps(actuator_to_json(again)) == text and type(again) is type(given)
 
 
 def test_rows_have_their_own_servos(robot):

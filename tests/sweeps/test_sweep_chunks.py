@@ -17,12 +17,11 @@ import pytest
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps import chunks as chunk_files
-from robokit.sweeps import chunks as chunk_task
-from robokit.sweeps import recipe as chunk_rows
-from robokit.sweeps.folder import canonical, held
+from robokit.sweeps import chunks
+from robokit.sweeps import recipe as recipes
+from robokit.sweeps.folder import canonical_json, hold_folder
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
-from robokit.sweeps.table import RowTable, content_hash, joined_tables, parquet_bytes
+from robokit.sweeps.table import RowTable, concatenate, content_hash, parquet_bytes
 
 RECIPE = FakeRecipe(95)
 
@@ -50,7 +49,7 @@ def contents(folder):
 
 
 def test_every_row_is_there_once(undisturbed):
-    found = joined_tables(list(chunk_files.read_chunks(undisturbed))).to_pydict()
+    found = concatenate(list(chunks.read_chunks(undisturbed))).to_pydict()
     assert found["row"] == list(range(95))
     assert found["height"] == np.sqrt(np.arange(95)).tolist()
     assert [k for k, why in zip(found["row"], found["failure"], strict=True) if why] == list(range(7, 95, 10))
@@ -59,9 +58,9 @@ def test_every_row_is_there_once(undisturbed):
 
 
 def test_chunks_carry_the_recipe_and_units(undisturbed):
-    schema = parquet.read_schema(chunk_files.chunk_files(undisturbed)[0].path)
+    schema = parquet.read_schema(chunks.chunk_files(undisturbed)[0].path)
     assert FakeRecipe.from_json(schema.metadata[b"robokit.recipe"].decode()) == RECIPE
-    read = next(chunk_files.read_chunks(undisturbed, ["height"]))
+    read = next(chunks.read_chunks(undisturbed, ["height"]))
     assert read.column_names == ["height"] and read.units == {"height": "m"}
     assert read.to_arrow().schema.field("height").metadata == {b"unit": b"m"}
 
@@ -111,7 +110,7 @@ DAMAGES = [truncated, empty, flipped, renamed, doubled, exchanged, Path.unlink]
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_chunk_is_made_again(undisturbed, tmp_path, damage):
     folder = shutil.copytree(undisturbed, tmp_path / "damaged")
-    damage(chunk_files.chunk_files(folder)[4].path)
+    damage(chunks.chunk_files(folder)[4].path)
     found = run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert found.computed == 10
     assert (found.redone == ()) == (damage is Path.unlink)
@@ -126,8 +125,8 @@ def test_nothing_is_computed_twice(undisturbed, tmp_path):
 
 def test_what_killed_processes_left_is_removed(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "left")
-    name = chunk_files.chunk_files(folder)[0].path.stem
-    for left in (f"chunks/.{name}.0123456789ab.tmp", ".sweep.0123456789ab.tmp", chunk_files.probe_name()):
+    name = chunks.chunk_files(folder)[0].path.stem
+    for left in (f"chunks/.{name}.0123456789ab.tmp", ".sweep.0123456789ab.tmp", chunks.probe_name()):
         (folder / left).write_bytes(b"half")
     (folder / "notes.txt").write_text("the user's own")
     run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
@@ -156,7 +155,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(undisturbed, tmp_path, monkey
 
 
 def test_a_folder_that_goes_away(tmp_path, monkeypatch):
-    real = chunk_task.compute_chunk
+    real = chunks.compute_chunk
 
     def compute(*arguments):
         if arguments[2] == 30:
@@ -172,21 +171,21 @@ def test_a_worker_without_the_folder_hands_its_chunk_back(undisturbed, tmp_path)
     (tmp_path / "chunks").mkdir()
     for probe, handed in (("absent", True), ("probe", False)):
         (tmp_path / "probe").touch()
-        place = chunk_task.Place(str(tmp_path), probe, 95, b"")
-        text = canonical(RECIPE.to_json())
-        done = chunk_task.compute_chunk(text, FakeRecipe.from_json, 20, 30, place)
+        place = chunks.Place(str(tmp_path), probe, 95, b"")
+        text = canonical_json(RECIPE.to_json())
+        done = chunks.compute_chunk(text, FakeRecipe.from_json, 20, 30, place)
         assert (done.content is not None) == handed
         assert (done.first, done.rows, done.failures) == (20, 10, 1)
-        assert done.name == chunk_files.chunk_files(undisturbed)[2].path.name
+        assert done.name == chunks.chunk_files(undisturbed)[2].path.name
     written = (tmp_path / "chunks" / done.name).read_bytes()
     assert written == (undisturbed / "chunks" / done.name).read_bytes()
 
 
 def test_another_robokit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunk_task, "source_digest", lambda: b"this")
-    place = chunk_task.Place(str(tmp_path), "", 95, b"another")
+    monkeypatch.setattr(chunks, "source_digest", lambda: b"this")
+    place = chunks.Place(str(tmp_path), "", 95, b"another")
     with pytest.raises(RobokitError, match=r"worker .* has another robokit, in .*; install the same one"):
-        chunk_task.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
+        chunks.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
 
 
 def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch):
@@ -202,7 +201,7 @@ def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch)
 
     folder = tmp_path / "sweep"
     run_sweep(Dated(95), folder, chunk=10, workers=0)
-    (folder / "chunks").joinpath(chunk_files.chunk_files(folder)[3].path.name).unlink()
+    (folder / "chunks").joinpath(chunks.chunk_files(folder)[3].path.name).unlink()
     left = contents(folder)
     monkeypatch.setattr(Dated, "compute_rows", lambda self, *rows: OTHER.compute_rows(*rows))
     with pytest.raises(
@@ -231,11 +230,11 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
 
 def test_rows_that_were_interrupted_are_not_taken_for_whole(monkeypatch):
     cut = SimpleNamespace(summary={"interrupted": True})
-    monkeypatch.setattr(chunk_rows, "rollout", lambda *_, **__: cut)
+    monkeypatch.setattr(recipes, "rollout", lambda *_, **__: cut)
     robots = {"robot": SimpleNamespace(pairs=None)}
     recipe = SimpleNamespace(robots=robots, duration=1.0, dt={"robot": 1e-3}, options={})
     with pytest.raises(KeyboardInterrupt):
-        chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], [], {}))
+        recipes.run_rows(recipe, "robot", recipes.Runs(None, None, None, None, [], [], {}))
 
 
 def test_folders_that_hold_something_else(undisturbed, tmp_path):
@@ -259,14 +258,14 @@ def test_folders_that_hold_something_else(undisturbed, tmp_path):
 
 
 def test_two_commands_do_not_write_to_one_folder(undisturbed):
-    with held(undisturbed), pytest.raises(RobokitError, match="is being written by another command"):
+    with hold_folder(undisturbed), pytest.raises(RobokitError, match="is being written by another command"):
         run_sweep(RECIPE, undisturbed, chunk=10, workers=0, resume=True)
 
 
 def test_the_name_follows_from_every_value_and_from_nothing_else():
     table = RECIPE.compute_rows(0, 30)
     name = content_hash(table, "recipe")
-    assert name == content_hash(joined_tables([table.take(slice(7)), table.take(slice(7, None))]), "recipe")
+    assert name == content_hash(concatenate([table.take(slice(7)), table.take(slice(7, None))]), "recipe")
     assert name == content_hash(RowTable(table.columns, {"height": "km"}), "recipe")
     renamed = RowTable(dict(zip("abcd", table.columns.values(), strict=True)))
     others = [content_hash(table, "other recipe"), content_hash(renamed, "recipe")]

@@ -18,10 +18,10 @@ from fake_recipe import FakeRecipe
 
 import robokit as rk
 from robokit.errors import RobokitError
-from robokit.sweeps import chunks as chunk_files
+from robokit.sweeps import chunks
 from robokit.sweeps.folder import SweepJson, difference, read_sweep_json, write_whole
 from robokit.sweeps.run_sweep import run_sweep
-from robokit.sweeps.table import SEAL_BYTES, RowTable, content_hash, is_sealed, parquet_bytes, sealed
+from robokit.sweeps.table import SEAL_BYTES, RowTable, add_seal, content_hash, is_sealed, parquet_bytes
 
 RECIPE = FakeRecipe(45)
 RUN = {"ground": None, "duration": 0.002, "measures": ["energy"], "workers": 0}
@@ -54,7 +54,7 @@ def rows(folder):
 
 
 @contextlib.contextmanager
-def within(seconds):
+def thin_rows(seconds):
     """What takes longer ends in an error, where the system has alarms."""
     if not hasattr(signal, "SIGALRM"):
         yield
@@ -136,13 +136,13 @@ DAMAGES += [rewritten, a_folder, a_link_to_nothing, *([a_pipe, a_device] if hasa
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_path, damage):
     folder = shutil.copytree(undisturbed, tmp_path / "a b")
-    damage(chunk_files.chunk_files(folder)[2].path)
-    with within(60):
+    damage(chunks.chunk_files(folder)[2].path)
+    with thin_rows(60):
         for columns in (None, ["row"]):
             with pytest.raises(
                 RobokitError, match=r"20-\w+.parquet is damaged: it .*--resume '.*a b' computes"
             ):
-                list(chunk_files.read_chunks(folder, columns))
+                list(chunks.read_chunks(folder, columns))
         found = run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert found.computed == 10 and len(found.redone) == 1
     left = contents(folder)
@@ -153,9 +153,9 @@ def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_p
 
 def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "sealed")
-    path = chunk_files.chunk_files(folder)[2].path
+    path = chunks.chunk_files(folder)[2].path
     recipe = read_sweep_json(folder).recipe
-    (table,) = (t for t in chunk_files.read_chunks(folder, only=[chunk_files.chunk_files(folder)[2]]))
+    (table,) = (t for t in chunks.read_chunks(folder, only=[chunks.chunk_files(folder)[2]]))
     height = table["height"]
     for columns in (
         {name: x for name, x in table.columns.items() if name != "row"},
@@ -164,25 +164,25 @@ def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
         table.columns | {"failure": height},
     ):
         other = RowTable(columns)
-        path.write_bytes(sealed(parquet_bytes(other, recipe), path.name))
+        path.write_bytes(add_seal(parquet_bytes(other, recipe), path.name))
         with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
-            list(chunk_files.read_chunks(folder))
+            list(chunks.read_chunks(folder))
 
 
 def test_chunks_that_are_gone_altogether_are_computed_again(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "gone")
     shutil.rmtree(folder / "chunks")
-    assert list(chunk_files.read_chunks(folder)) == []
+    assert list(chunks.read_chunks(folder)) == []
     assert run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).computed == 45
     assert contents(folder) == contents(undisturbed)
 
 
 def test_chunks_that_have_changed_places(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "swapped")
-    one, other = (file.path for file in chunk_files.chunk_files(folder)[1:3])
+    one, other = (file.path for file in chunks.chunk_files(folder)[1:3])
     one.rename(folder / "aside"), other.rename(one), (folder / "aside").rename(other)
     with pytest.raises(RobokitError, match=f"{one.name} is damaged: it has other bytes .*, or another name"):
-        list(chunk_files.read_chunks(folder))
+        list(chunks.read_chunks(folder))
     assert len(run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).redone) == 2
     assert contents(folder) == contents(undisturbed)
 
@@ -194,7 +194,7 @@ def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_p
         raise RobokitError("other arithmetic")
 
     folder = shutil.copytree(undisturbed, tmp_path / "other")
-    truncated(chunk_files.chunk_files(folder)[2].path)
+    truncated(chunks.chunk_files(folder)[2].path)
     left = contents(folder)
     monkeypatch.setattr("robokit.sweeps.run_sweep.check_same_bits", refused)
     with pytest.raises(RobokitError, match="other arithmetic"):
@@ -206,17 +206,17 @@ def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_p
 def test_every_bit_of_a_chunk_matters(undisturbed, tmp_path):
     folder, rng = shutil.copytree(undisturbed, tmp_path / "flipped"), random.Random(34)
     for _ in range(60):
-        path = rng.choice(chunk_files.chunk_files(folder)).path
+        path = rng.choice(chunks.chunk_files(folder)).path
         flip(path, rng.randrange(8 * path.stat().st_size))
         with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
-            list(chunk_files.read_chunks(folder, ["row"]))
+            list(chunks.read_chunks(folder, ["row"]))
         assert len(run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).redone) == 1
         assert contents(folder) == contents(undisturbed)
 
 
 def test_every_reader_tells_it(swings, tmp_path):
     folder = shutil.copytree(swings, tmp_path / "swings")
-    path = chunk_files.chunk_files(folder)[1].path
+    path = chunks.chunk_files(folder)[1].path
     values = rk.open_sweep(folder).table()["joint:upper_joint"].to_numpy()
     place = path.read_bytes().index(values[2].tobytes()) if values[2].tobytes() in path.read_bytes() else 300
     flip(path, 8 * place)
@@ -237,7 +237,7 @@ def test_every_reader_tells_it(swings, tmp_path):
 
 
 def test_checksums_of_pages_are_there_for_other_programs(undisturbed, tmp_path):
-    path = chunk_files.chunk_files(shutil.copytree(undisturbed, tmp_path / "copy"))[1].path
+    path = chunks.chunk_files(shutil.copytree(undisturbed, tmp_path / "copy"))[1].path
     column = parquet.read_metadata(path).row_group(0).column(1)
     flip(path, 8 * (column.data_page_offset + column.total_compressed_size) - 20)
     with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
@@ -245,7 +245,7 @@ def test_checksums_of_pages_are_there_for_other_programs(undisturbed, tmp_path):
 
 
 def test_a_seal_is_that_of_the_name_and_of_every_byte(undisturbed):
-    path = chunk_files.chunk_files(undisturbed)[0].path
+    path = chunks.chunk_files(undisturbed)[0].path
     content = path.read_bytes()
     assert is_sealed(content, path.name) and not is_sealed(content, f"1{path.name}")
     for short in (b"", b"PAR1", content[:-SEAL_BYTES], 3 * b"PAR1", content[:-8] + b"\xff\xff\xff\x7fPAR1"):
@@ -295,7 +295,7 @@ def test_what_contradicts_the_chunks_is_refused_and_nothing_is_deleted(
     else:
         changed(folder, whole, seal and whole.get("format", 2) == 2, **recipe)
     left = contents(folder)
-    with within(60), pytest.raises(RobokitError, match=words):
+    with thin_rows(60), pytest.raises(RobokitError, match=words):
         run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     if recipe and seal and whole.get("count") != 10**12:  # as the same recipe, so that the chunks decide
         found = FakeRecipe(**json.loads(read_sweep_json(folder).recipe))
@@ -311,7 +311,7 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     starts = {"joint:upper_joint": rk.Uniform(0.0, 1.0)}
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
     rk.sweep(robot, starts=starts, count=6, chunk=2, seed=1, out=other, **RUN)
-    stray = chunk_files.chunk_files(other)[0].path
+    stray = chunks.chunk_files(other)[0].path
     shutil.copy(stray, folder / "chunks")
     with pytest.raises(
         RobokitError, match=r"contradict each other: the chunk's recipe 'seed' is 1, not 0|once"
@@ -324,7 +324,7 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     (moved,) = left.keys() - contents(swings).keys()
     assert left.pop(moved) == stray.read_bytes() and left == contents(swings)
     shutil.copytree(other / "chunks", folder / "chunks", dirs_exist_ok=True)
-    for file in chunk_files.chunk_files(swings):
+    for file in chunks.chunk_files(swings):
         (folder / "chunks" / file.path.name).unlink()
     left = contents(folder)  # all are of another one now
     with pytest.raises(RobokitError, match="contradict each other: the chunk's recipe 'seed' is 1, not 0"):
@@ -340,15 +340,15 @@ def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path):
     text = json.loads((folder / "sweep.json").read_text())
     del text["sha256"]
     (folder / "sweep.json").write_text(json.dumps(text))
-    for file in chunk_files.chunk_files(folder):
+    for file in chunks.chunk_files(folder):
         content = file.path.read_bytes()
         end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
         file.path.write_bytes(content[: end - SEAL_BYTES] + content[end:])
-        assert sealed(file.path.read_bytes(), file.path.name) == content
+        assert add_seal(file.path.read_bytes(), file.path.name) == content
     left = contents(folder)
     assert rows(folder) == rows(swings)
     assert rk.open_sweep(folder).resume(workers=0).summary.computed == 0 and contents(folder) == left
-    path = chunk_files.chunk_files(folder)[0].path
+    path = chunks.chunk_files(folder)[0].path
     hashes = rk.open_sweep(folder).table()["final_hash"].to_numpy()
     flip(path, 8 * path.read_bytes().index(hashes[:2].tobytes()))
     with pytest.raises(RobokitError, match="is damaged"):
@@ -421,7 +421,7 @@ def test_no_value_of_sweep_json_is_a_bare_error(swings, tmp_path, count):
                 found["sha256"] = SweepJson(text, found["chunk"], found["count"], found["format"]).hash
         (folder / "sweep.json").write_text(json.dumps(found))
         refused = 0
-        with within(60):
+        with thin_rows(60):
             for read in (lambda s: s.table(), lambda s: s.replay(3), lambda s: s.resume(workers=0)):
                 try:
                     read(rk.open_sweep(folder))
@@ -457,7 +457,7 @@ def test_a_recipe_that_makes_no_sense_is_refused_by_name(swings):
 
 def test_a_sweep_of_very_many_chunks_begins_at_once(tmp_path):
     """They are not listed beforehand: 2^32 of them would take all memory."""
-    with within(30), pytest.raises(RobokitError, match=r"rows 0 to 0 could not .*: row 0 cannot be"):
+    with thin_rows(30), pytest.raises(RobokitError, match=r"rows 0 to 0 could not .*: row 0 cannot be"):
         run_sweep(EveryRow(2**32), tmp_path / "sweep", chunk=1, workers=0)
 
 
@@ -473,7 +473,7 @@ def test_pipes_do_not_hold_anybody_up(swings, tmp_path):
     folder = shutil.copytree(swings, tmp_path / "swings")
     (folder / "sweep.json").unlink()
     os.mkfifo(folder / "sweep.json")
-    with within(60):
+    with thin_rows(60):
         with pytest.raises(
             RobokitError,
             match=r"cannot read .*sweep.json: it is a pipe, a socket or a device, no regular file",
@@ -498,7 +498,7 @@ def test_folders_whose_names_are_no_text(swings, tmp_path):
     page = found.report(folder / "page.html", replay=False).read_text()
     assert r"f\\xff \\x27alls" in page and "alls/chunks" in page
     found.replay(1).to_html(folder / "row.html")
-    flip(chunk_files.chunk_files(folder)[0].path, 99)
+    flip(chunks.chunk_files(folder)[0].path, 99)
     with pytest.raises(RobokitError, match=r"--resume \$'.*f\\xff \\x27alls' computes"):
         found.table()
     assert rk.open_sweep(folder).resume(workers=0).summary.computed == 2

@@ -9,8 +9,16 @@ import pytest
 from scipy import special, stats
 
 from robokit.errors import ShapeError, WrongType
-from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform, distribution, from_record
-from robokit.sweeps.parameters import combinations, draw
+from robokit.sweeps.distributions import (
+    Choice,
+    Grid,
+    Normal,
+    Sobol,
+    Uniform,
+    distribution,
+    distribution_from_json,
+)
+from robokit.sweeps.parameters import draw_parameters, grid_size
 from robokit.sweeps.random_streams import logarithm, normal_quantile, philox, sobol_points, uniforms
 
 MANY = 20_000
@@ -48,12 +56,12 @@ def test_quantile_and_logarithm_agree_with_scipy():
 
 @pytest.mark.parametrize("given", ALL, ids=lambda x: f"{x.kind}")
 def test_a_record_makes_the_same_distribution(given):
-    again = from_record(json.loads(json.dumps(given.record())))
+    again = distribution_from_json(json.loads(json.dumps(given.record())))
     assert again == given
 
 
 def test_draws_follow_their_distributions():
-    rows = draw({str(k): x for k, x in enumerate(ALL)}, 3, 0, MANY)
+    rows = draw_parameters({str(k): x for k, x in enumerate(ALL)}, 3, 0, MANY)
     truncated = stats.truncnorm(-0.5, 2.0)
     for k, law in ((0, stats.uniform(-1.0, 4.0)), (1, stats.norm(2.0, 0.5)), (2, truncated)):
         assert stats.kstest(rows[str(k)], law.cdf).pvalue > 1e-3
@@ -66,19 +74,19 @@ def test_draws_follow_their_distributions():
 
 def test_a_row_is_the_same_in_every_chunk_and_beside_other_parameters():
     parameters = {str(k): x for k, x in enumerate(ALL)}
-    whole = draw(parameters, 7, 0, 300)
+    whole = draw_parameters(parameters, 7, 0, 300)
     for first, last in ((0, 1), (17, 18), (100, 257), (299, 300)):
-        part = draw(parameters, 7, first, last)
+        part = draw_parameters(parameters, 7, first, last)
         assert all((part[name] == whole[name][first:last]).all() for name in parameters)
-    alone = draw({"1": ALL[1]}, 7, 0, 300)
+    alone = draw_parameters({"1": ALL[1]}, 7, 0, 300)
     assert (alone["1"] == whole["1"]).all()
-    assert not (draw({"1": ALL[1]}, 8, 0, 300)["1"] == whole["1"]).any()
+    assert not (draw_parameters({"1": ALL[1]}, 8, 0, 300)["1"] == whole["1"]).any()
 
 
 def test_grids_make_all_combinations():
     parameters = {"tilt": Grid(0.0, 1.0, 3), "robot": Grid(["a", "b"]), "speed": Grid([5.0, 6.0])}
-    assert combinations(parameters) == 12
-    rows = draw(parameters, 0, 0, 24)
+    assert grid_size(parameters) == 12
+    rows = draw_parameters(parameters, 0, 0, 24)
     first = list(zip(*(rows[name][:12].tolist() for name in parameters), strict=True))
     assert len(set(first)) == 12
     assert rows["robot"][:4].tolist() == ["a", "b", "a", "b"]

@@ -18,12 +18,12 @@ import robokit as rk
 from robokit.child_process import search_path
 from robokit.cli import main
 from robokit.meshes.read_mesh import read_mesh
-from robokit.sweeps.cluster import environment
+from robokit.sweeps.cluster import worker_environment
 from robokit.sweeps.folder import SweepJson, read_sweep_json
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.robot_record import RobotRecord
-from robokit.sweeps.user_measures import OwnMeasure
+from robokit.sweeps.user_measures import StoredMeasure
 from robokit.urdf import xacro
 
 CUBE = (
@@ -57,7 +57,7 @@ def record(tmp_path):
     robot = rk.load_urdf(tmp_path / "cube.urdf", base="floating")
     q = robot.neutral()[None]
     made = RobotRecord.of(robot, q, 0.0 * q[:, :-1], None)
-    return RobotRecord.from_record(json.loads(json.dumps(made.to_record()))), folder
+    return RobotRecord.from_json(json.loads(json.dumps(made.to_json()))), folder
 
 
 def paths(record):
@@ -157,7 +157,7 @@ def test_a_measure_of_a_foreign_sweep_runs_when_it_goes_on_and_not_before(tmp_pa
     given = read_sweep_json(folder)
     about = {"name": "trap", "reduce": "max", "threshold": None, "unit": "", "link": None}
     text = json.loads(given.recipe)
-    text["measures"] = [OwnMeasure(about, "", pickle.dumps(Trap())).record()]
+    text["measures"] = [StoredMeasure(about, "", pickle.dumps(Trap())).record()]
     for path in (folder / "chunks").iterdir():
         path.unlink()
     SweepJson(json.dumps(text, separators=(",", ":")), given.chunk, given.count).write(folder)
@@ -180,7 +180,7 @@ def test_help_says_what_runs(capsys):
 
 def test_no_process_has_the_current_folder_on_its_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", "/one", "", "/two", "")))
-    found = environment()
+    found = worker_environment()
     assert found["PYTHONSAFEPATH"] == "1"
     parts = found["PYTHONPATH"].split(os.pathsep)
     assert parts[-2:] == ["/one", "/two"] and "" not in parts
@@ -209,7 +209,7 @@ def test_a_measure_of_ones_own_module_needs_no_module_elsewhere(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("measures_of_mine")
-    kept = OwnMeasure.of(rk.Measure(module.turning, "max"), [])
+    kept = StoredMeasure.of(rk.Measure(module.turning, "max"), [])
     monkeypatch.undo()
     for name in ("measures_of_mine", "factors_of_mine"):
         monkeypatch.delitem(sys.modules, name)

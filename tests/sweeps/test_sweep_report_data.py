@@ -14,7 +14,7 @@ from robokit.sweeps.distributions import Choice, Constant, Grid, Normal, Sobol, 
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.report import distribution_words, recipe_words
 from robokit.sweeps.report_columns import About, column_data
-from robokit.sweeps.report_rows import WORST, held_rows, within
+from robokit.sweeps.report_rows import WORST, page_rows, thin_rows
 
 
 def unpacked(text):
@@ -28,16 +28,16 @@ def test_a_large_sweep_leaves_failures_and_extremes_on_the_page():
     peak = rng.normal(size=n)
     peak[::7] = np.nan
     failed = rng.random(n) < 0.002
-    held = held_rows(n, {"peak": peak}, failed, most)
+    held = page_rows(n, {"peak": peak}, failed, most)
     order = np.argsort(np.where(np.isnan(peak), np.inf, peak))
     known = int(np.isfinite(peak).sum())
     wanted = {*np.flatnonzero(failed), *order[:WORST], *order[known - WORST : known]}
     assert wanted == set(held.special) and wanted <= set(held.places)
     assert most <= len(held.places) <= most + len(wanted)
     assert (np.diff(held.places) > 0).all() and "50 000 rows" in held.sentence
-    chosen = within(len(held.places), np.isin(held.places, held.special), 600)
+    chosen = thin_rows(len(held.places), np.isin(held.places, held.special), 600)
     assert len(chosen) <= 600 and wanted <= set(held.places[chosen]) and (np.diff(chosen) > 0).all()
-    whole = held_rows(100, {}, np.zeros(100, bool))
+    whole = page_rows(100, {}, np.zeros(100, bool))
     assert whole.sentence == "" and len(whole.places) == 100
 
 

@@ -9,12 +9,12 @@ from page_scripts import NAMES, Reading, declared, tokens
 from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
-from robokit.sweeps import report as report_page
+from robokit.sweeps import report
 from robokit.sweeps.report_rows import WORKER as RUN_WORKER
 from robokit.viewer import sparsity_page, write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 
-ALL = dict.fromkeys((*SCRIPTS, *WORKER, *sparsity_page.SCRIPTS, *report_page.REPORT_SCRIPTS, *RUN_WORKER))
+ALL = dict.fromkeys((*SCRIPTS, *WORKER, *sparsity_page.SCRIPTS, *report.REPORT_SCRIPTS, *RUN_WORKER))
 TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in ALL}
 
 
@@ -34,7 +34,7 @@ def test_all_style_sheets_are_on_the_page():
     assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == {
         *STYLES,
         *sparsity_page.STYLES,
-        *report_page.REPORT_STYLES,
+        *report.REPORT_STYLES,
     }
 
 

@@ -11,7 +11,7 @@ from test_viewer_worker import NODE, toy
 
 import robokit as rk
 from robokit.sim.record.recorded import first_carried
-from robokit.sweeps.report_rows import WORKER, Started
+from robokit.sweeps.report_rows import WORKER, RowStarts
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 
@@ -82,7 +82,7 @@ def test_rows_with_masses_slopes_and_friction_of_their_own_have_the_bits_of_pyth
     q[:, 6] = 0.5
     how = {"dt": DT, "ground": ground, "reproducible": True}
     rows = rk.rollout(many, q, steps=STEPS, record_every=STEPS, **how)
-    inputs = Started(rk.rollout(many, q, steps=0, **how), None).inputs(DT)
+    inputs = RowStarts(rk.rollout(many, q, steps=0, **how), None).inputs(DT)
     assert {"inertia", "pair_friction", "shape_placement"} <= set(inputs)
     live = live_data_of(rows.program, DT, q[0], rows.v[0, 0], joined(WORKER), True, None, True)
     for row in range(2):
