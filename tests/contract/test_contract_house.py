@@ -1,8 +1,11 @@
-"""The house: every module on its floor, imports downward only, no circles."""
+"""The house: modules on floors, imports downward only, no circles, short functions, the field's words."""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import itertools
+import re
 from pathlib import Path
 
 import house
@@ -11,6 +14,7 @@ import pytest
 import robokit
 
 ROOT = Path(robokit.__file__).resolve().parent
+DOCS = ROOT.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +82,84 @@ def test_folders_say_what_is_in_them():
         words = set(index.replace(".py", " ").split())
         missing = [p.stem for p in path.parent.glob("*.py") if p.stem not in words and p != path]
         assert not missing, f"{path.relative_to(ROOT)} does not name {missing}"
+
+
+def test_functions_fit_a_page():
+    long = set()
+    for name, path in house.modules(ROOT).items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            if node.end_lineno - first.lineno >= house.LONGEST_FUNCTION:
+                long.add(f"{name}.{node.name}")
+    assert sorted(long - house.LONGER) == [], f"more than {house.LONGEST_FUNCTION} lines"
+    assert sorted(house.LONGER - long) == [], "these have become shorter: take them from house.LONGER"
+
+
+def words(name):
+    """The words of a name, in small letters: AnyName_of.thing has any, name, of, thing."""
+    return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+
+
+def advised(names):
+    """The names that have a word of house.RETIRED, each with the field's term."""
+    return {
+        name: ", ".join(house.RETIRED[word] for word in sorted(words(name) & set(house.RETIRED)))
+        for name in names
+        if words(name) & set(house.RETIRED)
+    }
+
+
+def test_words_are_found():
+    assert set(advised(["sim.books", "GivenStates", "giving", "narrow_phase"])) == {
+        "sim.books",
+        "GivenStates",
+    }
+
+
+def test_files_are_named_in_the_words_of_the_field():
+    found = advised(house.modules(ROOT))
+    assert {name: term for name, term in found.items() if name not in house.REMAINING} == {}
+    assert sorted(house.REMAINING - set(found)) == [], (
+        "these have other names now: take them from house.REMAINING"
+    )
+
+
+def test_public_names_are_words_of_the_field():
+    names = set(robokit.__all__)
+    for name in robokit.__all__:
+        thing = getattr(robokit, name)
+        if inspect.isclass(thing):
+            names |= {f"{name}.{own}" for own in dir(thing) if not own.startswith("_")}
+            thing, name = thing.__init__, f"{name}.__init__"
+        if inspect.isfunction(thing):
+            names |= {f"{name}.{argument}" for argument in inspect.signature(thing).parameters}
+    found = advised(names)
+    assert {name: term for name, term in found.items() if name not in house.RELEASED} == {}
+    assert sorted(house.RELEASED - set(found)) == []
+
+
+def titles(path):
+    """The section titles of a page of the manual."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [a for a, b in itertools.pairwise(lines) if a.strip() and re.fullmatch(r"([=~^\"'-])\1{2,}", b)]
+
+
+def test_sections_are_named_in_the_words_of_the_field():
+    found = {path.name: advised(titles(path)) for path in DOCS.rglob("*.rst")}
+    assert {page: wrong for page, wrong in found.items() if wrong} == {}
+
+
+def test_the_glossary_says_where_its_terms_are():
+    text = (DOCS / "glossary.rst").read_text(encoding="utf-8")
+    entries = re.findall(r"(?m)^   (\S.*)\n((?:      .*\n)+)", text)
+    assert len(entries) > 50
+    wrong = [term for term, meaning in entries if not re.search(r"``[a-z_/.0-9]+``\.\n$", meaning)]
+    missing = [
+        place for place in re.findall(r": ``([a-z_/.0-9]+)``\.\n", text) if not (ROOT / place).exists()
+    ]
+    assert wrong == [] and missing == []
+    terms = [term.lower() for term, _ in entries]
+    assert len(terms) == len(set(terms))
+    assert advised(terms) == {}
