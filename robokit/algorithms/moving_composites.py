@@ -22,7 +22,7 @@ from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
-from robokit.spatial.coriolis import CoriolisInertia
+from robokit.spatial.inertia import CoriolisInertia
 
 
 class MovingComposites:

@@ -35,7 +35,7 @@ from robokit.contact.vectors import (
 )
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.coriolis import CoriolisInertia
+from robokit.spatial.inertia import CoriolisInertia
 from robokit.spatial.scalars import where
 
 

@@ -7,8 +7,7 @@ control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, solution
 vector3    Vector3, Matrix3, Symmetric3
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
 plucker    Motion, Force, Transform (E, r)
-inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
-coriolis   CoriolisInertia, what a body's velocity makes of its inertia
+inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6), CoriolisInertia
 linear     small symmetric systems
 dense_lu   LU factors of dense matrices
 """
