@@ -17,7 +17,7 @@ import numpy as np
 from robokit.conventions import FLOATING_BASE, WORLD
 from robokit.errors import ModelError, UnknownName, WrongType, shown
 from robokit.model.arguments import checked_name, checked_placement, finite, not_negative
-from robokit.model.builder import ModelBuilder
+from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.mimic_coupling import NONE, Coupling, reduced_parents
 from robokit.model.parts import Joint, Link
@@ -66,24 +66,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
             base = "fixed"
             _stand(builder, joint.child_link, moved)
             continue
-        draft = builder._joints[name]
-        builder._joints[name] = replace(
-            draft,
-            kind="fixed",
-            placement=draft.placement @ moved,
-            axis=np.array([1.0, 0.0, 0.0]),
-            pitch=0.0,
-            lower=-math.inf,
-            upper=math.inf,
-            effort=math.inf,
-            velocity=math.inf,
-            damping=0.0,
-            friction=0.0,
-            armature=0.0,
-            mimic=None,
-            safety=None,
-            calibration=None,
-        )
+        builder._joints[name] = _fixed(builder._joints[name], moved)
     for name, draft in builder._joints.items():
         mimic = draft.mimic
         if mimic is not None and mimic.joint in positions and name not in positions:
@@ -92,6 +75,27 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
                 offset = mimic.offset + mimic.multiplier * float(at[0])
                 builder._joints[name] = replace(draft, mimic=replace(mimic, offset=offset))
     return _rebuilt(robot, builder, base)
+
+
+def _fixed(draft: JointDraft, moved: Placement) -> JointDraft:
+    """A joint as a fixed one, where its motion has brought it."""
+    return replace(
+        draft,
+        kind="fixed",
+        placement=draft.placement @ moved,
+        axis=np.array([1.0, 0.0, 0.0]),
+        pitch=0.0,
+        lower=-math.inf,
+        upper=math.inf,
+        effort=math.inf,
+        velocity=math.inf,
+        damping=0.0,
+        friction=0.0,
+        armature=0.0,
+        mimic=None,
+        safety=None,
+        calibration=None,
+    )
 
 
 def remove_subtree(robot: Robot, link: str) -> Robot:
@@ -183,8 +187,7 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     fixed joints are gone. Bodies, and so H and C, stay the same.
 
     Args:
-        robot: any robot.
-        links: names of the links that go; all behind fixed joints if None.
+        robot, links: any robot, and names of the links that go; all behind fixed joints if None.
 
     Raises:
         UnknownName: no such link.
@@ -220,20 +223,7 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
             parts.setdefault(above, []).append((robot.link(name), placed))
             del builder._links[name], builder._joints[joint.name]
     for name, merged in parts.items():
-        draft = builder._links[name]
-        shapes = [
-            tuple(replace(s, placement=at @ s.placement) for link, at in merged for s in getattr(link, which))
-            for which in ("visuals", "collisions")
-        ]
-        mass, com, inertia = _sum((draft.mass, draft.com, draft.inertia), merged)
-        builder._links[name] = replace(
-            draft,
-            mass=mass,
-            com=com,
-            inertia=inertia,
-            visuals=draft.visuals + shapes[0],
-            collisions=draft.collisions + shapes[1],
-        )
+        builder._links[name] = _with_parts(builder._links[name], merged)
     for name, d in builder._joints.items():
         above, there = host[d.parent]
         if there is not None:
@@ -250,6 +240,23 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     order = arranged(robot, {name: d.parent for name, d in builder._joints.items()})
     builder._joints = {name: builder._joints[name] for name in order}
     return _rebuilt(robot, builder)
+
+
+def _with_parts(draft: LinkDraft, merged: list[tuple[Link, Placement]]) -> LinkDraft:
+    """A link with the masses and shapes of others that are placed on it."""
+    shapes = [
+        tuple(replace(s, placement=at @ s.placement) for link, at in merged for s in getattr(link, which))
+        for which in ("visuals", "collisions")
+    ]
+    mass, com, inertia = _sum((draft.mass, draft.com, draft.inertia), merged)
+    return replace(
+        draft,
+        mass=mass,
+        com=com,
+        inertia=inertia,
+        visuals=draft.visuals + shapes[0],
+        collisions=draft.collisions + shapes[1],
+    )
 
 
 def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
@@ -371,16 +378,7 @@ def couple(robot: Robot) -> Robot:
     tree = robot.tree
     q_from: list[tuple[int, float, float]] = [(NONE, 0.0, 0.0)] * tree.nq
     v_from: list[tuple[int, float]] = [(NONE, 0.0)] * tree.nv
-    kept: list[Joint] = []
-    own_q: list[int] = []
-    own_v: list[int] = []
-    for joint in robot.joints:
-        if joint.mimic is not None:
-            continue
-        nq, nv = len(own_q), len(own_v)
-        own_q += range(joint.q_slice.start, joint.q_slice.stop)
-        own_v += range(joint.v_slice.start, joint.v_slice.stop)
-        kept.append(replace(joint, q_slice=slice(nq, len(own_q)), v_slice=slice(nv, len(own_v))))
+    kept, own_q, own_v = _own_coordinates(robot)
     for k, at in enumerate(own_q):
         q_from[at] = (k, 1.0, 0.0)
     for k, at in enumerate(own_v):
@@ -405,6 +403,21 @@ def couple(robot: Robot) -> Robot:
     )
     followers = tuple(replace(joint, q_slice=slice(0, 0), v_slice=slice(0, 0)) for joint in mimics)
     return replace(robot, tree=replace(tree, coupling=coupling), joints=tuple(kept), mimic_joints=followers)
+
+
+def _own_coordinates(robot: Robot) -> tuple[list[Joint], list[int], list[int]]:
+    """The joints that mimic none, renumbered, and the places of their coordinates in the full q and v."""
+    kept: list[Joint] = []
+    own_q: list[int] = []
+    own_v: list[int] = []
+    for joint in robot.joints:
+        if joint.mimic is not None:
+            continue
+        nq, nv = len(own_q), len(own_v)
+        own_q += range(joint.q_slice.start, joint.q_slice.stop)
+        own_v += range(joint.v_slice.start, joint.v_slice.stop)
+        kept.append(replace(joint, q_slice=slice(nq, len(own_q)), v_slice=slice(nv, len(own_v))))
+    return kept, own_q, own_v
 
 
 def _leader(robot: Robot, joint: Joint) -> tuple[Joint, float, float]:

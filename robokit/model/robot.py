@@ -22,8 +22,8 @@ from robokit.arguments import (
     real_array,
     whole_number,
 )
-from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.caching import Derived, Recent, cached_attribute
+from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.arguments import not_a_robot
@@ -390,20 +390,25 @@ class Robot:
             q[joint.q_slice] = finite_values(
                 f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start
             )
+        self._check_quaternions(q, joints or {})
+        return q
+
+    def _check_quaternions(self, q: np.ndarray, by_name: Mapping[str, Any]) -> None:
+        """Raise InvalidValue for a quaternion of :meth:`configuration` that is not of unit length."""
         for joint in self.joints:
             offset = self.tree.joint[joint.body].kind.quaternion
-            if offset is not None:
-                at = joint.q_slice.start + offset
-                norm2 = float(q[at : at + 4] @ q[at : at + 4])
-                if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
-                    by_name = joint.name in (joints or {})
-                    raise InvalidValue(
-                        f"quaternion (wxyz) of joint {joint.name!r} has norm "
-                        f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm",
-                        f"joints[{joint.name!r}]" if by_name else "base_quat_wxyz",
-                        (offset if by_name else 0,),
-                    )
-        return q
+            if offset is None:
+                continue
+            at = joint.q_slice.start + offset
+            norm2 = float(q[at : at + 4] @ q[at : at + 4])
+            if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
+                named = joint.name in by_name
+                raise InvalidValue(
+                    f"quaternion (wxyz) of joint {joint.name!r} has norm "
+                    f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm",
+                    f"joints[{joint.name!r}]" if named else "base_quat_wxyz",
+                    (offset if named else 0,),
+                )
 
     def integrate(self, q: Any, dv: Any) -> np.ndarray:
         """Move q along the body velocity dv for one unit of time, on the manifold.

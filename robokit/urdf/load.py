@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
-from robokit.interpreter import without_collector
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
+from robokit.interpreter import without_collector
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_numbers
 from robokit.model.edit import couple
 from robokit.model.geometry import Mesh, Placement, Rows, Shape
@@ -325,20 +325,13 @@ def build(
     if base == "floating" and (root := own_base(description)) is not None:
         description = without_own_base(description, root)
     materials = description.material_table()
-    for material in materials.values():
-        if material.texture:
-            resolver(material.texture)
+    _look_up_files(description, materials, resolver)
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
     own = [link.inertial or NO_INERTIAL for link in description.links]
     # One array is cut into those of the links: NumPy takes as long to make one as to make a row of it.
     coms = _rows(inertial.origin.xyz for inertial in own)
     inertias = _matrices(inertial.matrix_rows() for inertial in own)
     for link, inertial, com, inertia in zip(description.links, own, coms, inertias, strict=True):
-        for shape in (*link.visuals, *link.collisions):
-            if isinstance(shape.geometry, Mesh):
-                resolver(shape.geometry.filename)
-            if shape.material is not None and shape.material.texture:
-                resolver(shape.material.texture)
         shapes = partial(_shapes, link, resolver, materials)
         builder.add(LinkDraft(link.name, inertial.mass, com, inertia, make_shapes=shapes))
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
@@ -361,6 +354,21 @@ def build(
             loop.axis,
         )
     return builder.build(base=base, diagnostics=list(diagnostics))
+
+
+def _look_up_files(
+    description: RobotDescription, materials: Mapping[str, MaterialDescription], resolver: Resolver
+) -> None:
+    """Look for all meshes and textures now: shapes are made later, when files may have changed."""
+    for material in materials.values():
+        if material.texture:
+            resolver(material.texture)
+    for link in description.links:
+        for shape in (*link.visuals, *link.collisions):
+            if isinstance(shape.geometry, Mesh):
+                resolver(shape.geometry.filename)
+            if shape.material is not None and shape.material.texture:
+                resolver(shape.material.texture)
 
 
 def _rows(rows: Iterable[Sequence[float]]) -> np.ndarray:

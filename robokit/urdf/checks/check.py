@@ -7,10 +7,9 @@ from robokit.urdf.checks.files import check_files, check_heads, mesh_boxes
 from robokit.urdf.checks.physics import check_inertias, check_joints, check_masses, check_sums
 from robokit.urdf.checks.plausible import MeshBox, check_capsules, check_plausible, check_zero
 from robokit.urdf.checks.structure import (
-    check_coupled_mimics,
-    check_dropped_mimics,
     check_frame_pairs,
     check_loops,
+    check_mimic_option,
     check_mimics,
     check_structure,
 )
@@ -63,14 +62,11 @@ def check(
     check_mimics(robot, report)
     check_loops(robot, report)
     check_frame_pairs(robot, report)
-    if mimic == "independent":
-        check_dropped_mimics(robot, report)
-    elif mimic == "couple":
-        check_coupled_mimics(robot, report)
+    check_mimic_option(robot, mimic, report)
+    mesh_box: MeshBox | None = None
     if plausible:
         check_heads(robot, resolver, report, z_up)
-    mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
-    if plausible:
+        mesh_box = mesh_boxes(robot, resolver, report) if meshes else None
         check_zero(robot, report)
         check_capsules(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.

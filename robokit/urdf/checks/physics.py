@@ -207,16 +207,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
     joints: list[JointDescription | None] = [tree.incoming.get(name) for name in tree.order]
     moving = [k for k, joint in enumerate(joints) if joint is not None and joint.moves]
     if not mass[0] and not turn[0]:
-        names = [joints[k].name for k in moving]  # type: ignore[union-attr]
-        if base == "floating":
-            names.insert(0, FLOATING_BASE)
-        if names:
-            shown = ", ".join(map(repr, names[:4])) + (
-                f" and {len(names) - 4} more" if len(names) > 4 else ""
-            )
-            joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
-            message = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
-            report.add("massless-subtree", "robot", robot.line, message)
+        _tell_no_mass(robot, [joints[k].name for k in moving], base, report)  # type: ignore[union-attr]
         return
     bodies = _bodies(tree)
     _check_seen(tree, links, bodies, base, [m or t for m, t in zip(mass, turn, strict=True)], report)
@@ -242,18 +233,37 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
     if base != "fixed" and own_base(robot) is None:
         told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
-        if told is not None and base == "floating":
-            message = (
-                f"the floating base carries no inertia of its own and moves the same body as joint "
-                f"{told.name!r}: H is singular"
-            )
-            report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
-        elif told is not None:
-            message = (
-                f"has no inertia and carries nothing but joint {told.name!r}: with base='floating' "
-                "both would move the same body, and H would be singular"
-            )
-            report.add("base-massless", f"link {tree.order[0]!r}", links[tree.order[0]].line, message)
+        if told is not None:
+            _tell_base(robot, links[tree.order[0]], told, base, report)
+
+
+def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: Report) -> None:
+    """A robot without any mass or inertia, whose moving joints have these names."""
+    if base == "floating":
+        names.insert(0, FLOATING_BASE)
+    if names:
+        shown = ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
+        message = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
+        report.add("massless-subtree", "robot", robot.line, message)
+
+
+def _tell_base(
+    robot: RobotDescription, root: LinkDescription, joint: JointDescription, base: str, report: Report
+) -> None:
+    """A floating base that moves the same body as the one joint on the root."""
+    if base == "floating":
+        message = (
+            f"the floating base carries no inertia of its own and moves the same body as joint "
+            f"{joint.name!r}: H is singular"
+        )
+        report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+    else:
+        message = (
+            f"has no inertia and carries nothing but joint {joint.name!r}: with base='floating' "
+            "both would move the same body, and H would be singular"
+        )
+        report.add("base-massless", f"link {root.name!r}", root.line, message)
 
 
 def _bodies(tree: LinkTree) -> dict[int, list[int]]:

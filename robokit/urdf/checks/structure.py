@@ -260,7 +260,15 @@ def _check_laws(joints: dict[str, JointDescription], follows: dict[str, str], re
                 report.add("number-not-finite", where, mimic.line, message, "correct the multipliers")
 
 
-def check_coupled_mimics(robot: RobotDescription, report: Report) -> None:
+def check_mimic_option(robot: RobotDescription, mimic: str | None, report: Report) -> None:
+    """What ``mimic`` asks for: laws that "independent" drops, or mimics that "couple" cannot couple."""
+    if mimic == "independent":
+        _check_dropped_mimics(robot, report)
+    elif mimic == "couple":
+        _check_coupled_mimics(robot, report)
+
+
+def _check_coupled_mimics(robot: RobotDescription, report: Report) -> None:
     """Mimics that mimic='couple' refuses: with or of a joint that has several coordinates."""
     joints = {joint.name: joint for joint in reversed(robot.joints)}
     for joint in robot.joints:
@@ -279,7 +287,7 @@ def check_coupled_mimics(robot: RobotDescription, report: Report) -> None:
                 break
 
 
-def check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
+def _check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
     """Warns once of all mimic joints that move, whose laws mimic='independent' drops."""
     free = [joint for joint in robot.joints if joint.moves and joint.mimic is not None]
     if not free:
