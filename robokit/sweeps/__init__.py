@@ -13,11 +13,10 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     user_measures   measures of the user's own
     row_inputs      starts, masses, ground, pushes and actuators of rows
     run_sweep       computes what is missing of a sweep, and keeps it
-    chunk_queue     the chunks that are still to be computed
+    workers         computes chunks: in this process, on processes of this machine, or on a cluster
     chunks          the chunks of a sweep's folder: computed, written, each byte checked
-    chunk_content   a chunk as a Parquet file, the hash of its content and of all its bytes
+    table           rows as columns of NumPy, as a Parquet file, and as a hash of their values
     folder          the folder, and the file with the recipe and the size of the chunks
-    cluster         processes of this machine, or a Dask cluster that is there
     report          the report: one HTML file that runs each row again
     report_columns  parameters and measures as it gets them, and which rows it holds
     report_rows     what the page needs to run the rows of a robot again

@@ -22,7 +22,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
 from robokit.sweeps.chunks import chunk_files, read_chunks
-from robokit.sweeps.folder import NAME, SweepJson, disk_problem, read_sweep_json
+from robokit.sweeps.folder import SWEEP_FILE, SweepFile, disk_problem, read_sweep_file
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, state_hash
 from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
@@ -134,8 +134,8 @@ def sweep(
     )
     rows = rows_of_a_chunk(recipe) if chunk is None else whole_number("chunk", chunk, 1)
     if out is None:
-        for name, given in (("scheduler", scheduler), ("workers", workers), ("resume", resume)):
-            if given:
+        for name, value in (("scheduler", scheduler), ("workers", workers), ("resume", resume)):
+            if value:
                 raise ShapeError(f"{name}: a sweep without a folder is computed here; give out=FOLDER, too")
         if recipe.trajectories:
             raise ShapeError("trajectories: give out=FOLDER, too; .replay(row) gives any motion without it")
@@ -186,7 +186,7 @@ class Sweep:
         """A sweep of a folder, or of tables in memory."""
         self.recipe, self.folder, self.summary = recipe, folder, summary
         self._tables = list(tables)
-        self._given: SweepJson | None = None
+        self._sweep_file: SweepFile | None = None
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {self.folder}"
@@ -312,10 +312,9 @@ class Sweep:
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
         with self._by_recipe():
-            summary = run_sweep(
-                self.recipe, self.folder, chunk=self._json().chunk, scheduler=scheduler, workers=workers,
-                resume=True, progress=progress,
-            )  # fmt: skip
+            how: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "progress": progress}
+            chunk = self._description().chunk
+            summary = run_sweep(self.recipe, self.folder, chunk=chunk, resume=True, **how)
         found = Sweep(self.recipe, self.folder, summary=summary)
         save_trajectories(found)
         return found
@@ -348,7 +347,7 @@ class Sweep:
         if self.folder is not None:
             before = [file for file in chunk_files(self.folder) if file.first <= row]
             same = [file for file in before if file.first == before[-1].first]
-            tables = list(read_chunks(self.folder, only=same, given=self._json()))
+            tables = list(read_chunks(self.folder, only=same, sweep_file=self._description()))
         for table in tables:
             place = row - int(table["row"][0]) if table.num_rows else -1
             if 0 <= place < table.num_rows:
@@ -357,15 +356,17 @@ class Sweep:
 
     @cached_property
     def _first_chunk(self) -> RowTable:
-        tables = self._tables if self.folder is None else read_chunks(self.folder, given=self._json())
+        tables = (
+            self._tables if self.folder is None else read_chunks(self.folder, sweep_file=self._description())
+        )
         return next(iter(tables), None) or self.recipe.compute_rows(0, 0)
 
-    def _json(self) -> SweepJson:
+    def _description(self) -> SweepFile:
         """What sweep.json says; read once."""
         assert self.folder is not None
-        if self._given is None:
-            self._given = read_sweep_json(self.folder)
-        return self._given
+        if self._sweep_file is None:
+            self._sweep_file = read_sweep_file(self.folder)
+        return self._sweep_file
 
     @contextlib.contextmanager
     def _by_recipe(self) -> Iterator[None]:
@@ -379,13 +380,13 @@ class Sweep:
                 raise
             said = one_line(f"{type(error).__name__}: {error}", 150)
             raise RobokitError(
-                f"what {self.folder / NAME} says cannot be computed ({said}); put the right one back"
+                f"what {self.folder / SWEEP_FILE} says cannot be computed ({said}); put the right one back"
             ) from error
 
     def _read(self, columns: list[str] | None) -> RowTable:
         tables: list[RowTable] = self._tables
         if self.folder is not None:
-            tables = list(read_chunks(self.folder, columns, given=self._json()))
+            tables = list(read_chunks(self.folder, columns, sweep_file=self._description()))
         found = concatenate(tables) if tables else self.recipe.compute_rows(0, 0)
         return found if columns is None else found.select(columns)
 
@@ -408,12 +409,12 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
         <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
     """
     where = path_argument("folder", folder)
-    given = read_sweep_json(where)
+    sweep_file = read_sweep_file(where)
     try:
-        found = Sweep(Recipe.from_json(given.recipe), where)
+        found = Sweep(Recipe.from_json(sweep_file.recipe), where)
     except RobokitError as error:
-        raise type(error)(f"{where / NAME}: {error}") from error
-    found._given = given
+        raise type(error)(f"{where / SWEEP_FILE}: {error}") from error
+    found._sweep_file = sweep_file
     return found
 
 

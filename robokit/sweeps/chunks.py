@@ -19,7 +19,6 @@ import json
 import os
 import re
 import socket
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,14 +28,13 @@ from typing import Any
 from robokit.disk_cache import source_digest
 from robokit.errors import MissingDependency, RobokitError, one_line
 from robokit.files import shell_word
-from robokit.sweeps.cluster import receive_recipe
 from robokit.sweeps.folder import (
     CHUNKS,
-    NAME,
     SEALED,
-    SweepJson,
+    SWEEP_FILE,
+    SweepFile,
     difference,
-    read_sweep_json,
+    read_sweep_file,
     regular_bytes,
     write_whole,
 )
@@ -221,34 +219,32 @@ def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
     if content_hash(table, recipe_hash) != file.hash:
         raise DamagedChunk("does not have the content that its name says")
     if table.num_rows and table["row"][0] != file.first:
-        raise DamagedChunk(
-            f"has the rows from {table['row'][0].as_py()} on, its name those from {file.first} on"
-        )
+        raise DamagedChunk(f"has the rows from {table['row'][0]} on, its name those from {file.first} on")
 
 
-def check_belongs(chunk: Chunk, folder: Path, given: SweepJson) -> None:
+def check_belongs(chunk: Chunk, folder: Path, sweep_file: SweepFile) -> None:
     """Refuse a chunk that is sound and contradicts sweep.json.
 
     Args:
         chunk: of the folder.
         folder: of the sweep.
-        given: what its sweep.json says.
+        sweep_file: what its sweep.json says.
 
     Raises:
         RobokitError: it does.
     """
-    wanted = given.rows_from(chunk.file.first)
-    if chunk.recipe != given.recipe:
-        what = f"the chunk's recipe {difference(chunk.recipe, given.recipe)}"
+    wanted = sweep_file.rows_from(chunk.file.first)
+    if chunk.recipe != sweep_file.recipe:
+        what = f"the chunk's recipe {difference(chunk.recipe, sweep_file.recipe)}"
     elif chunk.rows != wanted:
         there = f"a chunk of {wanted:,}" if wanted else "no chunk"
-        what = f"{chunk.rows:,} rows begin with row {chunk.file.first:,}, where 'chunk' {given.chunk:,} and "
-        what += f"'count' {given.count:,} have {there}"
+        what = f"{chunk.rows:,} rows begin with row {chunk.file.first:,}, where 'chunk' "
+        what += f"{sweep_file.chunk:,} and 'count' {sweep_file.count:,} have {there}"
     else:
         return
     raise RobokitError(
-        f"{folder / NAME} and {CHUNKS}/{chunk.file.path.name} contradict each other: {what}; put the right "
-        f"{NAME} back, or move the chunk to its own sweep; nothing was changed"
+        f"{folder / SWEEP_FILE} and {CHUNKS}/{chunk.file.path.name} contradict each other: {what}; put the "
+        f"right {SWEEP_FILE} back, or move the chunk to its own sweep; nothing was changed"
     )
 
 
@@ -256,7 +252,7 @@ def read_chunks(
     folder: Path,
     columns: list[str] | None = None,
     only: list[ChunkFile] | None = None,
-    given: SweepJson | None = None,
+    sweep_file: SweepFile | None = None,
 ) -> Iterator[RowTable]:
     """The chunks' rows, one table a chunk, ascending.
 
@@ -264,19 +260,19 @@ def read_chunks(
         folder: of the sweep.
         columns: names of those to read; None for all.
         only: the chunks to read; None for all.
-        given: what its sweep.json says, where that was read already.
+        sweep_file: what its sweep.json says, where that was read already.
 
     Raises:
         RobokitError: a chunk is damaged, there is more than one of the same rows, or one contradicts
             sweep.json.
     """
-    given = given or read_sweep_json(folder)
+    sweep_file = sweep_file or read_sweep_file(folder)
     before, names = -1, None
     for file in chunk_files(folder) if only is None else only:
         try:
             if file.first == before:
                 raise DamagedChunk("is there more than once, with other content")
-            chunk = open_chunk(file, given.layout, columns)
+            chunk = open_chunk(file, sweep_file.layout, columns)
             names = names or chunk.table.column_names
             if chunk.table.column_names != names:
                 raise DamagedChunk("has other columns than the chunks before it")
@@ -285,7 +281,7 @@ def read_chunks(
                 f"{file.path} is damaged: it {error}; robokit sweep --resume {shell_word(folder)} "
                 "computes its rows again"
             ) from error
-        check_belongs(chunk, folder, given)
+        check_belongs(chunk, folder, sweep_file)
         before = file.first
         yield chunk.table
 
@@ -320,9 +316,7 @@ class ComputedChunk:
         failures: rows that failed.
         name: of its file.
         content: the file's bytes where the worker did not write them, else None.
-        seconds: that the rows took [s].
         memory: largest memory of the worker's process so far [bytes], 0 where the system does not tell.
-        worker: the process that computed it.
     """
 
     first: int
@@ -330,9 +324,7 @@ class ComputedChunk:
     failures: int
     name: str
     content: bytes | None
-    seconds: float
     memory: int
-    worker: str
 
 
 def compute_chunk(
@@ -351,26 +343,14 @@ def compute_chunk(
         RobokitError: this process has another robokit than the command.
     """
     _check_source(place)
-    started = time.perf_counter()
     recipe = _cached_recipe(reader, text)
     table = recipe.compute_rows(first, last)
-    seconds = time.perf_counter() - started
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
     name = chunk_name(first, place.count, content_hash(table, recipe.hash))
-    content: bytes | None = add_seal(parquet_bytes(table, text), name)
-    assert content is not None
-    if _written_here(place, name, content):
-        content = None
-    worker = f"{socket.gethostname()}:{os.getpid()}"
-    return ComputedChunk(first, last - first, table.failures, name, content, seconds, peak_memory(), worker)
-
-
-def compute_sent_chunk(
-    first: int, last: int, recipe: str, reader: Callable[[str], Any], place: Place
-) -> ComputedChunk:
-    """:func:`compute_chunk` on a worker of Dask; ``recipe`` is the name of one that was sent."""
-    return compute_chunk(receive_recipe(recipe), reader, first, last, place)
+    content = add_seal(parquet_bytes(table, text), name)
+    handed_back = None if _write_here(place, name, content) else content
+    return ComputedChunk(first, last - first, table.failures, name, handed_back, peak_memory())
 
 
 def peak_memory() -> int:
@@ -391,7 +371,7 @@ def _cached_recipe(reader: Callable[[str], Any], text: str) -> Any:
     return reader(text)
 
 
-def _written_here(place: Place, name: str, content: bytes) -> bool:
+def _write_here(place: Place, name: str, content: bytes) -> bool:
     folder = Path(place.folder)
     with contextlib.suppress(OSError):
         if (folder / place.probe).exists():

@@ -29,23 +29,33 @@ Value = float | str
 
 @dataclass(frozen=True)
 class Distribution:
-    """What all distributions share."""
+    """What all distributions share.
+
+    Attributes:
+        kind: its name in JSON.
+        drawn: whether rows draw at random; else the row's number decides.
+        listed: name of the field with all values that there are; "" where there are too many to list.
+    """
 
     kind: ClassVar[str]
     drawn: ClassVar[bool] = True
-    """Whether rows draw at random; else the row's number decides."""
+    listed: ClassVar[str] = ""
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at these numbers, which are even between 0 and 1, (B,)."""
+        """The values at numbers that are even between 0 and 1, (B,)."""
         raise NotImplementedError
 
     def values(self) -> list[Value] | None:
         """All values that there are; None where there are too many to list."""
-        return None
+        if not self.listed:
+            return None
+        values = getattr(self, self.listed)
+        return list(values) if isinstance(values, tuple) else [values]
 
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        raise NotImplementedError
+        """The smallest and the largest number that may come; NaN of words."""
+        numbers = [x for x in self.values() or () if not isinstance(x, str)]
+        return (min(numbers), max(numbers)) if numbers else (math.nan, math.nan)
 
     def record(self) -> dict[str, Any]:
         """What is stored of it, for JSON."""
@@ -59,18 +69,11 @@ class Constant(Distribution):
     value: Value
     kind: ClassVar[str] = "constant"
     drawn: ClassVar[bool] = False
+    listed: ClassVar[str] = "value"
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """The values at numbers that are even between 0 and 1, (B,)."""
         return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
-
-    def values(self) -> list[Value] | None:
-        """All values that there are."""
-        return [self.value]
-
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        return number_range([self.value])
 
 
 def value_list(name: str, given: Any) -> tuple[Value, ...]:
@@ -87,12 +90,6 @@ def value_list(name: str, given: Any) -> tuple[Value, ...]:
 def value_array(values: Sequence[Value]) -> np.ndarray:
     """Numbers as floats, words as objects."""
     return np.array(values, dtype=object if isinstance(values[0], str) else float)
-
-
-def number_range(values: Sequence[Value]) -> tuple[float, float]:
-    """The smallest and the largest of the numbers; NaN of words."""
-    numbers = [x for x in values if not isinstance(x, str)]
-    return (min(numbers), max(numbers)) if numbers else (math.nan, math.nan)
 
 
 # ---- the distributions -----------------------------------------------------------------------------------
@@ -206,6 +203,7 @@ class Choice(Distribution):
     options: tuple[Value, ...]
     weights: tuple[float, ...] | None = None
     kind: ClassVar[str] = "choice"
+    listed: ClassVar[str] = "options"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", value_list("Choice", self.options))
@@ -235,14 +233,6 @@ class Choice(Distribution):
             place = np.minimum(place, max(k for k, w in enumerate(self.weights) if w > 0.0))
         return value_array(self.options)[place]
 
-    def values(self) -> list[Value] | None:
-        """All values that there are."""
-        return list(self.options)
-
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        return number_range(self.options)
-
 
 @dataclass(frozen=True, init=False)
 class Grid(Distribution):
@@ -257,6 +247,7 @@ class Grid(Distribution):
     points: tuple[Value, ...]
     kind: ClassVar[str] = "grid"
     drawn: ClassVar[bool] = False
+    listed: ClassVar[str] = "points"
 
     def __init__(self, low: Any, high: float | None = None, count: int | None = None) -> None:
         """Evenly spaced values, or those of a list.
@@ -278,14 +269,6 @@ class Grid(Distribution):
     def at_places(self, places: np.ndarray) -> np.ndarray:
         """The values of these numbers, from 0."""
         return value_array(self.points)[places]
-
-    def values(self) -> list[Value] | None:
-        """All values that there are."""
-        return list(self.points)
-
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        return number_range(self.points)
 
 
 def distribution(what: str, given: Any) -> Distribution:

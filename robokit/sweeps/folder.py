@@ -87,11 +87,11 @@ FORMAT = 2
 SEALED = 2
 """The first layout whose files have a hash of all that is in them."""
 
-NAME = "sweep.json"
+SWEEP_FILE = "sweep.json"
 
 
 @dataclass(frozen=True)
-class SweepJson:
+class SweepFile:
     """What sweep.json says.
 
     Attributes:
@@ -129,7 +129,7 @@ class SweepJson:
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         recipe = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in json.loads(self.recipe).items()]
         lines.append(' "recipe": {\n' + ",\n".join(recipe) + "\n }")
-        write_whole(folder / NAME, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+        write_whole(folder / SWEEP_FILE, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def canonical_json(text: str) -> str:
@@ -137,18 +137,18 @@ def canonical_json(text: str) -> str:
     return json.dumps(json.loads(text), separators=(",", ":"))
 
 
-def read_sweep_json(folder: Path) -> SweepJson:
+def read_sweep_file(folder: Path) -> SweepFile:
     """What a sweep's folder says of itself.
 
     Raises:
         RobokitError: it is no folder of a sweep, or one of another version of robokit, or what it says
             contradicts itself.
     """
-    path = folder / NAME
+    path = folder / SWEEP_FILE
     try:
         found = json.loads(regular_bytes(path).decode())
     except (FileNotFoundError, NotADirectoryError):
-        what = f"no {NAME} in {folder}" if folder.is_dir() else f"there is no folder {str(folder)!r}"
+        what = f"no {SWEEP_FILE} in {folder}" if folder.is_dir() else f"there is no folder {str(folder)!r}"
         raise RobokitError(
             f"{what}: give the folder of a sweep (robokit sweep ROBOT -o FOLDER makes one)"
         ) from None
@@ -177,31 +177,31 @@ def read_sweep_json(folder: Path) -> SweepJson:
         raise RobokitError(
             f"{path} contradicts itself: its 'count' is {count}, its recipe's {own}; {_CHANGED}"
         )
-    given = SweepJson(json.dumps(recipe, separators=(",", ":")), chunk, count, layout)
-    if layout >= SEALED and found.get("sha256") != given.hash:
+    sweep_file = SweepFile(json.dumps(recipe, separators=(",", ":")), chunk, count, layout)
+    if layout >= SEALED and found.get("sha256") != sweep_file.hash:
         raise RobokitError(
             f"{path} is not as it was written: its content does not have its 'sha256'"
-            f"{_changed(folder, given)}; {_CHANGED}"
+            f"{_changed(folder, sweep_file)}; {_CHANGED}"
         )
-    return given
+    return sweep_file
 
 
 _CHANGED = (
-    f"put the {NAME} back that was there; nothing was changed (each file of {CHUNKS}/ has the recipe in its "
-    "metadata, too)"
+    f"put the {SWEEP_FILE} back that was there; nothing was changed (each file of {CHUNKS}/ has the recipe "
+    "in its metadata, too)"
 )
 
 
-def _changed(folder: Path, given: SweepJson) -> str:
+def _changed(folder: Path, sweep_file: SweepFile) -> str:
     """In what sweep.json differs from the recipe that a chunk has, in words; "" where there is none."""
     with contextlib.suppress(OSError, MemoryError):
         for path in sorted((folder / CHUNKS).glob("*.parquet")):
             content = regular_bytes(path)
             if is_sealed(content, path.name):
                 recipe = ParquetFile(content).metadata[RECIPE_KEY].decode()
-                if recipe == given.recipe:
+                if recipe == sweep_file.recipe:
                     return " (its recipe is that of the chunks)"
-                return f": beside the recipe of {CHUNKS}/{path.name}, {difference(given.recipe, recipe)}"
+                return f": beside the recipe of {CHUNKS}/{path.name}, {difference(sweep_file.recipe, recipe)}"
     return ""
 
 
@@ -215,7 +215,7 @@ def _another_format(path: Path, number: Any) -> RobokitError:
     )
 
 
-def create_folder(folder: Path, given: SweepJson) -> None:
+def create_folder(folder: Path, sweep_file: SweepFile) -> None:
     """Make the folder of a new sweep.
 
     Raises:
@@ -224,7 +224,7 @@ def create_folder(folder: Path, given: SweepJson) -> None:
     try:
         if folder.exists() and not folder.is_dir():
             raise RobokitError(f"out: {folder} is a file; give a folder")
-        if (folder / NAME).exists():
+        if (folder / SWEEP_FILE).exists():
             raise RobokitError(
                 f"out: {folder} holds a sweep already; go on with it by resume=True (robokit sweep --resume "
                 f"{shell_word(folder)}), or give another folder"
@@ -236,16 +236,16 @@ def create_folder(folder: Path, given: SweepJson) -> None:
                 f"out: {folder} is not empty ({one_line(min(foreign), 60)}); give a new folder"
             )
         (folder / CHUNKS).mkdir(parents=True, exist_ok=True)
-        given.write(folder)
+        sweep_file.write(folder)
     except OSError as error:
         raise RobokitError(f"out: cannot write to {folder}: {error.strerror or error}") from error
 
 
-def another_sweep(folder: Path, found: SweepJson, given: SweepJson) -> RobokitError:
+def another_sweep(folder: Path, found: SweepFile, sweep_file: SweepFile) -> RobokitError:
     """The error for a folder that holds another sweep than the one that is to go on."""
+    differs = difference(found.recipe, sweep_file.recipe)
     return RobokitError(
-        f"{folder} holds another sweep: its {difference(found.recipe, given.recipe)}; go on with the same "
-        "arguments, or give another folder"
+        f"{folder} holds another sweep: its {differs}; go on with the same arguments, or give another folder"
     )
 
 
@@ -280,7 +280,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(folder / NAME, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(folder / SWEEP_FILE, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise RobokitError(disk_problem(folder, error)) from error
     try:

@@ -33,7 +33,7 @@ HIDDEN = ("row", "final_hash", "state_hash", "seed")
 
 
 @dataclass(frozen=True)
-class About:
+class ColumnInfo:
     """What is known of a column besides its values.
 
     Attributes:
@@ -54,7 +54,7 @@ def shown_unit(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     return values, unit
 
 
-def column_data(name: str, values: np.ndarray, about: About, held: np.ndarray) -> ColumnData:
+def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarray) -> ColumnData:
     """A column of the report.
 
     Args:
@@ -107,7 +107,7 @@ def five_digits(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)
 
 
-def _labels(name: str, title: str, values: np.ndarray, about: About, held: np.ndarray) -> ColumnData:
+def _labels(name: str, title: str, values: np.ndarray, about: ColumnInfo, held: np.ndarray) -> ColumnData:
     texts = np.array(["" if x is None else str(x) for x in values], dtype=object)
     found, codes, counts = np.unique(texts.astype(str), return_inverse=True, return_counts=True)
     order = [k for k in np.argsort(-counts, kind="stable") if found[k]]

@@ -109,7 +109,7 @@ class RobotRows:
         steps: of a row.
         places: of the rows among those of the page, ascending, (n,).
         special: which of them come first where not all fit, (n,).
-        started: the start of the rows at these places, (k,).
+        start: the start of the rows at these places, (k,).
         parameters: of the rows, (n,) each.
         hashes: of their last states, uint64 (n,); or None.
         problem: why they cannot run again in the page; "" where nothing is known of that.
@@ -121,7 +121,7 @@ class RobotRows:
     steps: int
     places: np.ndarray
     special: np.ndarray
-    started: Callable[[np.ndarray], RowStarts]
+    start: Callable[[np.ndarray], RowStarts]
     parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
     problem: str = ""
@@ -137,7 +137,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
     none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
     if rows.problem:
         return replace(none, problem=f"{rows.problem}; {INSTEAD}"), 0
-    first = rows.started(np.arange(1))
+    first = rows.start(np.arange(1))
     program, start = first.program, first.inputs(rows.dt)
     try:
         q, v, own = start["q"][0], start["v"][0], start.get("parameters", np.zeros((1, 0)))[0]
@@ -154,13 +154,13 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
     n, own = len(chosen), [factor[chosen] for factor in factors]
     packed = {name: PackedInput(name, x.shape[1], own, n) for name, x in start.items()}
     for at in range(0, n, BLOCK):
-        for name, values in rows.started(chosen[at : at + BLOCK]).inputs(rows.dt).items():
+        for name, values in rows.start(chosen[at : at + BLOCK]).inputs(rows.dt).items():
             packed[name].add(values)
     made = RerunData(
         robot=rows.name,
-        payload=_text(json_for_html(payload)),
+        payload=deflate_text(json_for_html(payload).encode("utf-8")),
         steps=rows.steps,
-        places=_whole(rows.places[chosen]),
+        places=deflate_text(np.asarray(rows.places[chosen], "<u4").tobytes()),
         factors=[in_planes(factor) for factor in own],
         inputs=[one.packed() for one in packed.values()],
         hashes=None if rows.hashes is None else in_planes(rows.hashes[chosen].astype(np.uint64)),
@@ -173,7 +173,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
 def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
     """How many of the rows fit into a page: as many as their own numbers leave room for."""
     n = len(rows.places)
-    few = rows.started(np.arange(min(n, 64))).inputs(rows.dt)
+    few = rows.start(np.arange(min(n, 64))).inputs(rows.dt)
     width = 0
     for name, values in few.items():
         one = PackedInput(name, values.shape[1], [factor[:64] for factor in factors], len(values))
@@ -182,15 +182,12 @@ def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
     return min(n, MAX_RERUN, max(1000, MAX_BYTES // max(1, width)))
 
 
-def _text(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode("utf-8"), 6)).decode("ascii")
-
-
-def _whole(numbers: np.ndarray) -> str:
-    return base64.b64encode(zlib.compress(np.asarray(numbers, "<u4").tobytes(), 6)).decode("ascii")
-
-
 # ---- inputs of rows, packed ------------------------------------------------------------------------------
+
+
+def deflate_text(content: bytes) -> str:
+    """Bytes as deflated text in base64."""
+    return base64.b64encode(zlib.compress(content, 6)).decode("ascii")
 
 
 def in_planes(values: np.ndarray) -> str:
@@ -199,7 +196,7 @@ def in_planes(values: np.ndarray) -> str:
     size = array.dtype.itemsize
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     content = np.ascontiguousarray(little.reshape(-1).view(np.uint8).reshape(-1, size).T)
-    return base64.b64encode(zlib.compress(content.tobytes(), 6)).decode("ascii")
+    return deflate_text(content.tobytes())
 
 
 @dataclass

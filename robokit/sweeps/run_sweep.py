@@ -18,7 +18,6 @@ from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
 from robokit.files import shell_word
 from robokit.stages import is_live
-from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.chunks import (
     Chunk,
     ChunkFile,
@@ -33,20 +32,28 @@ from robokit.sweeps.chunks import (
     remove_temporary,
     set_aside,
 )
-from robokit.sweeps.cluster import Cluster, ClusterEnded, LocalProcesses, RunningScheduler, processors
 from robokit.sweeps.folder import (
     CHUNKS,
-    SweepJson,
+    SweepFile,
     another_sweep,
     canonical_json,
     create_folder,
     difference,
     disk_problem,
     hold_folder,
-    read_sweep_json,
+    read_sweep_file,
     write_whole,
 )
 from robokit.sweeps.table import FAILURE
+from robokit.sweeps.workers import (
+    ChunkQueue,
+    ChunksFailed,
+    Cluster,
+    ClusterEnded,
+    LocalProcesses,
+    RunningScheduler,
+    processors,
+)
 
 
 @dataclass(frozen=True)
@@ -114,16 +121,16 @@ def run_sweep(
         KeyboardInterrupt: Ctrl-C; its text says how to go on.
     """
     where = Path(folder)
-    given = SweepJson(canonical_json(recipe.to_json()), chunk, recipe.count)
+    sweep_file = SweepFile(canonical_json(recipe.to_json()), chunk, recipe.count)
     if resume:
-        found = read_sweep_json(where)
+        found = read_sweep_file(where)
         if type(recipe).from_json(found.recipe).hash != recipe.hash:
-            raise another_sweep(where, found, given)
-        given = found
+            raise another_sweep(where, found, sweep_file)
+        sweep_file = found
     else:
-        create_folder(where, given)
+        create_folder(where, sweep_file)
     with hold_folder(where):
-        return _Run(recipe, where, given).go(scheduler, workers, progress)
+        return _Run(recipe, where, sweep_file).go(scheduler, workers, progress)
 
 
 class _Run:
@@ -132,12 +139,12 @@ class _Run:
     Args:
         recipe: of the sweep.
         folder: of the sweep, as the user gave it.
-        given: what its sweep.json says.
+        sweep_file: what its sweep.json says.
     """
 
-    def __init__(self, recipe: Any, folder: Path, given: SweepJson) -> None:
-        self.recipe, self.folder, self.given = recipe, folder, given
-        self.place = Place(str(folder.absolute()), probe_name(), given.count, source_digest())
+    def __init__(self, recipe: Any, folder: Path, sweep_file: SweepFile) -> None:
+        self.recipe, self.folder, self.sweep_file = recipe, folder, sweep_file
+        self.place = Place(str(folder.absolute()), probe_name(), sweep_file.count, source_digest())
         self.memory = 0
         self.progress: SweepProgress
         self._kept: list[ChunkFile] = []
@@ -147,14 +154,14 @@ class _Run:
     def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
         """Compute what is missing."""
         missing, there, failures = self._look_through()
-        self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
+        self.progress = seen = SweepProgress(self.sweep_file.count, there, failures, progress)
         reader = type(self.recipe).from_json
         chunks = ChunkQueue(
-            self._missing(), missing, self.given.recipe, reader, self.place, self._keep, seen.wait
+            self._missing(), missing, self.sweep_file.recipe, reader, self.place, self._keep, seen.wait
         )
         try:
             if missing and self._kept:
-                check_same_bits(self.recipe, self.folder, self.given.recipe, self._kept[0])
+                check_same_bits(self.recipe, self.folder, self.sweep_file.recipe, self._kept[0])
             redone = self._make_room()
             for line in redone:
                 seen.say(f"robokit: {line}")
@@ -173,7 +180,7 @@ class _Run:
         if chunks.failed:
             raise RobokitError(self._how_to_go_on(_failures(chunks.failed))) from chunks.error
         return RunSummary(
-            self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
+            self.sweep_file.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
 
     def _look_through(self) -> tuple[int, int, int]:
@@ -185,13 +192,13 @@ class _Run:
         chunks: list[Chunk] = []
         for file in chunk_files(self.folder):
             try:
-                chunks.append(open_chunk(file, self.given.layout, [FAILURE], self._hash_of))
+                chunks.append(open_chunk(file, self.sweep_file.layout, [FAILURE], self._hash_of))
             except DamagedChunk as error:
                 self._wrong.append((file, str(error)))
-        own = [chunk for chunk in chunks if chunk.recipe == self.given.recipe]
+        own = [chunk for chunk in chunks if chunk.recipe == self.sweep_file.recipe]
         for chunk in own or chunks:
-            check_belongs(chunk, self.folder, self.given)
-        self._foreign = [chunk for chunk in chunks if chunk.recipe != self.given.recipe]
+            check_belongs(chunk, self.folder, self.sweep_file)
+        self._foreign = [chunk for chunk in chunks if chunk.recipe != self.sweep_file.recipe]
         often = Counter(file.first for file in [*(chunk.file for chunk in own), *(x for x, _ in self._wrong)])
         rows = failures = 0
         for chunk in own:
@@ -201,11 +208,11 @@ class _Run:
             self._kept.append(chunk.file)
             rows += chunk.rows
             failures += chunk.table.failures
-        return -(-self.given.count // self.given.chunk) - len(self._kept), rows, failures
+        return -(-self.sweep_file.count // self.sweep_file.chunk) - len(self._kept), rows, failures
 
     def _missing(self) -> Iterator[tuple[int, int]]:
         there = {file.first for file in self._kept}
-        return (each for each in self.given.chunks() if each[0] not in there)
+        return (each for each in self.sweep_file.chunks() if each[0] not in there)
 
     def _make_room(self) -> list[str]:
         """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
@@ -222,7 +229,7 @@ class _Run:
                     f"{file.path.name} {why}: its rows are computed again{set_aside(file, self.folder)}"
                 )
             for chunk in self._foreign:
-                differs = difference(chunk.recipe, self.given.recipe)
+                differs = difference(chunk.recipe, self.sweep_file.recipe)
                 moved = set_aside(chunk.file, self.folder, keep=True)
                 lines.append(f"{chunk.file.path.name} is of another sweep, whose {differs}{moved}")
             return lines
@@ -271,7 +278,7 @@ class _Run:
             raise RobokitError(self._how_to_go_on(disk_problem(self.folder, error))) from error
 
     def _how_to_go_on(self, what: str) -> str:
-        there, total = self.progress.rows, self.given.count
+        there, total = self.progress.rows, self.sweep_file.count
         return (
             f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume "
             f"{shell_word(self.folder)}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps import cluster
+from robokit.sweeps import workers
 from robokit.sweeps.run_sweep import run_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ def started(folder, recipe, **options):
 
 def main(given):
     recipe = FakeRecipe(**given.pop("recipe"))
-    cluster.AGAIN_SECONDS = given.pop("again", cluster.AGAIN_SECONDS)
+    workers.AGAIN_SECONDS = given.pop("again", workers.AGAIN_SECONDS)
     try:
         run_sweep(recipe, given.pop("folder"), chunk=10, **given)
     except RobokitError as error:

@@ -162,7 +162,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
             (tmp_path / "sweep").rename(tmp_path / "elsewhere")
         return real(*arguments)
 
-    monkeypatch.setattr("robokit.sweeps.chunk_queue.compute_chunk", compute)
+    monkeypatch.setattr("robokit.sweeps.workers.compute_chunk", compute)
     with pytest.raises(RobokitError, match=r"sweep has gone .*bring it back; 30 of 95 rows"):
         run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
 

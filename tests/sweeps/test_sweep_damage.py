@@ -19,7 +19,7 @@ from fake_recipe import FakeRecipe
 import robokit as rk
 from robokit.errors import RobokitError
 from robokit.sweeps import chunks
-from robokit.sweeps.folder import SweepJson, difference, read_sweep_json, write_whole
+from robokit.sweeps.folder import SweepFile, difference, read_sweep_file, write_whole
 from robokit.sweeps.run_sweep import run_sweep
 from robokit.sweeps.table import SEAL_BYTES, RowTable, add_seal, content_hash, is_sealed, parquet_bytes
 
@@ -154,7 +154,7 @@ def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_p
 def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "sealed")
     path = chunks.chunk_files(folder)[2].path
-    recipe = read_sweep_json(folder).recipe
+    recipe = read_sweep_file(folder).recipe
     (table,) = (t for t in chunks.read_chunks(folder, only=[chunks.chunk_files(folder)[2]]))
     height = table["height"]
     for columns in (
@@ -259,7 +259,7 @@ def changed(folder, whole=None, seal=False, **recipe):
     found["recipe"].update(recipe)
     if seal:
         text = json.dumps(found["recipe"], separators=(",", ":"))
-        SweepJson(text, found["chunk"], found["count"], found["format"]).write(folder)
+        SweepFile(text, found["chunk"], found["count"], found["format"]).write(folder)
     else:
         (folder / "sweep.json").write_text(json.dumps(found))
 
@@ -298,7 +298,7 @@ def test_what_contradicts_the_chunks_is_refused_and_nothing_is_deleted(
     with thin_rows(60), pytest.raises(RobokitError, match=words):
         run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     if recipe and seal and whole.get("count") != 10**12:  # as the same recipe, so that the chunks decide
-        found = FakeRecipe(**json.loads(read_sweep_json(folder).recipe))
+        found = FakeRecipe(**json.loads(read_sweep_file(folder).recipe))
         with pytest.raises(
             RobokitError, match=r"contradict each other: the chunk's recipe .* not .*; put the"
         ):
@@ -335,8 +335,8 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
 def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path):
     """Its chunks have no seal, its sweep.json no hash; their values are compared with the file's name."""
     folder = shutil.copytree(swings, tmp_path / "old")
-    given = read_sweep_json(folder)
-    SweepJson(given.recipe, given.chunk, given.count, 1).write(folder)
+    given = read_sweep_file(folder)
+    SweepFile(given.recipe, given.chunk, given.count, 1).write(folder)
     text = json.loads((folder / "sweep.json").read_text())
     del text["sha256"]
     (folder / "sweep.json").write_text(json.dumps(text))
@@ -418,7 +418,7 @@ def test_no_value_of_sweep_json_is_a_bare_error(swings, tmp_path, count):
             if k % 2:
                 text = json.dumps(found["recipe"], separators=(",", ":"))
                 found["count"] = found["recipe"]["count"]
-                found["sha256"] = SweepJson(text, found["chunk"], found["count"], found["format"]).hash
+                found["sha256"] = SweepFile(text, found["chunk"], found["count"], found["format"]).hash
         (folder / "sweep.json").write_text(json.dumps(found))
         refused = 0
         with thin_rows(60):
@@ -433,7 +433,7 @@ def test_no_value_of_sweep_json_is_a_bare_error(swings, tmp_path, count):
 
 
 def test_a_recipe_that_makes_no_sense_is_refused_by_name(swings):
-    given = read_sweep_json(swings)
+    given = read_sweep_file(swings)
     for field, value, words in (
         ("duration", "long", "duration: expected a finite number > 0"),
         ("duration", 1e300, "steps of"),

@@ -18,12 +18,12 @@ import robokit as rk
 from robokit.child_process import search_path
 from robokit.cli import main
 from robokit.meshes.read_mesh import read_mesh
-from robokit.sweeps.cluster import worker_environment
-from robokit.sweeps.folder import SweepJson, read_sweep_json
+from robokit.sweeps.folder import SweepFile, read_sweep_file
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.user_measures import StoredMeasure
+from robokit.sweeps.workers import worker_environment
 from robokit.urdf import xacro
 
 CUBE = (
@@ -154,13 +154,13 @@ def test_a_measure_of_a_foreign_sweep_runs_when_it_goes_on_and_not_before(tmp_pa
     run = {"ground": None, "duration": 0.002, "dt": 0.001, "measures": ["energy"], "workers": 0}
     starts = {"spin": rk.Uniform(0.0, 1.0)}
     rk.sweep(robot, starts=starts, count=2, out=folder, **run)
-    given = read_sweep_json(folder)
+    given = read_sweep_file(folder)
     about = {"name": "trap", "reduce": "max", "threshold": None, "unit": "", "link": None}
     text = json.loads(given.recipe)
     text["measures"] = [StoredMeasure(about, "", pickle.dumps(Trap())).record()]
     for path in (folder / "chunks").iterdir():
         path.unlink()
-    SweepJson(json.dumps(text, separators=(",", ":")), given.chunk, given.count).write(folder)
+    SweepFile(json.dumps(text, separators=(",", ":")), given.chunk, given.count).write(folder)
     found = rk.open_sweep(folder)
     repr(found), len(found), found.replay(0)
     with pytest.raises(rk.RobokitError, match="has no rows yet"):

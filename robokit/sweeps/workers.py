@@ -1,0 +1,595 @@
+"""Computes the chunks of a sweep: in this process, on processes of this machine, or on a cluster of Dask.
+
+Dask is imported where it is used, and kept quiet: what matters is said in this program's words.
+
+The processes of this machine are workers of Dask, one thread each, with a scheduler inside the command. They
+are started as a program of their own (``dask worker``), not forked from the command: a script that calls
+``rk.sweep`` needs no ``if __name__ == "__main__"``, and Ctrl-C in a terminal reaches the command alone. They
+end with the command however it ends (:func:`dask_setup`). The scheduler listens on 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from robokit.errors import MissingDependency, RobokitError, one_line
+from robokit.sweeps.chunks import ComputedChunk, Place, compute_chunk
+
+CHUNKS_A_THREAD = 3
+"""Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
+
+CHUNKS_AT_HAND = 10_000
+"""Chunks that are taken from those to come at a time: enough for 3,000 workers."""
+
+CHECK_SECONDS = 0.5
+"""Time between two checks of the cluster [s]."""
+
+FETCH_SECONDS = 120.0
+"""How long a result may take from a worker before its chunk is computed again [s]."""
+
+FETCHERS = 32
+"""Results that are fetched at once, so that a worker that is slow to answer does not hold up the others."""
+
+MAX_ATTEMPTS = 2
+"""How often a chunk is tried that raises an error or ends its worker; then the sweep goes on without it."""
+
+MAX_FAILED = 8
+"""Chunks that may fail, or lose their workers, before the sweep gives up: it is not the rows then."""
+
+CONNECT_SECONDS = 10.0
+"""How long an existing scheduler may take to answer [s]."""
+
+AGAIN_SECONDS = 30.0
+"""And one that was lost, to answer again [s]."""
+
+CLOSE_SECONDS = 0.5
+"""How long a client and a scheduler may take to end [s]; nothing depends on it."""
+
+START_SECONDS = 90.0
+"""How long no process of this machine may be ready to work [s]."""
+
+MAX_STARTS = 4
+"""How often the processes of this machine are started, when all of them have been ended together."""
+
+ENVIRONMENT = {
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__DISK": "False",
+    # A processor a worker: no library may start threads of its own.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONSAFEPATH": "1",
+}
+"""Variables of the processes of this machine."""
+
+
+class ChunksFailed(Exception):
+    """Too many chunks could not be computed."""
+
+
+class ClusterEnded(Exception):
+    """What computes has come to an end; the text says how."""
+
+
+# ---- the chunks that are still to be computed ---------------------------------------------------
+
+
+class ChunkQueue:
+    """Chunks that are to be computed: given to Dask a few at a time, and none of them lost.
+
+    Args:
+        chunks: of each the first row and the row after its last.
+        number: of these chunks.
+        recipe: its text.
+        reader: makes the recipe of the text.
+        place: where the chunks belong.
+        keep: is given each chunk that was computed.
+        wait: is told what is waited for; "" for nothing.
+
+    Attributes:
+        number: of the chunks that were given.
+        failed: chunks that could not be computed, and why.
+        error: the first error of a chunk that was computed in this process, or None.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[tuple[int, int]],
+        number: int,
+        recipe: str,
+        reader: Callable[[str], Any],
+        place: Place,
+        keep: Callable[[ComputedChunk], None],
+        wait: Callable[[str], None],
+    ) -> None:
+        self.number = number
+        self.error: Exception | None = None
+        self.failed: dict[tuple[int, int], str] = {}
+        self._recipe, self._reader, self._place, self._keep, self._wait = recipe, reader, place, keep, wait
+        self._coming = iter(chunks)
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._suspects: deque[tuple[int, int]] = deque()  # these failed: each is tried again alone
+        self._times_sent: dict[int, int] = {}  # how often a chunk was given to Dask
+        self._attempts: dict[int, int] = {}  # and how often it failed
+        self._token = os.urandom(8).hex()
+        self._name = f"robokit-recipe-{self._token}"
+        self._compiled = False  # whether a chunk is done, and so all code is compiled
+
+    def _any_waits(self) -> bool:
+        """Whether a chunk waits; more are taken from those to come where few do."""
+        if len(self._waiting) < CHUNKS_AT_HAND:
+            self._waiting.extend(itertools.islice(self._coming, CHUNKS_AT_HAND))
+        return bool(self._waiting)
+
+    def compute_here(self) -> None:
+        """Compute the chunks in this process, without Dask.
+
+        Raises:
+            ChunksFailed: too many could not be computed.
+        """
+        while self._any_waits():
+            chunk = self._waiting.popleft()
+            try:
+                computed = compute_chunk(self._recipe, self._reader, *chunk, self._place)
+            except Exception as error:
+                self.error = self.error or error
+                self._set_aside(chunk, _error_words(error), again=False)
+            else:
+                self._keep(computed)
+
+    def compute_on(self, cluster: Cluster) -> None:
+        """Have the chunks computed by a cluster.
+
+        Raises:
+            ChunksFailed: too many could not be computed.
+            ClusterEnded: the cluster has come to an end.
+        """
+        with quiet_dask():
+            while not self._feed(cluster):
+                self._wait("the scheduler has gone: trying to reach it again")
+                if not cluster.reconnect():
+                    raise ClusterEnded("the scheduler has gone")
+
+    def _feed(self, cluster: Cluster) -> bool:
+        """Give Dask as many chunks as its workers need, take their results, look after the cluster.
+
+        Returns:
+            whether all is done; False if the scheduler was lost.
+        """
+        client = cluster.client
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        fetched: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(FETCHERS):
+            threading.Thread(target=_fetch, args=(ended, fetched), daemon=True).start()
+        flight: dict[Any, tuple[int, int]] = {}
+        room, checked = 1, -CHECK_SECONDS
+        try:
+            send_recipe(client, self._name, self._recipe)
+            while self._any_waits() or self._suspects or flight:
+                if time.monotonic() - checked > CHECK_SECONDS:
+                    threads = sum(client.nthreads().values())
+                    self._wait(cluster.check(threads) or ("" if self._compiled else "compiling"))
+                    room, checked = max(1, CHUNKS_A_THREAD * threads), time.monotonic()
+                if not (self._waiting or flight):
+                    # Alone: Dask suspects all chunks that a worker held when it died.
+                    self._waiting.append(self._suspects.popleft())
+                if self._waiting and len(flight) <= room * (CHUNKS_A_THREAD - 1) // CHUNKS_A_THREAD:
+                    for future, chunk in self._submit(client, room - len(flight)):
+                        flight[future.key] = chunk
+                        future.add_done_callback(ended.put)
+                with contextlib.suppress(queue.Empty):
+                    future, outcome = fetched.get(timeout=CHECK_SECONDS)
+                    self._take(flight.pop(future.key), outcome)
+                    future.release()
+                if client.status != "running":
+                    return False
+        except (RobokitError, ClusterEnded, ChunksFailed):
+            raise
+        except Exception:
+            if client.status == "running":
+                raise
+            return False
+        finally:
+            for _ in range(FETCHERS):
+                ended.put(None)
+            forget_recipe(client, self._name)
+            self._waiting.extendleft(flight.values())
+        return True
+
+    def _submit(self, client: Any, count: int) -> Iterator[tuple[Any, tuple[int, int]]]:
+        """Give chunks to Dask, many at once; returns the future of each.
+
+        A message with a hundred chunks costs the scheduler little more than one with a single chunk.
+        """
+        chunks = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+        for first, _ in chunks:
+            self._times_sent[first] = self._times_sent.get(first, 0) + 1
+        futures = client.map(
+            compute_sent_chunk,
+            *zip(*chunks, strict=True),
+            # Each time that a chunk is sent it has a key of its own.
+            key=[(f"chunk-{self._token}", *chunk, self._times_sent[chunk[0]]) for chunk in chunks],
+            pure=False,
+            recipe=self._name,
+            reader=self._reader,
+            place=self._place,
+        )
+        return zip(futures, chunks, strict=True)
+
+    def _take(self, chunk: tuple[int, int], outcome: Any) -> None:
+        """A chunk has ended, one way or another: with what was computed, or with an error."""
+        from distributed import CancelledError, KilledWorker
+
+        if isinstance(outcome, CancelledError | TimeoutError):
+            self._waiting.append(chunk)  # lost on the way, no fault of the rows
+        elif isinstance(outcome, KilledWorker):
+            why = "their worker is killed again and again; is its memory too small?"
+            self._set_aside(chunk, why, again=True)
+        elif isinstance(outcome, BaseException):
+            self._set_aside(chunk, _error_words(outcome), again=not isinstance(outcome, RobokitError))
+        else:
+            self._compiled = True
+            self._keep(outcome)
+
+    def _set_aside(self, chunk: tuple[int, int], why: str, again: bool) -> None:
+        """A chunk failed: try it again at the end, alone, if that may help; then go on without it."""
+        attempts = self._attempts[chunk[0]] = self._attempts.get(chunk[0], 0) + 1
+        if again and attempts < MAX_ATTEMPTS:
+            self._suspects.append(chunk)
+        else:
+            self.failed[chunk] = why
+        if len(self.failed) + len(self._suspects) > MAX_FAILED:
+            self.failed |= dict.fromkeys(self._suspects, why)
+            raise ChunksFailed
+
+
+def _fetch(ended: queue.SimpleQueue[Any], fetched: queue.SimpleQueue[Any]) -> None:
+    """Fetch the results of futures that have ended, until None comes; an error is a result, too."""
+    while (future := ended.get()) is not None:
+        try:
+            outcome = future.result(timeout=FETCH_SECONDS)
+        except BaseException as error:
+            outcome = error
+        fetched.put((future, outcome))
+
+
+def _error_words(error: BaseException) -> str:
+    text = one_line(str(error), 300)
+    return text if isinstance(error, RobokitError) else f"{type(error).__name__}: {text}"
+
+
+# ---- the recipe on its way to the workers -------------------------------------------------------
+#
+# Its text is kept by Dask's scheduler and asked for once by each process. Sent with each chunk, it would be
+# most of what a scheduler has to carry. As a result that the chunks depend on, it would draw them to the one
+# worker that has it: Dask sends a task where its data lies, and moves the others on by and by (with 128
+# workers the last one began after half a minute or more).
+
+
+def send_recipe(client: Any, name: str, text: str) -> None:
+    """Give the text of a recipe to the scheduler, under the name by which the workers ask for it."""
+    client.set_metadata(name, zlib.compress(text.encode(), 1))
+
+
+def forget_recipe(client: Any, name: str) -> None:
+    """Take a recipe back, without waiting for that; a scheduler that has gone does not matter."""
+
+    async def clear() -> None:
+        with contextlib.suppress(Exception):
+            await client.scheduler.set_metadata(keys=[name], value=None)
+
+    with contextlib.suppress(Exception):
+        client.loop.add_callback(clear)
+
+
+@lru_cache(maxsize=2)
+def receive_recipe(name: str) -> str:
+    """The text of a recipe that was sent, in a task on a worker.
+
+    Raises:
+        RobokitError: the scheduler does not have it (any more).
+    """
+    from distributed import get_worker
+    from distributed.utils import sync
+
+    worker = get_worker()
+    packed = sync(worker.loop, worker.scheduler.get_metadata, keys=[name], default=None)
+    if packed is None:
+        raise RobokitError("the scheduler does not have the sweep's recipe; has the command ended?")
+    return zlib.decompress(packed).decode()
+
+
+def compute_sent_chunk(
+    first: int, last: int, recipe: str, reader: Callable[[str], Any], place: Place
+) -> ComputedChunk:
+    """:func:`compute_chunk` on a worker of Dask; ``recipe`` is the name of one that was sent."""
+    return compute_chunk(receive_recipe(recipe), reader, first, last, place)
+
+
+# ---- processes of this machine, or a cluster that is there --------------------------------------
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class LocalProcesses:
+    """Processes of this machine, started for one sweep.
+
+    Args:
+        workers: number of processes.
+        dashboard: whether Dask's dashboard is wanted; it takes a second to start.
+
+    Attributes:
+        client: a connected ``distributed.Client``.
+        dashboard: address of Dask's dashboard, "" where there is none.
+    """
+
+    def __init__(self, workers: int, dashboard: bool = False) -> None:
+        module, dashboard = distributed(), dashboard and has_bokeh()
+        self.workers, self.dashboard = workers, ""
+        self.client: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scheduler: Any = None
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+        self._starts, self._idle_since = 0, time.monotonic()
+        try:
+            with quiet_dask():
+                self._scheduler = module.LocalCluster(
+                    n_workers=0,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:8787" if dashboard else None,
+                    silence_logs=logging.CRITICAL,
+                )
+                self._start()
+                self.client = module.Client(self._scheduler, set_as_default=False)
+                self.dashboard = str(self._scheduler.dashboard_link or "") if dashboard else ""
+        except OSError as error:
+            self.close()
+            raise RobokitError(f"cannot start processes to compute: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self, workers: int) -> str:
+        """Start the processes again if all were ended; called now and then.
+
+        Args:
+            workers: threads of workers that are ready.
+
+        Returns:
+            what it waits for, in words; "" as long as it can work.
+
+        Raises:
+            ClusterEnded: the processes are ended again and again, or never ready.
+        """
+        assert self._process is not None
+        now = time.monotonic()
+        if workers:
+            self._idle_since = now
+        if self._process.poll() is not None:
+            if self._starts == MAX_STARTS:
+                words = self._last_words()
+                raise ClusterEnded(f"the processes that compute were ended again and again{words}")
+            self._start()
+        if now - self._idle_since > START_SECONDS:
+            words = self._last_words()
+            raise ClusterEnded(f"no process is ready to compute after {START_SECONDS:.0f} s{words}")
+        return "" if workers else "starting"
+
+    def reconnect(self) -> bool:
+        """Whether the scheduler can be reached again: never, for it was in this process."""
+        return False
+
+    def close(self) -> None:
+        """End the processes at once: chunks are written whole or not at all, so there is nothing to lose."""
+        if self._process is not None:
+            _kill(self._process)
+        _close(self.client, self._scheduler)
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_SECONDS)
+        self._log.close()
+
+    def _start(self) -> None:
+        self._starts += 1
+        self._idle_since = time.monotonic()
+        command = [
+            # -P: or files of the current folder would be imported in place of Python's own modules.
+            *(sys.executable, "-P", "-m", "dask", "worker", self._scheduler.scheduler_address),
+            *("--nworkers", str(self.workers), "--nthreads", "1", "--host", "127.0.0.1"),
+            # A worker without dashboard listens, too, and without an address everywhere.
+            *("--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--preload-nanny", __name__),
+        ]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,  # its end tells the processes that this one has ended
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env=worker_environment(),
+            start_new_session=True,
+        )
+
+    def _last_words(self) -> str:
+        """The last line that the processes wrote on standard error."""
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").split("\n")
+        lines = [line.strip() for line in lines if line.strip()]
+        return f": {one_line(lines[-1], 300)}" if lines else ""
+
+
+class RunningScheduler:
+    """A Dask cluster that somebody else started; methods and attributes as of :class:`LocalProcesses`.
+
+    Args:
+        address: such as "tcp://10.0.0.7:8786", or the file of ``dask scheduler --scheduler-file``.
+
+    Raises:
+        RobokitError: no scheduler answers there.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address, self._losses = address, 0
+        if address.endswith(".json") and not Path(address).is_file():
+            raise RobokitError(f"scheduler: there is no file {address!r}")
+        try:
+            self._connect()
+        except (OSError, ValueError, TypeError) as error:
+            why = one_line(str(error), 150)
+            raise RobokitError(
+                f"no Dask scheduler answers at {address!r}: {why}; start one with: dask scheduler"
+            ) from error
+        self.dashboard = str(getattr(self.client, "dashboard_link", "") or "") if has_bokeh() else ""
+
+    def check(self, workers: int) -> str:
+        """Say where workers are missing."""
+        return "" if workers else "waiting for workers"
+
+    def reconnect(self) -> bool:
+        """Try for some seconds to reach the scheduler again."""
+        self._losses += 1
+        _close(self.client, None)
+        with contextlib.suppress(OSError, ValueError):
+            self._connect(AGAIN_SECONDS)
+            return self._losses <= MAX_STARTS
+        return False
+
+    def close(self) -> None:
+        """Leave the cluster, which drops the chunks that are not begun."""
+        _close(self.client, None)
+
+    def _connect(self, seconds: float = CONNECT_SECONDS) -> None:
+        file = self.address if self.address.endswith(".json") else None
+        address = None if file else self.address
+        with quiet_dask():
+            self.client: Any = distributed().Client(
+                address, scheduler_file=file, timeout=seconds, set_as_default=False
+            )
+
+
+Cluster = LocalProcesses | RunningScheduler
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it started."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+
+def _close(client: Any, scheduler: Any) -> None:
+    """Close a client and the scheduler of this process, where they are; errors of that do not matter."""
+
+    def close() -> None:
+        for each in (client, scheduler):
+            if each is not None:
+                with contextlib.suppress(Exception):
+                    each.close(timeout=CLOSE_SECONDS)
+
+    if scheduler is not None:
+        scheduler.shutdown_on_close = False  # or Dask would wait for it once more when this process ends
+    with quiet_dask():
+        closer = threading.Thread(target=close, daemon=True)
+        closer.start()
+        closer.join(CLOSE_SECONDS)
+
+
+_watchers: list[threading.Thread] = []
+
+
+def dask_setup(_: Any) -> None:
+    """End the process that watches over the workers of this machine when the command has ended.
+
+    Dask calls this in that process, once for each worker. Its standard input is a pipe that the command holds
+    open and never writes to. However the command ends, kill -9 included, the system closes the pipe; this
+    process ends then, and Dask's workers end with it, since they watch their parent in the same way.
+    """
+    if not _watchers:
+        _watchers.append(threading.Thread(target=_watch, name="command watch", daemon=True))
+        _watchers[0].start()
+
+
+def _watch() -> None:
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(1)
+
+
+# ---- Dask, imported where it is used ------------------------------------------------------------
+
+
+def distributed() -> Any:
+    """The module distributed.
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    try:
+        import distributed as module
+    except ImportError as error:
+        raise MissingDependency(
+            "a sweep on several processes needs Dask: pip install 'robokit[sweep]', or compute in this one: "
+            "workers=0"
+        ) from error
+    return module
+
+
+def worker_environment() -> dict[str, str]:
+    """Variables of the processes: quiet, one thread each, with this robokit, and without the current folder.
+
+    An empty part of PYTHONPATH stands for the current folder.
+    """
+    variables = {**os.environ, **ENVIRONMENT}
+    home = str(Path(__file__).resolve().parents[2])
+    own = [] if "site-packages" in Path(home).parts else [home]
+    others = [part for part in variables.get("PYTHONPATH", "").split(os.pathsep) if part]
+    variables["PYTHONPATH"] = os.pathsep.join(own + others)
+    return variables
+
+
+def has_bokeh() -> bool:
+    """Whether the library of Dask's dashboard is installed."""
+    return find_spec("bokeh") is not None
+
+
+@contextlib.contextmanager
+def quiet_dask() -> Iterator[None]:
+    """Without the log and the warnings of Dask."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
