@@ -20,6 +20,7 @@ import numpy as np
 
 from robokit.arguments import real_number, whole_number
 from robokit.errors import ShapeError, WrongType, shown
+from robokit.serialize import layout
 from robokit.sweeps.random_streams import normal_quantile
 
 # ---- what all distributions share ------------------------------------------------------------------------
@@ -305,6 +306,9 @@ def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
     made = {cls.kind: cls for cls in (Uniform, Sobol, Normal, Choice)}[kind](**given)
     assert isinstance(made, Distribution)
     return made
+
+
+layout(Distribution, Distribution.record, distribution_from_json)
 
 
 def _set_range(given: Any, name: str) -> None:

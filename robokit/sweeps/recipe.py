@@ -11,7 +11,7 @@ import json
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -30,6 +30,7 @@ from robokit.errors import (
     shown,
 )
 from robokit.model.robot import Robot
+from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import Push
@@ -40,10 +41,10 @@ from robokit.sim.record import Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.starts.ground_gaps import ground_gaps
 from robokit.sim.starts.start_warnings import BURIED
-from robokit.sweeps.distributions import Distribution, distribution_from_json
+from robokit.sweeps.distributions import Distribution
 from robokit.sweeps.parameters import ROBOT, check_kind, draw_parameters, parameter
 from robokit.sweeps.random_streams import LARGEST_SEED
-from robokit.sweeps.robot_record import RobotRecord, array_from_json, array_to_json, keep_shapes
+from robokit.sweeps.robot_record import RobotRecord, keep_shapes
 from robokit.sweeps.row_inputs import (
     replace_invalid,
     row_actuators,
@@ -56,23 +57,14 @@ from robokit.sweeps.row_inputs import (
 from robokit.sweeps.table import FAILURE, HASH, RowTable, public_table
 from robokit.sweeps.user_measures import StoredMeasure, measure_from_json, measure_to_json
 
-FORMAT = 1
-"""Number of the recipe's format: raised when rows would come out otherwise, or could not be read."""
+FORMAT = Format(1)
+"""The recipe's format; its number is raised when rows would come out otherwise, or could not be read."""
 
 MAX_ROWS = 2**32
 """Rows of a sweep: a Sobol sequence has so many points."""
 
 MAX_STEPS = 1e8
 """Time steps of a row."""
-
-SECTIONS: dict[str, type] = {
-    **dict.fromkeys(("robots", "parameters", "dt", "standing", "options", "versions"), dict),
-    **dict.fromkeys(("measures", "trajectories"), list),
-}
-"""Parts of a recipe's JSON that are objects or lists."""
-
-INVALID_RECORD = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
-"""What reading a record that makes no sense may raise."""
 
 OPTIONS = ("integrator", "joint_damping")
 """Arguments of :func:`robokit.rollout` that a recipe may have besides its own."""
@@ -227,20 +219,20 @@ class Recipe:
         ground = None
         if self.ground is not None:
             about, arrays = record_ground(self.ground)
-            ground = about | {name: array_to_json(x) for name, x in arrays.items()}
+            ground = about | to_json(arrays)
         return {
-            "format": FORMAT,
+            "format": FORMAT.number,
             "count": self.count,
             "seed": self.seed,
             "duration": self.duration,
             "dt": dict(self.dt),
-            "parameters": {name: x.record() for name, x in self.parameters.items()},
+            "parameters": to_json(self.parameters),
             "ground": ground,
             "measures": measures,
             "standing": dict(self.standing),
             "options": dict(self.options),
             "trajectories": list(self.trajectories),
-            "robots": {name: robot.to_json() for name, robot in self.robots.items()},
+            "robots": to_json(self.robots),
             "versions": dict(self.versions),
         }
 
@@ -253,19 +245,22 @@ class Recipe:
         """
         try:
             content = json.loads(text)
-            number = content["format"]
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            current = FORMAT.upgraded(content)
+        except INVALID_CONTENT as error:
             raise ModelError(f"this is no recipe of a sweep: {error}") from error
-        if number != FORMAT:
+        if current is None:
             maker = content.get("versions", {}).get("robokit", "another version")
             raise ModelError(
-                f"the recipe has format {number}, made by robokit {maker}; this one reads format {FORMAT}: "
-                f"its rows can be made again by robokit {maker} alone (pip install robokit=={maker})"
+                f"the recipe has format {content['format']}, made by robokit {maker}; this one reads format "
+                f"{FORMAT.number}: its rows can be made again by robokit {maker} alone "
+                f"(pip install robokit=={maker})"
             )
         try:
-            return cls(**_read_fields(content))
-        except INVALID_RECORD as error:
-            raise ModelError(f"this is no whole recipe of a sweep: {_error_words(error)}") from error
+            return cls(**_read_fields(current))
+        except INVALID_CONTENT as error:
+            missing = isinstance(error, KeyError) and not isinstance(error, RobokitError)
+            why = one_line(f"{error} is missing" if missing else str(error), 200)
+            raise ModelError(f"this is no whole recipe of a sweep: {why}") from error
 
 
 # ---- from JSON ----------------------------------------------------------------------------------
@@ -273,77 +268,44 @@ class Recipe:
 
 def _read_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a recipe from its JSON, each checked."""
-    for name, kind in SECTIONS.items():
-        _check_kind(name, content[name], kind)
     count = whole_number("count", content["count"], 1, MAX_ROWS)
     duration = real_number("duration", content["duration"], above=0.0)
-    robots = _read_each("robots", content["robots"], RobotRecord.from_json)
+    robots = from_json(dict[str, RobotRecord], content["robots"], "robots")
     if not robots:
         raise ShapeError("robots: expected at least one, got none")
-    parameters = _read_each("parameters", content["parameters"], distribution_from_json)
+    parameters = from_json(dict[str, Distribution], content["parameters"], "parameters")
     for name, values in parameters.items():
         check_kind(name, values)
-    dt = {name: real_number("dt", content["dt"][name], above=0.0) for name in robots}
+    dt = from_json(dict[str, float], content["dt"], "dt")
+    standing = from_json(dict[str, bool], content["standing"], "standing")
+    for name, by_robot in (("dt", dt), ("standing", standing)):
+        if by_robot.keys() != robots.keys():
+            raise ShapeError(f"{name}: expected those of {', '.join(robots)}, got {shown(list(by_robot))}")
     for step in dt.values():
-        check_steps(duration, step)
-    for name in ("dt", "standing"):
-        if content[name].keys() != robots.keys():
-            names = shown(list(content[name]))
-            raise ShapeError(f"{name}: expected those of {', '.join(robots)}, got {names}")
-    rows = (whole_number("trajectories", row, 0, count - 1) for row in content["trajectories"])
+        check_steps(duration, real_number("dt", step, above=0.0))
+    rows = from_json(list[Any], content["trajectories"], "trajectories")
     return {
         "robots": robots,
         "parameters": parameters,
         "count": count,
         "seed": whole_number("seed", content["seed"], 0, LARGEST_SEED),
         "duration": duration,
-        "dt": dt,
+        "dt": {name: dt[name] for name in robots},
         "ground": _read_ground(content["ground"]),
-        "measures": tuple(measure_from_json(x) for x in content["measures"]),
-        "standing": {name: _flag(f"standing[{name!r}]", content["standing"][name]) for name in robots},
-        "options": _read_options(content["options"]),
-        "trajectories": tuple(rows),
-        "versions": {name: str(x) for name, x in content["versions"].items()},
+        "measures": tuple(map(measure_from_json, from_json(list[Any], content["measures"], "measures"))),
+        "standing": {name: standing[name] for name in robots},
+        "options": _read_options(from_json(dict[str, Any], content["options"], "options")),
+        "trajectories": tuple(whole_number("trajectories", row, 0, count - 1) for row in rows),
+        "versions": from_json(dict[str, str], content["versions"], "versions"),
     }
 
 
 def _read_ground(content: Any) -> Ground | None:
     if content is None:
         return None
-    _check_kind("ground", content, dict)
-    heights = content.get(HEIGHTS)
-    about = {name: x for name, x in content.items() if name != HEIGHTS}
+    about = from_json(dict[str, Any], content, "ground")
+    heights = about.pop(HEIGHTS, None)
     return restored_ground(about, None if heights is None else array_from_json(heights))
-
-
-def _check_kind(name: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        what = "an object" if kind is dict else "a list"
-        raise TypeError(f"{name}: expected {what}, got {shown(value)}")
-
-
-def _read_each(name: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> dict[str, Any]:
-    """Each entry read; an error names it."""
-    values = {}
-    for key, x in content.items():
-        where = f"{name}[{key!r}]"
-        _check_kind(where, x, dict)
-        try:
-            values[key] = read(x)
-        except INVALID_RECORD as error:
-            raise ValueError(f"{where}: {_error_words(error)}") from error
-    return values
-
-
-def _error_words(error: Exception) -> str:
-    missing = isinstance(error, KeyError) and not isinstance(error, RobokitError)
-    return one_line(f"{error} is missing" if missing else str(error), 200)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ShapeError(f"{name}: expected true or false, got {shown(value)}")
-    return value
 
 
 def _read_options(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ where the recipe was made, and are put into the robot that is made of the text.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_number
-from robokit.collision.hulls import Polytope
 from robokit.collision.scene import RobotShapes, robot_shapes
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
@@ -26,6 +24,7 @@ from robokit.model.geometry import Placement
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
+from robokit.serialize import array_from_json, array_to_json, from_json, layout, to_json
 from robokit.sim.body_pairs import CollisionPairs, body_contacts, collision_pairs
 from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
 from robokit.sim.driving.keyframes import Keyframes
@@ -164,16 +163,16 @@ class RobotRecord:
         """All of it, for JSON."""
         found = {
             **self.about,
-            "numbers": {name: array_to_json(x) for name, x in self.numbers.items()},
-            "shapes": None if self.shapes is None else shapes_to_json(self.shapes),
-            "shares": {link: array_to_json(x) for link, x in self.shares.items()},
+            "numbers": to_json(self.numbers),
+            "shapes": None if self.shapes is None else to_json(self.shapes.placed),
+            "shares": to_json(self.shares),
             "meshes": self.meshes,
-            "pairs": None if self.pairs is None else pairs_to_json(self.pairs),
+            "pairs": to_json(self.pairs),
         }
         if self.actuators:
             found["actuators"] = [actuator_to_json(one) for one in self.actuators]
         if self.looks.pictures or self.looks.named:
-            found["looks"] = {"pictures": self.looks.pictures, "named": self.looks.named}
+            found["looks"] = to_json(self.looks)
         return found
 
     @classmethod
@@ -202,10 +201,10 @@ class RobotRecord:
             numbers,
             shapes,
             {link: _share(link, array_from_json(x)) for link, x in given["shares"].items()},
-            {str(name): str(x) for name, x in given["meshes"].items()},
-            None if given.get("pairs") is None else pairs_from_json(given["pairs"]),
+            from_json(dict[str, str], given["meshes"], "meshes"),
+            from_json(CollisionPairs | None, given.get("pairs"), "pairs"),
             tuple(actuator_from_json(one) for one in given.get("actuators", ())),
-            _looks(given.get("looks", {"pictures": {}, "named": {}})),
+            from_json(Looks, given.get("looks", {"pictures": {}, "named": {}}), "looks"),
         )
 
 
@@ -229,11 +228,6 @@ def _check_words(about: Mapping[str, Any]) -> None:
             good = isinstance(x, str) or (name == "mimic" and x is None)
         if not good:
             raise TypeError(f"{name!r} of a robot is {shown(x)}")
-
-
-def _looks(given: Mapping[str, Any]) -> Looks:
-    named = {str(name): {str(k): str(x) for k, x in files.items()} for name, files in given["named"].items()}
-    return Looks({str(name): str(x) for name, x in given["pictures"].items()}, named)
 
 
 def _share(link: str, x: np.ndarray) -> np.ndarray:
@@ -274,80 +268,34 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
     return robot
 
 
-# ---- arrays, shapes, pairs and actuators in JSON -------------------------------------------------
+# ---- shapes and actuators in JSON, to the bit: hulls of meshes come from files and from SciPy --------------
+
+CORE_FIELDS = ("kind", "bound", "radius", "size", "centre", "own", "hull")
+"""What is written of a shape's core, beside the link and the body that it is on."""
 
 
-def array_to_json(x: np.ndarray) -> dict[str, Any]:
-    """An array of doubles, to the bit: its shape, and its numbers as base64 of little-endian doubles."""
-    bits = np.ascontiguousarray(x, dtype="<f8").tobytes()
-    return {"shape": list(np.shape(x)), "float64": base64.b64encode(bits).decode("ascii")}
+def _placed_core_to_json(placed: PlacedCore) -> dict[str, Any]:
+    where = {"link": placed.link, "body": placed.body, "placement": to_json(placed.placement)}
+    return where | {name: to_json(getattr(placed.core, name)) for name in CORE_FIELDS}
 
 
-def array_from_json(content: Mapping[str, Any]) -> np.ndarray:
-    """What :func:`array_to_json` was given."""
-    bits = base64.b64decode(content["float64"], validate=True)
-    return np.frombuffer(bits, dtype="<f8").astype(float).reshape(content["shape"])
-
-
-def shapes_to_json(shapes: RobotShapes) -> list[dict[str, Any]]:
-    """The shapes of a robot, to the bit: hulls of meshes come from files and from SciPy."""
-    return [_shape_to_json(placed) for placed in shapes.placed]
-
-
-def _shape_to_json(placed: PlacedCore) -> dict[str, Any]:
-    core, hull = placed.core, placed.core.hull
-    content: dict[str, Any] = {
-        "link": placed.link,
-        "body": placed.body,
-        "placement": _placement_to_json(placed.placement),
-        "kind": core.kind,
-        "bound": core.bound,
-        "radius": core.radius,
-        "size": list(core.size),
-        "centre": list(core.centre),
-        "own": None if core.own is None else _placement_to_json(core.own),
-        "hull": None,
-    }
+def _placed_core_from_json(content: Mapping[str, Any]) -> PlacedCore:
+    core = from_json(Core, content)
+    for name in ("bound", "radius"):
+        real_number(name, content[name], least=0.0)
+    hull = core.hull
     if hull is not None:
-        content["hull"] = {
-            "corners": array_to_json(hull.corners),
-            "normals": array_to_json(hull.normals),
-            "polygons": [list(map(int, polygon)) for polygon in hull.polygons],
-            "error": hull.error,
-            "sides": None if hull.sides is None else np.asarray(hull.sides).tolist(),
-        }
-    return content
-
-
-def shapes_from_json(content: Any, n: int) -> RobotShapes:
-    """What :func:`shapes_to_json` was given, of a robot of n moving bodies."""
-    placed = tuple(_shape_from_json(row) for row in content)
-    if not all(0 <= c.body <= n for c in placed):
-        raise ValueError("the shapes are not those of the robot")
-    return RobotShapes(placed)
-
-
-def _shape_from_json(row: Mapping[str, Any]) -> PlacedCore:
-    numbers = {name: real_number(name, row[name], least=0.0) for name in ("bound", "radius")}
-    size, centre = (tuple(real_number(name, x) for x in row[name]) for name in ("size", "centre"))
-    if len(size) != 3 or len(centre) != 3 or not isinstance(row["link"], str):
-        raise ValueError("a shape of the robot is not whole")
-    hull = None if row["hull"] is None else _hull_from_json(row["hull"])
-    own = None if row["own"] is None else _placement_from_json(row["own"])
-    kind: Any = int(row["kind"])
-    core = Core(kind, hull=hull, size=size, centre=centre, own=own, **numbers)  # type: ignore[arg-type]
-    return PlacedCore(core, int(row["body"]), _placement_from_json(row["placement"]), row["link"])
-
-
-def _hull_from_json(content: Mapping[str, Any]) -> Polytope:
-    corners, normals = array_from_json(content["corners"]), array_from_json(content["normals"])
-    polygons = tuple(tuple(int(k) for k in polygon) for polygon in content["polygons"])
-    ends = [k for polygon in polygons for k in polygon]
-    good = corners.ndim == normals.ndim == 2 and corners.shape[1] == normals.shape[1] == 3
-    if not (good and np.isfinite(corners).all() and all(0 <= k < len(corners) for k in ends)):
-        raise ValueError("a hull of the robot is not whole")
-    sides = None if content["sides"] is None else np.array(content["sides"], int).reshape(-1, 2)
-    return Polytope(corners, normals, polygons, real_number("error", content["error"]), sides)
+        ends = [k for polygon in hull.polygons for k in polygon]
+        good = (
+            hull.corners.ndim == hull.normals.ndim == 2
+            and hull.corners.shape[1] == hull.normals.shape[1] == 3
+        )
+        if not (good and np.isfinite(hull.corners).all() and all(0 <= k < len(hull.corners) for k in ends)):
+            raise ValueError("a hull of the robot is not whole")
+        if hull.sides is not None:
+            core = replace(core, hull=replace(hull, sides=np.array(hull.sides, int).reshape(-1, 2)))
+    words = {"body": from_json(int, content["body"]), "link": from_json(str, content["link"])}
+    return PlacedCore(core, placement=from_json(Placement, content["placement"]), **words)
 
 
 def _placement_to_json(placement: Placement) -> dict[str, Any]:
@@ -361,33 +309,23 @@ def _placement_from_json(content: Any) -> Placement:
     return Placement(x[:9].reshape(3, 3), x[9:])
 
 
+layout(RobotRecord, RobotRecord.to_json, RobotRecord.from_json)
+layout(PlacedCore, _placed_core_to_json, _placed_core_from_json)
+layout(Placement, _placement_to_json, _placement_from_json)
+
+
+def shapes_from_json(content: Any, n: int) -> RobotShapes:
+    """The shapes of a robot of n moving bodies."""
+    placed = from_json(tuple[PlacedCore, ...], content, "shapes")
+    if not all(0 <= c.body <= n for c in placed):
+        raise ValueError("the shapes are not those of the robot")
+    return RobotShapes(placed)
+
+
 def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
     """Let a robot have these shapes, of meshes thinned to this error [m], instead of computing them."""
     if shapes is not None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)
-
-
-def pairs_to_json(pairs: CollisionPairs) -> dict[str, Any]:
-    """The pairs of bodies that are kept apart."""
-    return {field.name: getattr(pairs, field.name) for field in fields(pairs)}
-
-
-def pairs_from_json(content: Mapping[str, Any]) -> CollisionPairs:
-    """What :func:`pairs_to_json` was given."""
-
-    def pairs(found: Any) -> tuple[tuple[int, int], ...]:
-        return tuple((int(i), int(j)) for i, j in found)
-
-    names = {field.name for field in fields(CollisionPairs)}
-    values = {name: x for name, x in content.items() if name in names} | {
-        "names": tuple(content["names"]),
-        "bodies": pairs(content["bodies"]),
-        "shaped": tuple(int(i) for i in content["shaped"]),
-        "left_out": {reason: pairs(x) for reason, x in content["left_out"].items()},
-        "body_of": dict(content["body_of"]),
-        "error": float(content["error"]),
-    }
-    return CollisionPairs(**values)
 
 
 ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
@@ -438,9 +376,7 @@ def _value_from_json(content: Any) -> Any:
     if not isinstance(content, Mapping):
         return content
     if "keyframes" in content:
-        row = content["keyframes"]
-        times, values = array_from_json(row["time"]), array_from_json(row["values"])
-        return Keyframes(times, tuple(row["joints"]), values, tuple(row["name"]), row["curve"])
+        return from_json(Keyframes, content["keyframes"], "keyframes")
     if "by_joint" in content:
         return {name: _value_from_json(x) for name, x in content["by_joint"].items()}
     return content["names"] if "names" in content else array_from_json(content["array"])

@@ -10,11 +10,11 @@ import sweep_robots
 
 import robokit as rk
 from robokit.collision.scene import robot_shapes
+from robokit.serialize import from_json, to_json
 from robokit.sim.starts.ground_gaps import ground_gaps
 from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, prepare_rows
-from robokit.sweeps.robot_record import pairs_from_json, pairs_to_json, shapes_to_json
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -61,7 +61,7 @@ def test_a_recipe_is_its_text(recipe):
     assert again.to_json() == text and again.hash == recipe.hash
     robot, made = recipe.robots["hopper"].robot, again.robots["hopper"].robot
     assert made.fingerprint == robot.fingerprint == sweep_robots.hopper().fingerprint
-    assert shapes_to_json(again.robots["hopper"].shapes) == shapes_to_json(robot_shapes(robot))
+    assert to_json(again.robots["hopper"].shapes) == to_json(robot_shapes(robot))
     other = make_recipe(sweep_robots.hopper(), starts=STARTS, parameters=OTHERS, count=40, duration=0.03)
     assert other.hash != recipe.hash
 
@@ -311,7 +311,7 @@ def test_bodies_are_kept_apart_as_in_a_simulation():
     motion = again.trajectory(1)
     one = rk.simulate(robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground())
     assert np.allclose(one.q, motion.q, atol=1e-9)
-    assert pairs_from_json(pairs_to_json(pairs)) == pairs
+    assert from_json(rk.CollisionPairs, to_json(pairs)) == pairs
     fewer = pairs.remove(*pairs.pairs[0]).with_law(friction=0.2)
     assert make_recipe(robot, **how, self_collision=fewer).robots["quadruped"].pairs == fewer
     assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None
