@@ -268,7 +268,7 @@ class Recipe:
             raise ModelError(f"this is no whole recipe of a sweep: {_error_words(error)}") from error
 
 
-# ---- from JSON ----------------------------------------------------------------------------------
+# ---- from JSON ---------------------------------------------------------------------------------
 
 
 def _read_fields(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -395,7 +395,7 @@ def versions() -> dict[str, str]:
     }
 
 
-# ---- the runs of rows ---------------------------------------------------------------------------
+# ---- the runs of rows --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

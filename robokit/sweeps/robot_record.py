@@ -274,7 +274,7 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
     return robot
 
 
-# ---- arrays, shapes, pairs and actuators in JSON -------------------------------------------------
+# ---- arrays, shapes, pairs and actuators in JSON -----------------------------------------------
 
 
 def array_to_json(x: np.ndarray) -> dict[str, Any]:
