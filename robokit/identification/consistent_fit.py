@@ -153,7 +153,7 @@ def _rates(prior: Prior, p: int) -> np.ndarray:
     return G
 
 
-# ---- pseudo-inertia --------------------------------------------------------------------------------------
+# ---- pseudo-inertia ----------------------------------------------------------------------------
 
 ROWS, COLUMNS = np.triu_indices(4)
 BASIS = np.zeros((COUNT, 4, 4))

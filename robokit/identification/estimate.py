@@ -102,10 +102,10 @@ def identify(
     for name, value in (("armature", armature), ("progress", progress)):
         if not isinstance(value, bool | np.bool_):
             raise WrongType(name, value, "True or False")
-    columns = Columns(robot, (*_friction(friction), *([MOTOR] if armature else [])))
-    assumed = _prior_bodies(robot, prior)
+    columns = Columns(robot, (*_friction_kinds(friction), *([MOTOR] if armature else [])))
+    bodies = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
-    held = _held(robot, fixed)
+    held = _held_bodies(robot, fixed)
     data = check_measurements(robot, q, v, a, tau, f_ext, weights)
     if robot.loop_joints and f_ext is None:
         warnings.warn(
@@ -117,68 +117,74 @@ def identify(
         parts = compress_equations(columns, data, progress)
         noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
         trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
-        R, z = _stacked(parts, trust, columns.size)
-
-        free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
-        if not len(free) and len(held) < robot.nbodies:
-            raise ShapeError(
-                f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a "
-                "guess, prior=parameters like robot.inertial_parameters or another robot"
-            )
-        bodies = assumed.copy()
-        bodies[free] = nearest_possible(assumed[free])
-        moved = np.ones(columns.size, dtype=bool)
-        moved[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
-        known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
-        known[moved] = 0.0
-        left = z - R @ known
-        if len(left) and not left.any():
-            raise ShapeError(
-                "tau: expected measured forces, all are zero, from which no mass can be told; give those of "
-                "the motion, or what else is known: forces as f_ext=, bodies as fixed="
-            )
+        R, z = _weighted_equations(parts, trust, columns.size)
+        free = _free_bodies(robot, bodies, held)
+        bodies[free] = nearest_possible(bodies[free])
+        is_free, rest = _unknowns(columns, bodies, free, R, z)
         fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
-
-        # What the data say alone: about the combinations of the parameters that are free.
-        base = combinations(columns.names(), R * moved)
-        half = triangle(R[:, base.independent])
-        values = np.linalg.lstsq(R[:, base.independent], left, rcond=None)[0]
-        inverse = np.linalg.solve(half, np.eye(len(base)))
-        some = len(structural_combinations(columns, moved))
+        base = combinations(columns.names(), R * is_free)
+        values, covariance = _least_squares(R[:, base.independent], rest)
+        possible = len(structural_combinations(columns, is_free))
     if not fit.converged:
         warnings.warn(f"identify: Newton's method stopped after {fit.steps} steps", stacklevel=2)
-    if len(base) < some:
+    if len(base) < possible:
         warnings.warn(
-            f"identify: the motion excites {len(base)} of {some} combinations of parameters; the others stay "
-            "where the prior has them (see .base)",
+            f"identify: the motion excites {len(base)} of {possible} combinations of parameters; the others "
+            "stay where the prior has them (see .base)",
             stacklevel=2,
         )
     errors = data.tau - predicted_forces(columns, fit.x, data)
     residual = np.sqrt(np.mean(errors**2, axis=0))
-    off = find_outliers(data, np.abs(errors))
     if data.weights is None:
+        off = find_outliers(data, np.abs(errors))
         warn_unexplained(robot, parts, data, np.abs(errors), off)
         warn_impossible(robot, data, residual, noise)
         warn_outliers(robot, off)
     return Identification(
-        columns=columns,
-        x=fit.x,
-        covariance=fit.covariance,
-        prior=bodies,
-        base=base,
-        base_values=values,
-        base_covariance=inverse @ inverse.T,
+        columns=columns, x=fit.x, covariance=fit.covariance, prior=bodies, base=base, base_values=values,
+        base_covariance=covariance,
         base_before=np.sqrt(np.einsum("ij,jk,ik->i", base.matrix, fit.before, base.matrix)),
-        possible_combinations=some,
-        noise=noise,
-        residual=residual,
-        data=data,
-        steps=fit.steps,
+        possible_combinations=possible, noise=noise, residual=residual, data=data, steps=fit.steps,
         converged=fit.converged,
-    )
+    )  # fmt: skip
 
 
-def _friction(given: bool | str | Iterable[str]) -> tuple[str, ...]:
+def _free_bodies(robot: Robot, bodies: np.ndarray, held: set[int]) -> np.ndarray:
+    """Places among the bodies 1..N of those that are fitted: they have mass, and nobody holds them."""
+    free = np.array([i for i, row in enumerate(bodies) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+    if not len(free) and len(held) < robot.nbodies:
+        raise ShapeError(
+            f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a "
+            "guess, prior=parameters like robot.inertial_parameters or another robot"
+        )
+    return free
+
+
+def _unknowns(
+    columns: Columns, bodies: np.ndarray, free: np.ndarray, R: np.ndarray, z: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which parameters are fitted, (p,), and the right-hand side without the others, (k,)."""
+    is_free = np.ones(columns.size, dtype=bool)
+    is_free[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
+    known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
+    known[is_free] = 0.0
+    rest = z - R @ known
+    if len(rest) and not rest.any():
+        raise ShapeError(
+            "tau: expected measured forces, all are zero, from which no mass can be told; give those of "
+            "the motion, or what else is known: forces as f_ext=, bodies as fixed="
+        )
+    return is_free, rest
+
+
+def _least_squares(W: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the data alone say of independent combinations: values (n,), covariance (n, n)."""
+    values = np.linalg.lstsq(W, z, rcond=None)[0]
+    inverse = np.linalg.solve(triangle(W), np.eye(W.shape[1]))
+    return values, inverse @ inverse.T
+
+
+def _friction_kinds(given: bool | str | Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, bool | np.bool_):
         return FRICTION if given else ()
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -213,7 +219,7 @@ def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
     return np.array(array[1:])
 
 
-def _held(robot: Robot, fixed: Iterable[str]) -> set[int]:
+def _held_bodies(robot: Robot, fixed: Iterable[str]) -> set[int]:
     if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
         raise WrongType("fixed", fixed, "names of links")
     return {robot.link(name).body for name in fixed}
@@ -232,7 +238,7 @@ def _noise(robot: Robot, parts: Sequence[CompressedEquations]) -> np.ndarray:
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
 
 
-def _stacked(
+def _weighted_equations(
     parts: Sequence[CompressedEquations], trust: np.ndarray, p: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """R and z of all equations, each joint's times its trust."""
@@ -252,7 +258,7 @@ def _scales(columns: Columns, data: Measurements) -> np.ndarray:
     return np.concatenate(out) if out else np.zeros(0)
 
 
-# ---- warnings --------------------------------------------------------------------------------------------
+# ---- warnings ----------------------------------------------------------------------------------
 
 UNEXPLAINED_SHARE = 0.5
 """Of a force's root mean square: what is left of it where the data must be wrong."""

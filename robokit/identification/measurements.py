@@ -201,7 +201,7 @@ def _chunks(states: int, progress: bool) -> Sequence[int]:
     return bar
 
 
-# ---- parameters and their places -------------------------------------------------------------------------
+# ---- parameters and their places ---------------------------------------------------------------
 
 SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 """Of a body's ten parameters, in their order."""
@@ -286,7 +286,7 @@ class Columns:
         return {"viscous": v, "coulomb": np.sign(v), MOTOR: a}[kind]
 
 
-# ---- one thread for BLAS ---------------------------------------------------------------------------------
+# ---- one thread for BLAS -----------------------------------------------------------------------
 
 
 @contextmanager

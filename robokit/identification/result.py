@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.caching import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.files import figure_path, replacing
 from robokit.identification.combinations import BaseParameters
 from robokit.identification.consistent_fit import second_moments
 from robokit.identification.measurements import (
@@ -25,7 +26,6 @@ from robokit.identification.measurements import (
 from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.files import figure_path, replacing
 
 WELL_DETERMINED_SHARE = 0.1
 """Share of its prior deviation to which data bring a combination that they determine well."""
@@ -248,7 +248,7 @@ def predicted_forces(columns: Columns, x: np.ndarray, data: Measurements) -> np.
     return tau
 
 
-# ---- the figure ------------------------------------------------------------------------------------------
+# ---- the figure --------------------------------------------------------------------------------
 
 MAX_JOINTS, MAX_NAMES = 8, 90
 MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"

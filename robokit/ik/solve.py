@@ -91,8 +91,8 @@ def inverse_kinematics(
         array([0.4, 0.2, 0.5])
     """
     check_robot(robot)
-    asked = read_targets(robot, targets, at, weights, center_of_mass)
-    if asked.com and robot.samples is not None:
+    arrays = read_targets(robot, targets, at, weights, center_of_mass)
+    if arrays.com and robot.samples is not None:
         raise ShapeError("center_of_mass: the robot has samples of inertias; take one with robot.sample(k)")
     if not isinstance(limits, bool):
         raise WrongType("limits", limits, "True or False")
@@ -103,27 +103,27 @@ def inverse_kinematics(
     tolerance = check.real_number("tolerance", tolerance, above=0.0)
     if seed.__class__ is not int or seed < 0:
         seed = check.random_generator("seed", seed)
-    search = Search(robot, asked, limits, tolerance, iterations, engine == "python")
+    search = Search(robot, arrays, limits, tolerance, iterations, engine == "python")
     start = search.solver.configuration("q0", default_start(robot, limits) if q0 is None else q0)
     start = search.solver.within(start, limits)
-    count = check.batch_size(["q0", "targets"], [start, asked.goals])
+    count = check.batch_size(["q0", "targets"], [start, arrays.goals])
     if posture is not None:
         search.prefer(search.solver.configuration("posture", posture), posture_weight)
     if count is None:
-        q, state = search.run(start, asked.goals)
+        q, state = search.run(start, arrays.goals)
         if starts == 1 or state[2] == REACHED:
-            return single_result(asked, q, state, 1, tolerance)
+            return single_result(arrays, q, state, 1, tolerance)
         q, state = q[None], state[None]
     else:
         q, state = search.run_many(
             np.broadcast_to(start, (count, robot.nq)),
-            np.broadcast_to(asked.goals, (count, asked.goals.shape[-1])),
+            np.broadcast_to(arrays.goals, (count, arrays.goals.shape[-1])),
         )
     rng = check.random_generator("seed", seed)
-    tried = search.retry(q, state, np.atleast_2d(start), np.atleast_2d(asked.goals), starts, rng)
+    tried = search.retry(q, state, np.atleast_2d(start), np.atleast_2d(arrays.goals), starts, rng)
     if count is None:
-        return single_result(asked, q[0], state[0], int(tried[0]), tolerance)
-    return batch_result(asked, q, state, tried, tolerance)
+        return single_result(arrays, q[0], state[0], int(tried[0]), tolerance)
+    return batch_result(arrays, q, state, tried, tolerance)
 
 
 def default_start(robot: Robot, limits: bool) -> np.ndarray:
@@ -145,7 +145,7 @@ def default_start(robot: Robot, limits: bool) -> np.ndarray:
     return q
 
 
-# ---- the result ------------------------------------------------------------------------------------------
+# ---- the result --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,39 +180,39 @@ class InverseKinematicsResult:
 
 
 def single_result(
-    asked: TargetArrays, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
+    arrays: TargetArrays, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
 ) -> InverseKinematicsResult:
     """The result of one problem."""
     numbers = state.tolist()
     errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-    for (name, angle), x in zip(asked.parts, numbers[STATE:], strict=True):
+    for (name, angle), x in zip(arrays.parts, numbers[STATE:], strict=True):
         errors[angle][name] = 4.0 * math.atan(x / 4.0) if angle else x
     largest = max((*errors[0].values(), *errors[1].values()))
     met = numbers[2] == REACHED
-    message = "" if met else _missed(asked, numbers, tried, tolerance)
+    message = "" if met else _missed(arrays, numbers, tried, tolerance)
     return InverseKinematicsResult(q, met, largest, *errors, int(numbers[3]), tried, message)
 
 
 def batch_result(
-    asked: TargetArrays, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
+    arrays: TargetArrays, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
 ) -> InverseKinematicsResult:
     """The result of many."""
     errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     largest = np.zeros(len(q))
-    for (name, angle), x in zip(asked.parts, state.T[STATE:], strict=True):
+    for (name, angle), x in zip(arrays.parts, state.T[STATE:], strict=True):
         errors[angle][name] = 4.0 * np.arctan(x / 4.0) if angle else x.copy()
         largest = np.maximum(largest, errors[angle][name])
     met, message = state[:, 2] == REACHED, ""
     if not met.all():
         row, count = int(met.argmin()), int(np.count_nonzero(~met))
-        missed = _missed(asked, state[row].tolist(), int(tried[row]), tolerance)
+        missed = _missed(arrays, state[row].tolist(), int(tried[row]), tolerance)
         message = f"{count} of {len(q)} not met; row {row}: {missed}"
     return InverseKinematicsResult(q, met, largest, *errors, state[:, 3].astype(int), tried, message)
 
 
-def _missed(asked: TargetArrays, state: list[float], tried: int, tolerance: float) -> str:
+def _missed(arrays: TargetArrays, state: list[float], tried: int, tolerance: float) -> str:
     """What is missed by how much, and why, after so many starts."""
-    size, (name, angle) = max(zip(state[STATE:], asked.parts, strict=True))
+    size, (name, angle) = max(zip(state[STATE:], arrays.parts, strict=True))
     left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
     why = "it was still improving: allow more iterations"
     if state[2] == STALLED:

@@ -38,20 +38,26 @@ class Search:
     """A problem with its numbers, and the ways to run its kernel."""
 
     def __init__(
-        self, robot: Robot, asked: TargetArrays, limits: bool, tolerance: float, iterations: int, plain: bool
+        self,
+        robot: Robot,
+        arrays: TargetArrays,
+        limits: bool,
+        tolerance: float,
+        iterations: int,
+        in_python: bool,
     ) -> None:
-        self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
-        self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
+        self.robot, self.arrays, self.iterations, self.in_python = robot, arrays, iterations, in_python
+        self.limits, self.solver = limits, solver(robot, arrays.links, arrays.com, False)
         self.bounds = self.solver.bounds[limits]
-        usual = self.solver.usual  # the settings of calls without points and weights, by their tolerance
-        settings = usual.get(tolerance) if asked.usual else None
+        defaults = self.solver.default_settings
+        settings = defaults.get(tolerance) if arrays.is_default else None
         if settings is None:
             settings = np.array(
-                [tolerance, STATIONARY_TOLERANCE, *asked.points, *asked.weights, *asked.counts]
+                [tolerance, STATIONARY_TOLERANCE, *arrays.points, *arrays.weights, *arrays.counts]
             )
-            if asked.usual:
-                usual.clear()
-                usual[tolerance] = settings
+            if arrays.is_default:
+                defaults.clear()
+                defaults[tolerance] = settings
         self.settings, self.state = settings, self.solver.state
         self.rest: tuple[Solver, np.ndarray, np.ndarray] | None = None
 
@@ -66,11 +72,11 @@ class Search:
             )
         dofs = list(self.solver.problem.dofs)
         values = np.zeros(len(dofs))
-        values[self.solver.plain] = posture[self.solver.places]
+        values[self.solver.scalar_dofs] = posture[self.solver.scalar_places]
         rest = np.concatenate([values, np.broadcast_to(w, self.robot.nv)[dofs]])
         rough = self.settings.copy()
         rough[:2] = -1.0, POSTURE_TOLERANCE
-        self.rest = solver(self.robot, self.asked.links, self.asked.com, True), rough, rest
+        self.rest = solver(self.robot, self.arrays.links, self.arrays.com, True), rough, rest
 
     # -- from one start ---------------------------------------------------------------------------
 
@@ -89,12 +95,12 @@ class Search:
         self, by: Solver, q: np.ndarray, goals: np.ndarray, settings: np.ndarray, rest: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         kernel, state, same = by.kernel, self.state, (goals, self.bounds, settings, *rest)
-        step = kernel.python if self.plain else kernel.fast
+        step = kernel.python if self.in_python else kernel.fast
         for _ in range(self.iterations):
             found = step(q, state, *same)
             if found is None:  # what the fast way does not take
                 found = kernel(q, state, *same)
-            elif state is self.state and not self.plain:
+            elif state is self.state and not self.in_python:
                 step = kernel.fast  # there since its first call
             q, state = found
             if state[2] != RUNNING:
@@ -150,12 +156,12 @@ class Search:
     def _advance(self, by: Solver, steps: int, q: np.ndarray, state: np.ndarray, *others: np.ndarray) -> None:
         """Take steps with all rows, in place."""
         goals, *same = others
-        if self.plain:
+        if self.in_python:
             for _ in range(steps):
                 q[...], state[...] = by.kernel.python(q, state, goals, self.bounds, *same)
             return
-        arrays = [x[None] for x in (q, state, goals)] + [x[None, None] for x in (self.bounds, *same)]
-        if by.runner().roll(arrays, len(q), (0, steps), lambda *_: None)[1]:
+        inputs = [x[None] for x in (q, state, goals)] + [x[None, None] for x in (self.bounds, *same)]
+        if by.runner().roll(inputs, len(q), (0, steps), lambda *_: None)[1]:
             raise KeyboardInterrupt
 
     # -- from more of them ------------------------------------------------------------------------
@@ -204,7 +210,7 @@ class Search:
         return tried
 
 
-# ---- the kernel ------------------------------------------------------------------------------------------
+# ---- the kernel --------------------------------------------------------------------------------
 
 Links = tuple[tuple[str, bool], ...]
 
@@ -216,15 +222,15 @@ class Solver:
     """A kernel, the problem whose step it computes, and what calls need to know of both.
 
     Attributes:
-        problem: what is asked of the robot.
+        problem: what is arrays of the robot.
         kernel: of its step.
-        plain: which of the problem's dofs have one plain coordinate, and
-        places: where these stand in q.
+        scalar_dofs: which of the problem's dofs have a joint of one coordinate.
+        scalar_places: where these stand in q.
         bounds: by ``limits``, lower and upper bounds of the problem's dofs.
         largest: largest magnitude of each coordinate in a q that is accepted, (nq,).
         spherical: where q holds the quaternions of the spherical joints that matter.
         quaternions: where q holds unit quaternions.
-        usual: tolerance -> settings of calls without points and weights; the last one.
+        default_settings: tolerance -> settings of calls without points and weights; the last one.
         state: at the start.
     """
 
@@ -235,8 +241,8 @@ class Solver:
         frames = [Frame(*link_frame(robot, link), turned) for link, turned in links]
         self.problem = Problem(bare, tuple(frames), com, rest)
         own, dofs = self.problem.coordinates, self.problem.dofs
-        self.plain = np.array([i for i, k in enumerate(dofs) if k in own], int)
-        self.places = np.array([own[k] for k in dofs if k in own], int)
+        self.scalar_dofs = np.array([i for i, k in enumerate(dofs) if k in own], int)
+        self.scalar_places = np.array([own[k] for k in dofs if k in own], int)
         self.spherical = [j.q_slice for j in bare.joints if j.kind == "spherical" and j.v_slice.start in dofs]
         self.quaternions, bounds = quaternion_offsets(robot), angle_bounds(robot)
         self.largest = np.full(robot.nq, np.finfo(float).max)
@@ -257,7 +263,7 @@ class Solver:
             bounds=[(0, k, most) for k, most in bounds],
         )
         self._runner: RolloutRunner | None = None
-        self.usual: dict[float, np.ndarray] = {}
+        self.default_settings: dict[float, np.ndarray] = {}
         self.state = np.zeros(dict(sizes)["state"])
         self.state[:2] = ALPHA, 2.0
 
@@ -274,7 +280,7 @@ class Solver:
     def _of_q(self, bounds: np.ndarray) -> np.ndarray:
         """The same for all of q, (2, nq): the largest numbers where there are none."""
         box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
-        box[:, self.places] = bounds.reshape(2, -1)[:, self.plain]
+        box[:, self.scalar_places] = bounds.reshape(2, -1)[:, self.scalar_dofs]
         return box
 
     def runner(self) -> RolloutRunner:
@@ -303,7 +309,7 @@ class Solver:
     def draw(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Numbers for random starts: (count, plain joints) in 0..1, and (count, 4) a spherical joint."""
         quats = [rng.standard_normal((count, 4)) for _ in self.spherical]
-        fractions = rng.random((count, len(self.places)))
+        fractions = rng.random((count, len(self.scalar_places)))
         return [fractions, *(quat / np.linalg.norm(quat, axis=1, keepdims=True) for quat in quats)]
 
     def random(self, q: np.ndarray, limits: bool, drawn: list[np.ndarray]) -> np.ndarray:
@@ -313,12 +319,12 @@ class Solver:
         stays. All rows take the same numbers, so that a row of a batch starts where it would alone.
         """
         rows, q = len(q), np.repeat(q, len(drawn[0]), axis=0)
-        now = q[:, self.places]
-        low, high = self.bounds[limits].reshape(2, -1)[:, self.plain]
+        now = q[:, self.scalar_places]
+        low, high = self.bounds[limits].reshape(2, -1)[:, self.scalar_dofs]
         narrow = high - low < 4.0 * np.pi
         low = np.where(narrow, low, np.maximum(low, now - np.pi))
         high = np.where(narrow, high, np.minimum(high, now + np.pi))
-        q[:, self.places] = low + np.tile(drawn[0], (rows, 1)) * (high - low)
+        q[:, self.scalar_places] = low + np.tile(drawn[0], (rows, 1)) * (high - low)
         for place, quat in zip(self.spherical, drawn[1:], strict=True):
             q[:, place] = np.tile(quat, (rows, 1))
         return q

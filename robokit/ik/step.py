@@ -1,4 +1,4 @@
-"""A step of Levenberg and Marquardt towards the targets, as a text: what a kernel of this folder computes.
+"""A step of Levenberg and Marquardt towards the targets: what the kernels of this folder compute.
 
     minimise  E = 1/2 |W e(q)|^2 + 1/2 |w (q - rest)|^2   within the joints' limits
 
@@ -225,7 +225,7 @@ def _times(a: Scalars, b: Scalars) -> list[Scalar]:
     return [0.0 if is_zero(x) or is_zero(y) else x * y for x, y in zip(a, b, strict=True)]
 
 
-# ---- the problem -----------------------------------------------------------------------------------------
+# ---- the problem: what is asked, its errors and their derivatives ------------------------------
 
 Scalars = Sequence[Scalar]
 

@@ -37,7 +37,7 @@ class TargetArrays:
         goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
         points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
         weights: of all rows of the error, (m,).
-        usual: whether neither points nor weights are given.
+        is_default: whether neither points nor weights are given.
     """
 
     links: tuple[tuple[str, bool], ...]
@@ -45,7 +45,7 @@ class TargetArrays:
     goals: np.ndarray
     points: list[float]
     weights: list[float]
-    usual: bool
+    is_default: bool
 
     @property
     def counts(self) -> list[float]:
@@ -78,7 +78,7 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
         InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
     """
     targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
-    points, heavy = (
+    points, link_weights = (
         _mapping("at", at, "link names to points"),
         _mapping("weights", weights, "link names to weights"),
     )
@@ -88,7 +88,7 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     for link in points:
         if link not in targets:
             raise UnknownName("target", link, targets, "(argument at)")
-    for name in heavy:
+    for name in link_weights:
         if name not in known:
             raise UnknownName("target", name, known, "(argument weights)")
     if not known:
@@ -106,17 +106,19 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
         else:
             names += (name, name)
             goals += (R, p)
-        rows += _weights(link, heavy.get(link), 3 if R is None else 6)
+        rows += _weights(link, link_weights.get(link), 3 if R is None else 6)
         places += _point(link, points.get(link))
     if com is not None:
         names.append("center_of_mass")
         goals.append(_position("center_of_mass", com))
-        rows += _weights(CENTER_OF_MASS, heavy.get(CENTER_OF_MASS), 3)
+        rows += _weights(CENTER_OF_MASS, link_weights.get(CENTER_OF_MASS), 3)
     count = batch_size(names, goals)
     if count is not None:
         goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
-    usual = not (points or heavy)
-    return TargetArrays(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, usual)
+    is_default = not (points or link_weights)
+    return TargetArrays(
+        tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, is_default
+    )
 
 
 def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:

@@ -167,7 +167,7 @@ def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
     return Sweep(recipe, None, tables)
 
 
-# ---- a sweep that was computed ---------------------------------------------------------------------------
+# ---- a sweep that was computed -----------------------------------------------------------------
 
 
 class Sweep:

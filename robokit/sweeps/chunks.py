@@ -286,7 +286,7 @@ def read_chunks(
         yield chunk.table
 
 
-# ---- what a worker does ----------------------------------------------------------------------------------
+# ---- what a worker does ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ def _check_source(place: Place) -> None:
         )
 
 
-# ---- the same arithmetic ---------------------------------------------------------------------------------
+# ---- the same arithmetic -----------------------------------------------------------------------
 
 
 def check_same_bits(recipe: Any, folder: Path, text: str, file: ChunkFile) -> None:

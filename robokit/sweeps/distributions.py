@@ -23,7 +23,7 @@ from robokit.errors import ShapeError, WrongType, shown
 from robokit.serialize import layout
 from robokit.sweeps.random_streams import normal_quantile
 
-# ---- what all distributions share ------------------------------------------------------------------------
+# ---- what all distributions share --------------------------------------------------------------
 
 Value = float | str
 
@@ -93,7 +93,7 @@ def value_array(values: Sequence[Value]) -> np.ndarray:
     return np.array(values, dtype=object if isinstance(values[0], str) else float)
 
 
-# ---- the distributions -----------------------------------------------------------------------------------
+# ---- the distributions -------------------------------------------------------------------------
 
 ACCEPTED = (
     "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), "
@@ -318,7 +318,7 @@ def _set_range(given: Any, name: str) -> None:
         raise ShapeError(f"{name}: expected low <= high, got {given.low:g} and {given.high:g}")
 
 
-# ---- as text, for the command line -----------------------------------------------------------------------
+# ---- as text, for the command line -------------------------------------------------------------
 
 SPELLINGS = (
     "0.5, 0:20, normal:1:0.1, normal:1:0.1:0.8:1.2, choice:a,b, grid:0:20:11, grid:1,2,5 or sobol:0:20"

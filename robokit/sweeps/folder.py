@@ -79,7 +79,7 @@ def disk_problem(folder: Path, error: OSError) -> str:
     return f"cannot write to {folder}: {why}"
 
 
-# ---- sweep.json ------------------------------------------------------------------------------------------
+# ---- sweep.json --------------------------------------------------------------------------------
 
 FORMAT = 2
 """Number of the folder's layout, raised when an older robokit could not read it or would change it."""

@@ -314,7 +314,7 @@ def varied(parameters: Mapping[str, Distribution], names: Iterable[str]) -> list
     return [name for name in names if name in parameters and not isinstance(parameters[name], Constant)]
 
 
-# ---- the parameters of rows ------------------------------------------------------------------------------
+# ---- the parameters of rows --------------------------------------------------------------------
 
 
 def draw_parameters(

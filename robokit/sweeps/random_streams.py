@@ -108,7 +108,7 @@ def sobol_points(seed: int, names: Sequence[str], first: int, last: int) -> np.n
     return _between(whole, 52)
 
 
-# ---- the quantile of the normal distribution -------------------------------------------------------------
+# ---- the quantile of the normal distribution ---------------------------------------------------
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """ln 2 = LN2_HIGH + LN2_LOW; the product of the first with an exponent is exact."""

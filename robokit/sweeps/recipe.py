@@ -263,7 +263,7 @@ class Recipe:
             raise ModelError(f"this is no whole recipe of a sweep: {why}") from error
 
 
-# ---- from JSON ----------------------------------------------------------------------------------
+# ---- from JSON ---------------------------------------------------------------------------------
 
 
 def _read_fields(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -357,7 +357,7 @@ def versions() -> dict[str, str]:
     }
 
 
-# ---- the runs of rows ---------------------------------------------------------------------------
+# ---- the runs of rows --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def _most_frequent_first(texts: Sequence[str]) -> list[tuple[str, int]]:
     return [(str(different[k]), int(counts[k])) for k in order]
 
 
-# ---- the recipe in words ------------------------------------------------------------------------
+# ---- the recipe in words -----------------------------------------------------------------------
 
 
 def recipe_words(recipe: Recipe) -> list[tuple[str, str]]:

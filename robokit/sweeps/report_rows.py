@@ -182,7 +182,7 @@ def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
     return min(n, MAX_RERUN, max(1000, MAX_BYTES // max(1, width)))
 
 
-# ---- inputs of rows, packed ------------------------------------------------------------------------------
+# ---- inputs of rows, packed --------------------------------------------------------------------
 
 
 def deflate_text(content: bytes) -> str:
@@ -324,7 +324,7 @@ def _proportional(column: np.ndarray, factors: Sequence[np.ndarray]) -> tuple[in
     return -1, 0.0
 
 
-# ---- which rows a page holds -----------------------------------------------------------------------------
+# ---- which rows a page holds -------------------------------------------------------------------
 
 MAX_ROWS = 100_000
 """Rows of a page: as many as a browser opens within a second or two."""

@@ -268,7 +268,7 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
     return robot
 
 
-# ---- shapes and actuators in JSON, to the bit: hulls of meshes come from files and from SciPy --------------
+# ---- shapes and actuators in JSON, to the bit: hulls of meshes come from files and from SciPy ----------
 
 CORE_FIELDS = ("kind", "bound", "radius", "size", "centre", "own", "hull")
 """What is written of a shape's core, beside the link and the body that it is on."""

@@ -33,7 +33,7 @@ from robokit.sweeps.distributions import Distribution
 from robokit.sweeps.parameters import out_of_range, parameter
 from robokit.sweeps.random_streams import normal_quantile, uniforms
 
-# ---- states at the start ---------------------------------------------------------------------------------
+# ---- states at the start -----------------------------------------------------------------------
 
 ORIENTATION_PARAMETERS = ("tilt", "yaw", "direction")
 """Parameters that turn the robot."""
@@ -184,8 +184,7 @@ def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:
     v[:, :6] = v[:, :6] + np.stack(np.broadcast_arrays(*in_base), axis=1)
 
 
-# ---- masses, ground and pushes ---------------------------------------------------------------------------
-
+# ---- masses, ground and pushes -----------------------------------------------------------------
 
 INERTIA_PARAMETERS = ("mass", "com_x", "com_y", "com_z")
 """Parameters, or beginnings of them, that change inertias."""
@@ -349,8 +348,7 @@ def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, st
     return sound, found
 
 
-# ---- actuators -------------------------------------------------------------------------------------------
-
+# ---- actuators ---------------------------------------------------------------------------------
 
 GAINS = {"kp": "kp", "kd": "kd", "gain": "kd"}
 """Parameter that is a factor of a gain."""

@@ -291,7 +291,7 @@ def _failures(failed: dict[tuple[int, int], str]) -> str:
     return f"rows {first} to {last - 1} could not be computed{more}: {why}"
 
 
-# ---- how far a sweep is ----------------------------------------------------------------------------------
+# ---- how far a sweep is ------------------------------------------------------------------------
 
 LINE_SECONDS = 30.0
 """Time between two lines where standard error is a file [s]."""

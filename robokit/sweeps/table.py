@@ -152,7 +152,7 @@ def arrow() -> Any:
     return pyarrow
 
 
-# ---- the hash of the values ---------------------------------------------------------------------
+# ---- the hash of the values --------------------------------------------------------------------
 
 
 def content_hash(table: RowTable, recipe_hash: str) -> str:
@@ -196,7 +196,7 @@ def _little(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-# ---- the seal -----------------------------------------------------------------------------------
+# ---- the seal ----------------------------------------------------------------------------------
 
 
 def add_seal(content: bytes, name: str) -> bytes:
@@ -230,7 +230,7 @@ def _seal(name: str, *parts: bytes) -> bytes:
     return total.digest()
 
 
-# ---- Thrift's compact protocol ------------------------------------------------------------------
+# ---- Thrift's compact protocol -----------------------------------------------------------------
 
 I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 """Numbers of the types that footers and page headers consist of."""
@@ -316,7 +316,7 @@ class _Reader:
         return found
 
 
-# ---- Parquet ------------------------------------------------------------------------------------
+# ---- Parquet -----------------------------------------------------------------------------------
 
 PLAIN, RLE, DICTIONARY = 0, 3, 8
 """Encodings of values."""

@@ -89,7 +89,7 @@ class ClusterEnded(Exception):
     """What computes has come to an end; the text says how."""
 
 
-# ---- the chunks that are still to be computed ---------------------------------------------------
+# ---- the chunks that are still to be computed --------------------------------------------------
 
 
 class ChunkQueue:
@@ -276,7 +276,7 @@ def _error_words(error: BaseException) -> str:
     return text if isinstance(error, RobokitError) else f"{type(error).__name__}: {text}"
 
 
-# ---- the recipe on its way to the workers -------------------------------------------------------
+# ---- the recipe on its way to the workers ------------------------------------------------------
 #
 # Its text is kept by Dask's scheduler and asked for once by each process. Sent with each chunk, it would be
 # most of what a scheduler has to carry. As a result that the chunks depend on, it would draw them to the one
@@ -324,7 +324,7 @@ def compute_sent_chunk(
     return compute_chunk(receive_recipe(recipe), reader, first, last, place)
 
 
-# ---- processes of this machine, or a cluster that is there --------------------------------------
+# ---- processes of this machine, or a cluster that is there -------------------------------------
 
 
 def processors() -> int:
@@ -541,7 +541,7 @@ def _watch() -> None:
     os._exit(1)
 
 
-# ---- Dask, imported where it is used ------------------------------------------------------------
+# ---- Dask, imported where it is used -----------------------------------------------------------
 
 
 def distributed() -> Any:
