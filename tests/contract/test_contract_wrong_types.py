@@ -10,6 +10,7 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
+from offenders import offenders
 
 import robokit as rk
 import robokit.urdf
@@ -50,25 +51,28 @@ TAKES_ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("how", MISREAD)
-@pytest.mark.parametrize("argument", TAKES_ARRAYS)
-def test_numbers_that_numpy_would_reinterpret_are_refused(argument, how):
-    with pytest.raises(rk.ShapeError) as caught:
-        TAKES_ARRAYS[argument](MISREAD[how])
-    message = str(caught.value)
-    assert message.startswith(f"{argument}: expected real numbers of shape (") and how in message
+def test_numbers_that_numpy_would_reinterpret_are_refused():
+    def check(argument, how):
+        with pytest.raises(rk.ShapeError) as caught:
+            TAKES_ARRAYS[argument](MISREAD[how])
+        message = str(caught.value)
+        assert message.startswith(f"{argument}: expected real numbers of shape (") and how in message
+
+    assert not offenders(check, TAKES_ARRAYS, MISREAD)
 
 
-@pytest.mark.parametrize("how", [k for k in MISREAD if k != "booleans"])
-def test_a_builder_refuses_them_too(how):
-    change = MISREAD[how]
-    for call, name in (
-        (lambda: rk.ModelBuilder("r").link("x", 1.0, inertia=change(np.eye(3))), "inertia of link 'x'"),
-        (lambda: rk.ModelBuilder("r").link("x", 1.0, com=change(np.ones(3))), "com of link 'x'"),
-        (lambda: rk.ModelBuilder("r").link("x").build(gravity=change(np.ones(3))), "gravity"),
-    ):
-        with pytest.raises(rk.ModelError, match=f"^{name}: expected real numbers"):
-            call()
+def test_a_builder_refuses_them_too():
+    def check(how):
+        change = MISREAD[how]
+        for call, name in (
+            (lambda: rk.ModelBuilder("r").link("x", 1.0, inertia=change(np.eye(3))), "inertia of link 'x'"),
+            (lambda: rk.ModelBuilder("r").link("x", 1.0, com=change(np.ones(3))), "com of link 'x'"),
+            (lambda: rk.ModelBuilder("r").link("x").build(gravity=change(np.ones(3))), "gravity"),
+        ):
+            with pytest.raises(rk.ModelError, match=f"^{name}: expected real numbers"):
+                call()
+
+    assert not offenders(check, [k for k in MISREAD if k != "booleans"])
 
 
 NOT_ROBOTS = ["humanoid", Path("humanoid.urdf"), None, Q, rk.Robot, {"name": "r"}]
@@ -84,13 +88,17 @@ TAKES_A_ROBOT = {
 }
 
 
-@pytest.mark.parametrize("name", TAKES_A_ROBOT)
-def test_what_is_no_robot_is_said_to_be_none(name):
-    for given in NOT_ROBOTS:
-        with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
-            TAKES_A_ROBOT[name](given)
-        assert isinstance(caught.value, TypeError)
-        assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == ("humanoid" in str(given))
+def test_what_is_no_robot_is_said_to_be_none():
+    def check(name):
+        for given in NOT_ROBOTS:
+            with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
+                TAKES_A_ROBOT[name](given)
+            assert isinstance(caught.value, TypeError)
+            assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == (
+                "humanoid" in str(given)
+            )
+
+    assert not offenders(check, TAKES_A_ROBOT)
 
 
 @pytest.mark.parametrize(
@@ -192,12 +200,13 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("wrong", NO_NAMES, ids=lambda x: type(x).__name__)
-@pytest.mark.parametrize("choice", CHOICES)
-def test_what_is_no_name_of_a_choice_is_an_unknown_name(choice, wrong):
-    with pytest.raises(rk.UnknownName, match=f"^no {choice} named") as caught:
-        CHOICES[choice](wrong)
-    assert len(str(caught.value)) < 400
+def test_what_is_no_name_of_a_choice_is_an_unknown_name():
+    def check(choice, wrong):
+        with pytest.raises(rk.UnknownName, match=f"^no {choice} named") as caught:
+            CHOICES[choice](wrong)
+        assert len(str(caught.value)) < 400
+
+    assert not offenders(check, CHOICES, NO_NAMES)
 
 
 NO_PATHS = [1, True, 2.5, None, b"a.npz", ["a"], Q, R]
@@ -218,12 +227,13 @@ TAKES_A_PATH = {
 }
 
 
-@pytest.mark.parametrize("wrong", NO_PATHS, ids=lambda x: type(x).__name__)
-@pytest.mark.parametrize("function", TAKES_A_PATH)
-def test_what_is_no_path_is_said_to_be_none(function, wrong):
-    with pytest.raises(rk.WrongType, match=r"expected (a path|the path|the name|folders)"):
-        TAKES_A_PATH[function](wrong)
-    os.fstat(1)  # numbers are open files of the process: nobody has closed them
+def test_what_is_no_path_is_said_to_be_none():
+    def check(function, wrong):
+        with pytest.raises(rk.WrongType, match=r"expected (a path|the path|the name|folders)"):
+            TAKES_A_PATH[function](wrong)
+        os.fstat(1)  # numbers are open files of the process: nobody has closed them
+
+    assert not offenders(check, TAKES_A_PATH, NO_PATHS)
 
 
 def test_values_that_cannot_be_shown_are_refused_in_words():
@@ -262,17 +272,21 @@ NOT_A_ROBOT = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_A_ROBOT)
-def test_edits_and_writers_take_robots_only(name):
-    for wrong in NOT_ROBOTS:
-        with pytest.raises(rk.WrongType, match=r"^(robot|other): expected a Robot"):
-            NOT_A_ROBOT[name](wrong)
+def test_edits_and_writers_take_robots_only():
+    def check(name):
+        for wrong in NOT_ROBOTS:
+            with pytest.raises(rk.WrongType, match=r"^(robot|other): expected a Robot"):
+                NOT_A_ROBOT[name](wrong)
+
+    assert not offenders(check, NOT_A_ROBOT)
 
 
-@pytest.mark.parametrize("how", MISREAD)
-def test_single_numbers_of_a_builder_are_not_reinterpreted(how):
-    wrong = MISREAD[how](np.float64(1.0))
-    with pytest.raises(rk.ModelError, match=r"^mass of link 'a': expected real numbers"):
-        rk.ModelBuilder("r").link("a", wrong)
-    with pytest.raises(rk.ModelError, match=r"^damping of joint 'j': expected real numbers"):
-        rk.ModelBuilder("r").joint("j", "revolute", "a", "b", damping=wrong)
+def test_single_numbers_of_a_builder_are_not_reinterpreted():
+    def check(how):
+        wrong = MISREAD[how](np.float64(1.0))
+        with pytest.raises(rk.ModelError, match=r"^mass of link 'a': expected real numbers"):
+            rk.ModelBuilder("r").link("a", wrong)
+        with pytest.raises(rk.ModelError, match=r"^damping of joint 'j': expected real numbers"):
+            rk.ModelBuilder("r").joint("j", "revolute", "a", "b", damping=wrong)
+
+    assert not offenders(check, MISREAD)
