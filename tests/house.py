@@ -122,7 +122,6 @@ LONGER = {
     "collision.detect.detect",
     "collision.narrow._two_cores",
     "engine.emit.sincos.body",
-    "identification.estimate.identify",
     "sim.rollouts.rollout_function.rollout",
     "sim.simulator.simulate",
 }
