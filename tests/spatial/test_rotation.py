@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -95,15 +96,15 @@ def test_coordinate_rotation_about_an_axis_keeps_zeros_and_ones_exact():
     assert E[2].tolist() == [0, 0, 1] and E[:, 2].tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("axis", AXES, ids=str)
+@for_each("angle", ANGLES)
+@for_each("axis", AXES)
 def test_exponential_of_a_rotation_vector(angle, axis):
     quat = quat_exp(Vector3(*axis * angle))
     assert_allclose(quat, [math.cos(angle / 2), *axis * math.sin(angle / 2)], rtol=1e-15, atol=1e-15)
 
 
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("axis", AXES, ids=str)
+@for_each("angle", ANGLES)
+@for_each("axis", AXES)
 def test_logarithm_inverts_the_exponential(angle, axis):
     phi = axis * angle
     assert_allclose(array(quat_log(quat_exp(Vector3(*phi)))), phi, rtol=1e-14, atol=1e-300)
@@ -126,8 +127,8 @@ def test_exponential_inverts_the_logarithm(quat):
     assert_allclose(again * np.sign(again @ quat), quat, atol=1e-14)
 
 
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("axis", AXES, ids=str)
+@for_each("angle", ANGLES)
+@for_each("axis", AXES)
 def test_translation_of_a_constant_twist_is_that_of_the_matrix_exponential(angle, axis):
     u = np.array([0.3, -1.2, 0.7])
     phi = axis * angle
@@ -138,8 +139,8 @@ def test_translation_of_a_constant_twist_is_that_of_the_matrix_exponential(angle
     assert_allclose(got, expm(twist)[:3, 3], rtol=0, atol=5e-13)
 
 
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("axis", AXES, ids=str)
+@for_each("angle", ANGLES)
+@for_each("axis", AXES)
 def test_log_translation_inverts_exp_translation(angle, axis):
     u, phi = np.array([0.3, -1.2, 0.7]), Vector3(*axis * angle)
     assert_allclose(array(log_translation(phi, exp_translation(phi, Vector3(*u)))), u, rtol=0, atol=5e-12)
