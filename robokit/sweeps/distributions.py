@@ -35,12 +35,12 @@ class Distribution:
     Attributes:
         kind: its name in JSON.
         drawn: whether rows draw at random; else the row's number decides.
-        listed: name of the field with all values that there are; "" where there are too many to list.
+        _values_field: name of the field with all values that there are; "" where there are too many to list.
     """
 
     kind: ClassVar[str]
     drawn: ClassVar[bool] = True
-    listed: ClassVar[str] = ""
+    _values_field: ClassVar[str] = ""
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """The values at numbers that are even between 0 and 1, (B,)."""
@@ -48,9 +48,9 @@ class Distribution:
 
     def values(self) -> list[Value] | None:
         """All values that there are; None where there are too many to list."""
-        if not self.listed:
+        if not self._values_field:
             return None
-        values = getattr(self, self.listed)
+        values = getattr(self, self._values_field)
         return list(values) if isinstance(values, tuple) else [values]
 
     def bounds(self) -> tuple[float, float]:
@@ -70,7 +70,7 @@ class Constant(Distribution):
     value: Value
     kind: ClassVar[str] = "constant"
     drawn: ClassVar[bool] = False
-    listed: ClassVar[str] = "value"
+    _values_field: ClassVar[str] = "value"
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """The values at numbers that are even between 0 and 1, (B,)."""
@@ -204,7 +204,7 @@ class Choice(Distribution):
     options: tuple[Value, ...]
     weights: tuple[float, ...] | None = None
     kind: ClassVar[str] = "choice"
-    listed: ClassVar[str] = "options"
+    _values_field: ClassVar[str] = "options"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", value_list("Choice", self.options))
@@ -248,7 +248,7 @@ class Grid(Distribution):
     points: tuple[Value, ...]
     kind: ClassVar[str] = "grid"
     drawn: ClassVar[bool] = False
-    listed: ClassVar[str] = "points"
+    _values_field: ClassVar[str] = "points"
 
     def __init__(self, low: Any, high: float | None = None, count: int | None = None) -> None:
         """Evenly spaced values, or those of a list.

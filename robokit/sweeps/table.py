@@ -232,8 +232,8 @@ def _seal(name: str, *parts: bytes) -> bytes:
 
 # ---- Thrift's compact protocol -----------------------------------------------------------------
 
-I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
-"""Numbers of the types that footers and page headers consist of."""
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
+"""Numbers of types."""
 
 
 def _varint(n: int) -> bytes:
@@ -291,7 +291,7 @@ class _Reader:
                 return total
 
     def value(self, kind: int) -> Any:
-        if kind in (I32, I64):
+        if kind in (I16, I32, I64):
             n = self.varint()
             return n >> 1 if n % 2 == 0 else -(n >> 1) - 1
         if kind == BINARY:
@@ -301,11 +301,16 @@ class _Reader:
         if kind == LIST:
             head = self.byte()
             n = head >> 4 if head < 0xF0 else self.varint()
+            if n > len(self.content):
+                raise ValueError(f"a list of {n}")
             return [self.value(head & 0xF) for _ in range(n)]
         if kind == STRUCT:
             return self.struct()
-        if kind in (1, 2):  # a Boolean is its type
-            return kind == 1
+        if kind in (TRUE, FALSE):  # a Boolean is its type
+            return kind == TRUE
+        if kind in (BYTE, DOUBLE):
+            self.at += 1 if kind == BYTE else 8
+            return None  # nobody asks for it
         raise ValueError(f"a field of type {kind}")
 
     def struct(self) -> dict[int, Any]:
@@ -528,6 +533,8 @@ def _unpacked_values(kind: Kind, content: bytes, count: int) -> np.ndarray:
     """Plain values of a page."""
     if kind.dtype != "O":
         return np.frombuffer(content, kind.dtype, count).astype(kind.dtype[1:])
+    if 4 * count > len(content):
+        raise ValueError(f"{count} texts in {len(content)} bytes")
     found, at = np.full(count, None, object), 0
     for k in range(count):
         end = at + 4 + int.from_bytes(content[at : at + 4], "little")

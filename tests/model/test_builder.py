@@ -6,6 +6,7 @@ import ladder
 import numpy as np
 import pytest
 from dense import Dense
+from for_each import for_each
 from ladder import Plain, State, relative
 
 from robokit.errors import ModelError, RobokitError, UnknownName
@@ -231,7 +232,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSALS)
+@for_each("case", REFUSALS)
 def test_refusals_name_the_culprit(case):
     make, error, message = REFUSALS[case]
     with pytest.raises(error, match=message) as caught:

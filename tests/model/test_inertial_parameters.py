@@ -8,6 +8,7 @@ import pickle
 import ladder
 import numpy as np
 import pytest
+from for_each import for_each
 from ladder import relative
 
 import robokit as rk
@@ -206,8 +207,8 @@ def test_massless_samples_name_the_joint():
         rk.aba(varied, q, v, tau)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@for_each(
+    "change, words",
     [
         ({"upper": (-1.0, None, None)}, "link 'upper': the mass must not be negative"),
         ({"upper": (np.nan, None, None)}, "mass of link 'upper' must be finite"),
@@ -359,7 +360,7 @@ def test_inertias_that_overflow_when_welded_are_named(recwarn):
 MASKED = np.ma.masked_array([1.0, 2.0], mask=[True, False])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong", [np.ma.masked, MASKED, [np.ma.masked, 1.0], "1", ["1", "2"], 1j, True, [None, 1.0], object(), {}]
 )
 def test_masses_that_are_no_numbers_are_refused(wrong):
@@ -479,9 +480,9 @@ def test_one_impossible_inertia_among_many_is_named():
             ROBOT.with_inertias({"box": (1.0, None, given)})
 
 
-@pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("size", [1e-7, 1.0, 1e7])
-@pytest.mark.parametrize("oblique", [False, True])
+@for_each("axis", range(3))
+@for_each("size", [1e-7, 1.0, 1e7])
+@for_each("oblique", [False, True])
 def test_the_triangle_inequality_may_be_missed_by_the_tolerance(axis, size, oblique):
     """P with one negative entry: it may be as far below zero as the tolerance times the trace of P."""
     R = ladder.rotation(np.random.default_rng(axis)) if oblique else np.eye(3)

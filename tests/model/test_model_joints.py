@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dense import joint_pose, joint_subspace, plane
+from for_each import for_each
 from ladder import ALL_KINDS
 from numpy.testing import assert_allclose
 from values import array
@@ -14,8 +15,8 @@ from robokit.spatial import Vector3
 
 MOVABLE = [k for k in ALL_KINDS if k != "fixed"]
 AXES = [(0.0, 0.0, 1.0), (0.0, -1.0, 0.0), (2 / 7, -3 / 7, 6 / 7)]
-ids = pytest.mark.parametrize("axis", AXES, ids=("z", "-y", "skew"))
-kinds = pytest.mark.parametrize("kind", MOVABLE)
+axes = for_each("axis", AXES)
+kinds = for_each("kind", MOVABLE)
 
 
 def model(kind, axis) -> JointModel:
@@ -51,7 +52,7 @@ def test_the_table_has_every_joint_of_the_sources():
     }
 
 
-@ids
+@axes
 @kinds
 def test_transform_against_the_matrix_exponential(kind, axis):
     joint = model(kind, axis)
@@ -59,7 +60,7 @@ def test_transform_against_the_matrix_exponential(kind, axis):
     assert_allclose(pose(joint, q), joint_pose(kind, axis, joint.pitch, q), rtol=0, atol=1e-14)
 
 
-@ids
+@axes
 @kinds
 def test_motion_subspace_is_the_rate_of_the_transform(kind, axis):
     # T^-1 dT/dt is the body velocity S v, hats and all; T moves along integrate(q, t v).
@@ -77,7 +78,7 @@ def test_motion_subspace_is_the_rate_of_the_transform(kind, axis):
     assert_allclose(rate[:3, :3] + rate[:3, :3].T, np.zeros((3, 3)), atol=1e-10)
 
 
-@ids
+@axes
 @kinds
 def test_motion_subspace_against_the_book(kind, axis):
     joint = model(kind, axis)
@@ -86,7 +87,7 @@ def test_motion_subspace_against_the_book(kind, axis):
     )
 
 
-@ids
+@axes
 @kinds
 def test_difference_inverts_integrate(kind, axis):
     joint = model(kind, axis)
@@ -95,7 +96,7 @@ def test_difference_inverts_integrate(kind, axis):
         assert_allclose(joint.difference(q, joint.integrate(q, v)), v, rtol=0, atol=1e-13)
 
 
-@ids
+@axes
 @kinds
 def test_integrate_inverts_difference(kind, axis):
     joint = model(kind, axis)
@@ -105,7 +106,7 @@ def test_integrate_inverts_difference(kind, axis):
         assert_allclose(pose(joint, again), pose(joint, q1), rtol=0, atol=1e-13)
 
 
-@ids
+@axes
 @kinds
 def test_integrate_is_a_one_parameter_group(kind, axis):
     # Half the way twice is the whole way; a constant body velocity stays one.
@@ -116,20 +117,20 @@ def test_integrate_is_a_one_parameter_group(kind, axis):
     assert_allclose(twice, joint.integrate(q, v), rtol=0, atol=1e-14)
 
 
-@ids
+@axes
 @kinds
 def test_neutral_is_the_undisplaced_joint(kind, axis):
     joint = model(kind, axis)
     assert_allclose(pose(joint, joint.neutral()), np.eye(4), atol=0)
 
 
-@ids
+@axes
 def test_helical_joint_advances_by_its_pitch(axis):
     joint = model("helical", axis)
     assert_allclose(array(joint.XJ([2.0]).r), 0.6 * np.array(axis), rtol=1e-15)
 
 
-@ids
+@axes
 def test_planar_axes_are_right_handed_and_documented(axis):
     t1, t2 = (array(t) for t in plane_axes(Vector3(*axis)))
     assert_allclose(np.cross(t1, t2), axis, atol=1e-15)
@@ -173,7 +174,7 @@ def test_random_configurations_are_spread_and_valid(kind):
         assert samples.min() < -0.3 and samples.max() > 1.8
 
 
-@ids
+@axes
 @kinds
 def test_near_is_the_motion_up_to_the_second_order(kind, axis):
     joint = model(kind, axis)
@@ -188,7 +189,7 @@ def test_near_is_the_motion_up_to_the_second_order(kind, axis):
     assert apart(1e-3) < 2e-9
 
 
-@ids
+@axes
 @kinds
 def test_the_velocity_of_a_rate_is_the_one_that_gives_it(kind, axis):
     joint = model(kind, axis)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 import robokit as rk
 from robokit.model.edit import couple
@@ -43,10 +44,8 @@ def limbs(*lengths, base="floating"):
     return builder.build(base)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "found"), [((), 0), ((3,), 0), ((2, 2), 2), ((2, 1, 2), 2), ((1, 1, 1), 1), ((1,) * 4, 2)]
-)
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@for_each("lengths, found", [((), 0), ((3,), 0), ((2, 2), 2), ((2, 1, 2), 2), ((1, 1, 1), 1), ((1,) * 4, 2)])
+@for_each("base", ["fixed", "floating"])
 def test_limbs_of_one_body_are_paired_two_and_two(lengths, found, base):
     pairs = twin_joints(limbs(*lengths, base=base).tree)
     joints = [i for pair in pairs for i in pair]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 from robokit.engine import Kernel
 from robokit.engine.loops.played import play
@@ -255,8 +256,8 @@ def test_counts_and_whole_numbers():
             for_range(wrong, lambda k, s: s, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
+@for_each(
+    "wrong, message",
     [
         (lambda: for_range(2, lambda k, s: (s, s), 0.0), "carries 1 numbers and returned 2"),
         (lambda: for_range(2, lambda k, s, t: None, 0.0, 1.0), "carries 2 numbers and returned nothing"),

@@ -6,6 +6,7 @@ import ladder
 import numpy as np
 import pytest
 from dense import cross_force, cross_motion, dense_inertia
+from for_each import for_each
 from numpy.testing import assert_allclose
 from values import array, force, matrix, motion, transform
 
@@ -44,14 +45,14 @@ def articulated(rng):
     return ArticulatedInertia(*blocks), A
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_rigid_inertia_is_the_dense_matrix(seed):
     I, M = body(np.random.default_rng(seed))
     assert_allclose(dense(I), M, rtol=1e-13, atol=1e-13)
     assert_allclose(dense(I.articulated()), M, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_congruence_of_a_rigid_inertia(seed):
     rng = np.random.default_rng(seed)
     (I, M), X = body(rng), random_transform(rng)
@@ -59,7 +60,7 @@ def test_congruence_of_a_rigid_inertia(seed):
     assert (X.T @ I @ X).m == I.m
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_congruence_of_an_articulated_inertia(seed):
     rng = np.random.default_rng(seed)
     (I, M), X = articulated(rng), random_transform(rng)
@@ -68,7 +69,7 @@ def test_congruence_of_an_articulated_inertia(seed):
     assert_allclose(got, got.T, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_kinetic_energy_is_invariant(seed):
     # v^T I v in B equals that in A, where v_B = X v_A and I_A = X^T I_B X
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_kinetic_energy_is_invariant(seed):
     assert vB.dot(I @ vB) == pytest.approx(v.dot((X.T @ I @ X) @ v), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_the_rate_of_a_moving_inertia(seed):
     # dI/dt = v x* I - I v x in fixed coordinates (RBDA eq. 2.71), so dI/dt v = v x* I v
     rng = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ def test_inertias_add():
     assert_allclose(dense(I1 + RigidInertia.zero()), M1, rtol=1e-15)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_inertia_of_a_point_mass_about_another_point(seed):
     rng = np.random.default_rng(seed)
     m, c = 3.0, rng.standard_normal(3)
@@ -103,7 +104,7 @@ def test_inertia_of_a_point_mass_about_another_point(seed):
     assert_allclose(array(I.h), m * c, rtol=1e-15)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_minus_outer_product(seed):
     rng = np.random.default_rng(seed)
     (I, M), U = articulated(rng), rng.standard_normal(6)
@@ -129,8 +130,8 @@ def test_articulated_inertia_of_one_joint_resists_nothing_along_it():
     assert_allclose(dense(Ia), M - np.outer(M @ S, M @ S) / (S @ M @ S), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
-@pytest.mark.parametrize("sparse", [False, True])
+@for_each("k", [1, 2, 3, 6])
+@for_each("sparse", [False, True])
 def test_small_factorisation_solves(k, sparse):
     rng = np.random.default_rng(k)
     A = rng.standard_normal((k, k))
@@ -143,8 +144,8 @@ def test_small_factorisation_solves(k, sparse):
     assert_allclose(ldl_solve((L, dinv), b.tolist()), np.linalg.solve(A, b), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("angle", [0.0, 0.7, -2.0, np.pi / 2])
+@for_each("axis", range(3))
+@for_each("angle", [0.0, 0.7, -2.0, np.pi / 2])
 def test_turning_about_a_coordinate_axis_is_turning(axis, angle):
     c, s = float(np.cos(angle)), float(np.sin(angle))
     E = np.eye(3)

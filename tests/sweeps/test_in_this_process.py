@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_recipe import FakeRecipe
+from sweep_files import contents
 
 import robokit as rk
 from robokit.sweeps.run_sweep import run_sweep
@@ -72,10 +73,6 @@ for needs in ({"measures": [own], "workers": 0}, {"workers": 2}):
         raise AssertionError(needs)
 assert not {"dask", "distributed", "pyarrow"} & set(sys.modules)
 """
-
-
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def test_neither_dask_nor_pyarrow_is_needed(tmp_path):

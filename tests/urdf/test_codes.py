@@ -1,6 +1,7 @@
 """Every verdict has a bad twin that gets it and a good twin that gets nothing."""
 
 import pytest
+from for_each import for_each
 from urdf_cases import BASE_CODES, CASES, CHECK_ONLY, FILE_CODES, IN_WORDS, MORE, ON_DISK
 
 from robokit.errors import UrdfError
@@ -19,7 +20,7 @@ def test_codes_are_kebab_case_and_explained():
         assert row.meaning and row.fix
 
 
-@pytest.mark.parametrize("code", CASES)
+@for_each("code", CASES)
 def test_bad_twin(code):
     bad, _, line, words = CASES[code]
     _, found = check_urdf(bad, plausible=True)
@@ -33,7 +34,7 @@ def test_bad_twin(code):
     assert str(hit).startswith(f"<string>:{line}: {hit.severity} {code}: ")
 
 
-@pytest.mark.parametrize("code", CASES)
+@for_each("code", CASES)
 def test_good_twin_is_silent(code):
     _, good, _, _ = CASES[code]
     description, found = check_urdf(good, plausible=True)
@@ -42,7 +43,7 @@ def test_good_twin_is_silent(code):
     assert loads_urdf(good, strict=True).diagnostics == []
 
 
-@pytest.mark.parametrize("code", CASES)
+@for_each("code", CASES)
 def test_bad_twin_loads_unless_it_is_an_error(code):
     bad, severity = CASES[code][0], CODES[code].severity
     if severity == "error":
@@ -63,14 +64,14 @@ def test_bad_twin_loads_unless_it_is_an_error(code):
         loads_urdf(bad, strict=True)
 
 
-@pytest.mark.parametrize("code", [c for c in CASES if CODES[c].severity == "error"])
+@for_each("code", [c for c in CASES if CODES[c].severity == "error"])
 def test_an_error_stands_alone(code):
     """One mistake, one message: no cascade of errors that follow from it."""
     _, found = check_urdf(CASES[code][0])
     assert [d.code for d in found if d.severity == "error"] == [code]
 
 
-@pytest.mark.parametrize("code", MORE)
+@for_each("code", MORE)
 def test_what_no_pair_of_texts_shows(code):
     bad, options = MORE[code]
     hits = [d for d in check_urdf(bad, **options)[1] if d.code == code]

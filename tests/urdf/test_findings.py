@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from for_each import for_each
 from urdf_cases import BODY, GOOD, LIMIT, joint, robot
 
 from robokit.errors import COMPARED, Diagnostic, UnknownName, UrdfError, nearest_names, one_line
@@ -189,8 +190,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-@pytest.mark.parametrize("place", PLACES)
+@for_each("name", HOSTILE_NAMES)
+@for_each("place", PLACES)
 def test_every_finding_is_one_line_of_bounded_length(place, name):
     text = robot(PLACES[place].replace("{0}", HOSTILE_NAMES[name])).replace('<robot name="r">\n</robot>', "")
     description, found = check_urdf(text)

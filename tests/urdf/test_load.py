@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from for_each import for_each
 from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot, two_joints, visual
 
 import robokit as rk
@@ -29,14 +30,12 @@ def rotation(axis, angle):
 # ---- numbers
 
 
-@pytest.mark.parametrize(
-    "text", ["1", "-1", "+1", "1.", ".5", "-.5e-3", "1E5", "007", " 2 ", "1e-999", "\t3\n"]
-)
+@for_each("text", ["1", "-1", "+1", "1.", ".5", "-.5e-3", "1E5", "007", " 2 ", "1e-999", "\t3\n"])
 def test_numbers(text):
     assert parse_number(text) == float(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",

@@ -1,6 +1,7 @@
 """Where package://, file:// and relative names lead, and where they never lead."""
 
 import pytest
+from for_each import for_each
 from urdf_cases import visual
 
 from robokit.errors import UrdfError
@@ -133,7 +134,7 @@ def test_one_folder_instead_of_a_list(package):
     assert loads_urdf(text, package_dirs=str(package.parent)).diagnostics == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name", ["a\n.stl", "x" * 5000, "package://", "file://", "package://a", "\\\\host\\a", "~/a", "://", " "]
 )
 def test_strange_names_are_warnings(name):

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from for_each import for_each
 from urdf_cases import LIMIT, MASSLESS_TIP, inertial, joint, link
 
 import robokit as rk
@@ -31,10 +32,10 @@ def turned(moments, axis):
     )
 
 
-@pytest.mark.parametrize("size", [1e-5, 1.0, 1e5])
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize(
-    ("moments", "code"),
+@for_each("size", [1e-5, 1.0, 1e5])
+@for_each("place", range(3))
+@for_each(
+    "moments, code",
     [
         # The largest moment L of 1, 1, L may exceed 2 by 1e-3 L.
         ((1.0, 1.0, 2.0), None),
@@ -70,9 +71,9 @@ def of_length(length, direction=(0.0, 0.6, 0.8)):
     return joint(f'<axis xyz="{" ".join(repr(length * x) for x in direction)}"/>{LIMIT}')
 
 
-@pytest.mark.parametrize("direction", [(0.0, 0.6, 0.8), (0.0, 0.0, 1.0), (-1 / 3, 2 / 3, 2 / 3)])
-@pytest.mark.parametrize(
-    ("length", "told"),
+@for_each("direction", [(0.0, 0.6, 0.8), (0.0, 0.0, 1.0), (-1 / 3, 2 / 3, 2 / 3)])
+@for_each(
+    "length, told",
     [
         (1.0, False),
         (1.00098, False),
@@ -120,7 +121,7 @@ def beside(off):
     return b.joint("j1", "revolute", "l0", "l1", place, axis=(off, 0, 1)).build("floating")
 
 
-@pytest.mark.parametrize("off", [0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 9e-4, 1e-2])
+@for_each("off", [0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 9e-4, 1e-2])
 def test_motion_beside_a_coordinate_axis_is_about_the_axis(off):
     """Where an axis counts as a coordinate axis, work is left out: the rest must still be exact."""
     robot = beside(off)
@@ -139,8 +140,8 @@ def test_motion_beside_a_coordinate_axis_is_about_the_axis(off):
     np.testing.assert_allclose(R0.T @ (p1 - p0), (0.2, 0.1, 0.4), rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize(("off", "told"), [(0.0, True), (3.9e-9, True), (4.1e-9, False), (1e-4, False)])
-@pytest.mark.parametrize("place", ["3 {} 0", "3 0 {}", "-3 {} 0"])
+@for_each("off, told", [(0.0, True), (3.9e-9, True), (4.1e-9, False), (1e-4, False)])
+@for_each("place", ["3 {} 0", "3 0 {}", "-3 {} 0"])
 def test_a_point_mass_is_on_its_axis_to_a_billionth(off, told, place):
     """The axis is x; the miss counts beside 1 m and the mass' distance from the joint."""
     point = f'<inertial><origin xyz="{place.format(off)}"/><mass value="1"/></inertial>'

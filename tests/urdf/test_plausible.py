@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid, version
@@ -47,7 +48,7 @@ def test_what_no_body_has_is_told(text, words):
     assert words in note.message and note.line == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         solid(mass="20", moment="0.033"),  # tungsten
@@ -162,8 +163,8 @@ def row(*insides, fixed=()):
     return robot(f"{links}{joints}")
 
 
-@pytest.mark.parametrize(
-    ("text", "base", "told"),
+@for_each(
+    "text, base, told",
     [
         (row("", SEEN_BOX, INERTIAL), "fixed", ["link 'l1'"]),
         (row("", SEEN_BOX, INERTIAL), "floating", ["link 'l1'"]),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from for_each import for_each
 from urdf_cases import (
     CASES,
     CUT,
@@ -250,7 +251,7 @@ def test_a_mesh_of_nearly_the_same_name(tmp_path, written, hint):
 # ---- versions
 
 
-@pytest.mark.parametrize("number", ["2.7", "1", "1.0.0", "", "x", "1.3", "0.9", " 1.1 "])
+@for_each("number", ["2.7", "1", "1.0.0", "", "x", "1.3", "0.9", " 1.1 "])
 def test_versions_that_urdfdom_refuses(number):
     """Measured with urdfdom in Pinocchio 4.1: all of these are refused."""
     (found,) = check_urdf(version(number, joint()))[1]
@@ -273,7 +274,7 @@ def test_limits_of_version_1_2_and_capsules_of_version_1_1():
     assert check_urdf(version("1.1", capsule), plausible=True)[1] == []
 
 
-@pytest.mark.parametrize("code", CASES)
+@for_each("code", CASES)
 def test_every_bad_file_is_judged_with_every_way_of_reading(code):
     for base in ("floating", "either"):
         check_urdf(CASES[code][0], base, plausible=True, mesh_up_axis="apply", loops="close")

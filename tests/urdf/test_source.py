@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from for_each import for_each
 from urdf_cases import GOOD, INERTIAL, LIMIT, inertial, joint, link, robot, two_joints
 
 from robokit.errors import RobokitError, UnknownName, UrdfError
@@ -187,7 +188,7 @@ def test_undecodable(data):
 BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "doctype",
     [
         f'<!DOCTYPE r [<!ENTITY l0 "ha">{BOMB}]>',
@@ -196,7 +197,7 @@ BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
         '<!-- x --><?pi y?>\n <!DOCTYPE r [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]>',
     ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@for_each("encoding", ["utf-8", "utf-16"])
 def test_doctype_is_refused(doctype, encoding):
     text = f'<?xml version="1.0"?>{doctype}<robot name="&l11;"><link name="a&l11;"/></robot>'
     start = time.process_time()
@@ -216,9 +217,9 @@ HIDDEN = {
 }
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-@pytest.mark.parametrize("marks", [1, 2, 3])
-@pytest.mark.parametrize("what", HIDDEN)
+@for_each("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@for_each("marks", [1, 2, 3])
+@for_each("what", HIDDEN)
 def test_no_mark_hides_a_doctype(what, marks, encoding):
     """Each of these is refused, before an entity is a name."""
     description, found = check_urdf(("\ufeff" * marks + HIDDEN[what]).encode(encoding))
@@ -233,8 +234,8 @@ def test_a_doctype_that_the_first_look_misses_is_refused_after_parsing(monkeypat
     refused(ENTITY, "xml-doctype")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le"])
-@pytest.mark.parametrize("text", ["\ufeff" * 3 + GOOD, "\ufeff" + DECLARED + "\ufeff" + GOOD])
+@for_each("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le"])
+@for_each("text", ["\ufeff" * 3 + GOOD, "\ufeff" + DECLARED + "\ufeff" + GOOD])
 def test_marks_are_no_text(text, encoding):
     silent(("\ufeff" + text).encode(encoding))
 
@@ -346,7 +347,7 @@ ODD_BUT_VALID = {
 }
 
 
-@pytest.mark.parametrize("what", ODD_BUT_VALID)
+@for_each("what", ODD_BUT_VALID)
 def test_odd_but_valid_is_silent(what):
     silent(ODD_BUT_VALID[what])
 

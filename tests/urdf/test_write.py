@@ -9,6 +9,7 @@ from pathlib import Path
 import ladder
 import numpy as np
 import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from urdf_cases import GOOD, INERTIAL, LIMIT, joint, visual
@@ -173,8 +174,8 @@ def pair(kind="revolute", link="b", **options):
     return b.joint("j", kind, "a", link, **options).build()
 
 
-@pytest.mark.parametrize(
-    ("robot", "words"),
+@for_each(
+    "robot, words",
     [
         (pair("helical", pitch=0.1), "joint 'j' is helical"),
         (pair("cylindrical"), "joint 'j' is cylindrical"),

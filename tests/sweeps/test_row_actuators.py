@@ -1,9 +1,6 @@
-"""Sweeps of driven robots: actuators are part of the recipe, and parameters change them from row to row."""
+"""Sweeps of driven robots: parameters change actuators from row to row."""
 
 from __future__ import annotations
-
-import json
-import math
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ import robokit as rk
 from robokit.sweeps.distributions import Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, prepare_rows
-from robokit.sweeps.robot_record import actuator_from_json, actuator_to_json
 
 WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
 
@@ -32,21 +28,6 @@ def rows_of(recipe, first=0, last=5):
     values = recipe.rows(first, last)
     name = next(iter(recipe.robots))
     return prepare_rows(recipe, name, np.arange(first, last, dtype=np.uint64), values), values
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        rk.PD(kp=100.0, kd={"hip": 0.1}, target=WAVE, effort=math.inf, armature=0.01),
-        rk.Velocity(gain=np.array([1.0 / 3.0]), joints=["hip"], max_velocity=4.0, feedforward=[0.1]),
-        rk.Torque(target=np.array([[0.1], [0.2]])),
-    ],
-    ids=["PD", "Velocity", "Torque"],
-)
-def test_an_actuator_comes_back_from_its_record(given):
-    text = json.dumps(actuator_to_json(given), allow_nan=False)
-    again = actuator_from_json(json.loads(text))
-    assert json.dumps(actuator_to_json(again)) == text and type(again) is type(given)
 
 
 def test_rows_have_their_own_servos(robot):
@@ -89,20 +70,3 @@ def test_noise_moves_targets_that_change_with_time(robot):
         robot, duration=0.02, dt=1e-3, actuators=rk.PD(kp=100.0, kd=1.0, target=moved), reproducible=True
     )
     np.testing.assert_allclose(recipe.trajectory(3).q[-1], run.q[-1], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "actuators, parameters, words",
-    [
-        (None, {"kp": 2.0}, "kp: there are no actuators"),
-        (rk.Torque(1.0), {"kp": 2.0}, "no actuator with such a value"),
-        (rk.PD(kp=1.0, target=WAVE), {"target:hip": 0.1}, "changes with time"),
-        (rk.PD(kp=1.0, target=lambda t, q, v: 0.0), {}, "no functions"),
-        (rk.PD(kp=np.ones((5, 1))), {}, "one set of numbers"),
-        (rk.PD(kp=1.0), {"kp": Uniform(-1.0, 1.0)}, "above 0"),
-        ({"hopp": rk.PD(kp=1.0)}, {}, "no robot named 'hopp'"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(robot, actuators, parameters, words):
-    with pytest.raises(rk.RobokitError, match=words):
-        recipe_of(robot, actuators, parameters)

@@ -14,13 +14,19 @@ import pytest
 from distributed import Client
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
+from sweep_files import contents
 
+import robokit as rk
+from robokit.child_process import search_path
 from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.workers import worker_environment
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
 ]
+
+
 RECIPE = {"count": 95, "pause": 0.01}
 
 
@@ -29,10 +35,6 @@ def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep") / "undisturbed"
     run_sweep(FakeRecipe(**RECIPE), folder, chunk=10, workers=0)
     return contents(folder)
-
-
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def wait_for(condition, seconds=60.0):
@@ -189,3 +191,24 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
             process.wait()
     run_sweep(FakeRecipe(**RECIPE), tmp_path / "sweep", chunk=10, workers=0, resume=True)
     assert contents(tmp_path / "sweep") == undisturbed
+
+
+def test_no_process_has_the_current_folder_on_its_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", "/one", "", "/two", "")))
+    found = worker_environment()
+    assert found["PYTHONSAFEPATH"] == "1"
+    parts = found["PYTHONPATH"].split(os.pathsep)
+    assert parts[-2:] == ["/one", "/two"] and "" not in parts
+    started = []
+
+    def start(command, **_):
+        started.append(command)
+        raise OSError("no process")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    (tmp_path / "arm.xacro").write_text('<robot name="r"/>')
+    with pytest.raises(rk.UrdfError):
+        rk.load_urdf(tmp_path / "arm.xacro")
+    assert "-P" in started[0]
+    assert "" not in search_path() and sys.path[1] in search_path()

@@ -1,10 +1,29 @@
-"""Inputs of rows come back from their packed form with every bit, and in little room."""
+"""Rows of a report: what stands out is held, and packed inputs come back with every bit."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from robokit.sweeps.report_rows import PackedInput, factors_of, unpacked_input
+from robokit.sweeps.report_rows import WORST, PackedInput, factors_of, page_rows, thin_rows, unpacked_input
+
+
+def test_a_large_sweep_leaves_failures_and_extremes_on_the_page():
+    rng = np.random.default_rng(0)
+    n, most = 50_000, 2_000
+    peak = rng.normal(size=n)
+    peak[::7] = np.nan
+    failed = rng.random(n) < 0.002
+    held = page_rows(n, {"peak": peak}, failed, most)
+    order = np.argsort(np.where(np.isnan(peak), np.inf, peak))
+    known = int(np.isfinite(peak).sum())
+    wanted = {*np.flatnonzero(failed), *order[:WORST], *order[known - WORST : known]}
+    assert wanted == set(held.special) and wanted <= set(held.places)
+    assert most <= len(held.places) <= most + len(wanted)
+    assert (np.diff(held.places) > 0).all() and "50 000 rows" in held.sentence
+    chosen = thin_rows(len(held.places), np.isin(held.places, held.special), 600)
+    assert len(chosen) <= 600 and wanted <= set(held.places[chosen]) and (np.diff(chosen) > 0).all()
+    whole = page_rows(100, {}, np.zeros(100, bool))
+    assert whole.sentence == "" and len(whole.places) == 100
 
 
 def test_every_bit_of_every_row_comes_back():

@@ -1,0 +1,154 @@
+"""Rows as Parquet and as hashes: every bit comes back, other programs read them, every byte counts."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from fake_recipe import FakeRecipe
+from sweep_files import flip
+
+from robokit.sweeps import chunks
+from robokit.sweeps.table import (
+    SEAL_BYTES,
+    ParquetFile,
+    RowTable,
+    concatenate,
+    content_hash,
+    is_sealed,
+    parquet_bytes,
+)
+
+RECIPE = FakeRecipe(45)
+
+
+def test_chunks_carry_the_recipe_and_units(undisturbed):
+    schema = parquet.read_schema(chunks.chunk_files(undisturbed)[0].path)
+    assert FakeRecipe.from_json(schema.metadata[b"robokit.recipe"].decode()) == RECIPE
+    read = next(chunks.read_chunks(undisturbed, ["height"]))
+    assert read.column_names == ["height"] and read.units == {"height": "m"}
+    assert read.to_arrow().schema.field("height").metadata == {b"unit": b"m"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["pandas", "polars", "duckdb"])
+def test_other_programs_read_all_chunks_in_one_line(undisturbed, program):
+    module, folder = pytest.importorskip(program), undisturbed / "chunks"
+    if program == "pandas":
+        heights = module.read_parquet(folder)["height"].to_numpy()
+    elif program == "polars":
+        heights = module.read_parquet(folder / "*.parquet")["height"].to_numpy()
+    else:
+        heights = module.sql(f"SELECT height FROM '{folder}/*.parquet' ORDER BY row").fetchnumpy()["height"]
+    assert heights.tolist() == np.sqrt(np.arange(45)).tolist()
+
+
+def renamed(path):
+    path.rename(path.with_name("11" + path.name[2:]))
+
+
+def test_the_name_follows_from_every_value_and_from_nothing_else():
+    table = RECIPE.compute_rows(0, 30)
+    name = content_hash(table, "recipe")
+    assert name == content_hash(concatenate([table.take(slice(7)), table.take(slice(7, None))]), "recipe")
+    assert name == content_hash(RowTable(table.columns, {"height": "km"}), "recipe")
+    renamed = RowTable(dict(zip("abcd", table.columns.values(), strict=True)))
+    others = [content_hash(table, "other recipe"), content_hash(renamed, "recipe")]
+    for key, column in table.columns.items():
+        for row in (0, 7, 29):
+            for value in (None, "other") if column.dtype == object else (-1, column[row] + 1):
+                changed = column.copy()
+                changed[row] = value
+                if changed.tolist() != column.tolist():
+                    others.append(content_hash(RowTable(table.columns | {key: changed}), "recipe"))
+    assert len({name, *others}) == len(others) + 1
+    assert len(others) > 20
+
+
+def test_the_same_rows_are_the_same_bytes():
+    a, b = (
+        parquet_bytes(table, "recipe") for table in (RECIPE.compute_rows(0, 30), RECIPE.compute_rows(0, 30))
+    )
+    assert a == b
+
+
+def test_checksums_of_pages_are_there_for_other_programs(undisturbed, tmp_path):
+    path = chunks.chunk_files(shutil.copytree(undisturbed, tmp_path / "copy"))[1].path
+    column = parquet.read_metadata(path).row_group(0).column(1)
+    flip(path, 8 * (column.data_page_offset + column.total_compressed_size) - 20)
+    with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
+        parquet.read_table(path, page_checksum_verification=True)
+
+
+def test_a_seal_is_that_of_the_name_and_of_every_byte(undisturbed):
+    path = chunks.chunk_files(undisturbed)[0].path
+    content = path.read_bytes()
+    assert is_sealed(content, path.name) and not is_sealed(content, f"1{path.name}")
+    for short in (b"", b"PAR1", content[:-SEAL_BYTES], 3 * b"PAR1", content[:-8] + b"\xff\xff\xff\x7fPAR1"):
+        assert not is_sealed(short, path.name)
+
+
+def every_kind(n):
+    rng = np.random.default_rng(n)
+    return RowTable(
+        {
+            "row": np.arange(n),
+            "number": rng.normal(size=n),
+            "few": rng.integers(0, 5, n) * 0.1,
+            "constant": np.full(n, np.nan),
+            "zeros": np.where(np.arange(n) % 2, 0.0, -0.0),
+            "hash": rng.integers(0, 2**63, n).astype(np.uint64) * np.uint64(2),
+            "name": np.array([["foot", "Füße", None][k % 3] for k in range(n)], object),
+            "unique": np.array([f"row {k}" for k in range(n)], object),
+            "nothing": np.full(n, None, object),
+        },
+        {"number": "m"},
+    )
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 300])
+def test_every_bit_comes_back_and_pyarrow_reads_the_same(n):
+    table = every_kind(n)
+    content = parquet_bytes(table, '{"seed": 1}')
+    again = ParquetFile(content).table()
+    assert again.units == table.units and again.column_names == table.column_names
+    for name, values in table.columns.items():
+        assert again[name].dtype == values.dtype
+        assert again[name].tolist() == values.tolist() or again[name].tobytes() == values.tobytes()
+    file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    read = file.read()
+    assert read.schema.metadata[b"robokit.recipe"] == b'{"seed": 1}'
+    assert repr(read.to_pydict()) == repr(table.to_arrow().to_pydict()) == repr(table.to_pydict())
+    assert [field.type for field in read.schema] == [field.type for field in table.to_arrow().schema]
+
+
+def test_columns_of_few_values_take_little_room():
+    few = RowTable({"few": np.arange(4096) % 4 * 0.1, "one": np.full(4096, np.nan)})
+    assert len(parquet_bytes(few, "")) < 4096 // 4 + 500
+
+
+def test_bytes_that_are_no_file_of_ours_end_in_an_error():
+    """Whoever writes a chunk can seal it: no bytes may hang the reader or fill the memory."""
+    content = parquet_bytes(every_kind(40), "recipe")
+    rng, read = np.random.default_rng(0), 0
+    for _ in range(300):
+        changed = bytearray(content)
+        for place in rng.integers(0, len(content), rng.integers(1, 4)):
+            changed[place] = rng.integers(0, 256)
+        try:
+            read += ParquetFile(bytes(changed)).table().num_rows
+        except (
+            LookupError,
+            ValueError,
+            TypeError,
+            MemoryError,
+            OverflowError,
+            RecursionError,
+        ):
+            continue
+        except (OSError, pa.ArrowException):  # taken for a file of pyarrow
+            continue
+    assert read > 0

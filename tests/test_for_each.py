@@ -1,0 +1,23 @@
+"""The stand-in for parametrised tests runs every case of every combination, and fails with those that fail."""
+
+import pytest
+from for_each import for_each
+
+
+def test_every_combination_runs_and_all_that_fail_are_listed():
+    seen = []
+
+    @for_each("a", [1, 2])
+    @for_each("b, c", [(3, 4), (5, 6)])
+    def check(a, b, c):
+        seen.append((a, b, c))
+        assert a * b != 6
+
+    with pytest.raises(AssertionError, match="1 of 4 cases fail\na=2, b=3, c=4: AssertionError"):
+        check()
+    assert seen == [(1, 3, 4), (1, 5, 6), (2, 3, 4), (2, 5, 6)]
+
+
+def test_no_case_is_a_failure():
+    with pytest.raises(AssertionError, match="no cases"):
+        for_each("a", [])(lambda a: None)()
