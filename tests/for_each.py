@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import pytest
 
 
-def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """In place of ``pytest.mark.parametrize``, for cases that take no time and no fixtures.
+def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """In place of ``pytest.mark.parametrize``, for cases that take no time.
 
-    Several of them above one test run all combinations.
+    Several of them above one test run all combinations. Fixtures are made once, for all of them.
 
     Args:
         names: of the test's arguments, separated by commas.
@@ -20,11 +21,11 @@ def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]
     """
     own = [name.strip() for name in names.split(",")]
 
-    def decorate(test: Callable[..., None]) -> Callable[[], None]:
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
         check, inner = getattr(test, "cases", (test, []))
         axes = [(own, [value if len(own) > 1 else (value,) for value in values]), *inner]
 
-        def run() -> None:
+        def run(**fixtures: Any) -> None:
             total, wrong = 0, []
             for row in itertools.product(*(found for _, found in axes)):
                 case: dict[str, Any] = {}
@@ -32,13 +33,17 @@ def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]
                     case |= zip(keys, found, strict=True)
                 total += 1
                 try:
-                    check(**case)
+                    check(**fixtures, **case)
                 except (Exception, pytest.fail.Exception) as problem:
                     wrong.append(f"{_shown(case)}: {type(problem).__name__}: {problem}")
             assert total, "there are no cases"
             assert not wrong, f"{len(wrong)} of {total} cases fail\n" + "\n".join(wrong)
 
         run.__name__, run.__doc__, run.__module__ = check.__name__, check.__doc__, check.__module__
+        known = {name for keys, _ in axes for name in keys}
+        parameters = inspect.signature(check).parameters
+        others = [inspect.Parameter(x, inspect.Parameter.KEYWORD_ONLY) for x in parameters if x not in known]
+        run.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
         run.cases = check, axes  # type: ignore[attr-defined]
         return run
 

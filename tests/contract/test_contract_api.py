@@ -8,8 +8,8 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
+from for_each import for_each
 from ladder import State, relative
-from offenders import offenders
 
 import robokit as rk
 
@@ -84,12 +84,10 @@ TREE = ["parent", "children", "subtree", "support", "predecessor", "successor"]
 B = 3
 
 
-def test_public_names_exist_and_are_documented():
-    def check(name):
-        thing = getattr(rk, name)
-        assert inspect.getdoc(thing), f"rk.{name} has no docstring"
-
-    assert not offenders(check, NAMES)
+@for_each("name", NAMES)
+def test_public_names_exist_and_are_documented(name):
+    thing = getattr(rk, name)
+    assert inspect.getdoc(thing), f"rk.{name} has no docstring"
 
 
 def test_robot_joint_and_tree_have_the_promised_attributes(robot):
@@ -102,13 +100,11 @@ def test_robot_joint_and_tree_have_the_promised_attributes(robot):
             getattr(robot.joint(joint), name)
 
 
-def test_dynamics_docstrings_say_shapes_units_source_and_cost():
-    def check(name):
-        text = inspect.getdoc(getattr(rk, name))
-        assert ("Source:" in text and "Cost:" in text) or (name == "forward_dynamics" and "O(n)" in text)
-        assert "Returns:" in text and ("(nv" in text or "(nq" in text or "as in :func:" in text)
-
-    assert not offenders(check, [*table_calls.PUBLIC, "inertia_sparsity"])
+@for_each("name", [*table_calls.PUBLIC, "inertia_sparsity"])
+def test_dynamics_docstrings_say_shapes_units_source_and_cost(name):
+    text = inspect.getdoc(getattr(rk, name))
+    assert ("Source:" in text and "Cost:" in text) or (name == "forward_dynamics" and "O(n)" in text)
+    assert "Returns:" in text and ("(nv" in text or "(nq" in text or "as in :func:" in text)
 
 
 @pytest.fixture(scope="module")

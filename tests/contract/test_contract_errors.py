@@ -8,8 +8,8 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
+from for_each import for_each
 from ladder import State
-from offenders import offenders
 
 import robokit as rk
 
@@ -67,16 +67,12 @@ def test_wrong_arguments_are_named(robot, wrong):
     assert len(ARGUMENTS) > 60 and not offenders, "\n".join(offenders)
 
 
-def test_quaternions_must_be_unit(robot):
-    def check(name):
-        for batch in (False, True):
-            given = with_one(
-                robot, "q", lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7)
-            )
-            with pytest.raises(rk.InvalidValue, match=r"^q\b.*wxyz"):
-                table_calls.call(name, robot, given)
-
-    assert not offenders(check, CALLS)
+@for_each("name", CALLS)
+def test_quaternions_must_be_unit(robot, name):
+    for batch in (False, True):
+        given = with_one(robot, "q", lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7))
+        with pytest.raises(rk.InvalidValue, match=r"^q\b.*wxyz"):
+            table_calls.call(name, robot, given)
 
 
 def test_a_quaternion_off_by_rounding_is_taken(robot):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 
@@ -32,26 +32,20 @@ CALLS = {
 }
 
 
-def test_nan_in_q_names_the_joint(robot):
-    def check(name):
-        with pytest.raises(
-            rk.InvalidValue, match=r"^q0?: expected finite .* nan .*\(joint 'left_knee'\)"
-        ) as e:
-            CALLS[name](robot, bad(robot, "left_knee", "q"), np.zeros(robot.nv))
-        assert not isinstance(e.value, rk.ShapeError)
-        assert isinstance(e.value, ValueError) and isinstance(e.value, rk.RobokitError)
-        assert e.value.argument in ("q", "q0")
-        assert e.value.place[-1] == robot.joint("left_knee").q_slice.start
-
-    assert not offenders(check, CALLS)
+@for_each("name", CALLS)
+def test_nan_in_q_names_the_joint(robot, name):
+    with pytest.raises(rk.InvalidValue, match=r"^q0?: expected finite .* nan .*\(joint 'left_knee'\)") as e:
+        CALLS[name](robot, bad(robot, "left_knee", "q"), np.zeros(robot.nv))
+    assert not isinstance(e.value, rk.ShapeError)
+    assert isinstance(e.value, ValueError) and isinstance(e.value, rk.RobokitError)
+    assert e.value.argument in ("q", "q0")
+    assert e.value.place[-1] == robot.joint("left_knee").q_slice.start
 
 
-def test_nan_in_v_names_the_joint(robot):
-    def check(name):
-        with pytest.raises(rk.InvalidValue, match=r"nan .*\(joint 'left_knee'\)"):
-            CALLS[name](robot, robot.neutral(), bad(robot, "left_knee", "v"))
-
-    assert not offenders(check, ["rnea", "batch", "link", "integrate", "simulate"])
+@for_each("name", ["rnea", "batch", "link", "integrate", "simulate"])
+def test_nan_in_v_names_the_joint(robot, name):
+    with pytest.raises(rk.InvalidValue, match=r"nan .*\(joint 'left_knee'\)"):
+        CALLS[name](robot, robot.neutral(), bad(robot, "left_knee", "v"))
 
 
 def test_a_quaternion_that_is_not_unit_names_the_base(robot):

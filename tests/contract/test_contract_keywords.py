@@ -7,7 +7,7 @@ import pickle
 import warnings
 
 import pytest
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 from robokit import dynamics
@@ -19,8 +19,8 @@ def pendulum():
     return rk.load_urdf(rk.find_robot("double_pendulum"))
 
 
-@pytest.mark.parametrize(
-    ("call", "meant"),
+@for_each(
+    "call, meant",
     [
         (lambda r: rk.simulate(r, timestep=0.001), "'dt'"),
         (lambda r: rk.simulate(r, r.neutral(), gravity_vector=(0, 0, 0)), "'gravity'"),
@@ -88,12 +88,10 @@ def test_every_keyword_that_is_said_exists():
     assert {ours for several in KEYWORDS.values() for ours in several} <= known
 
 
-def test_a_public_function_is_pickled_by_its_name():
-    def check(name):
-        function = getattr(rk, name)
-        assert pickle.loads(pickle.dumps(function)) is function
-
-    assert not offenders(check, public_functions())
+@for_each("name", public_functions())
+def test_a_public_function_is_pickled_by_its_name(name):
+    function = getattr(rk, name)
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_a_warning_names_the_line_of_the_caller(pendulum):

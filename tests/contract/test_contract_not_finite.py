@@ -7,7 +7,7 @@ from functools import cache
 import ladder
 import numpy as np
 import pytest
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 
@@ -52,18 +52,17 @@ def refused(call, robot, names, given, which, place, bad, **how) -> None:
     given[which][place] = kept
 
 
-def test_every_entry_of_a_single_state_is_looked_at():
-    def check(name, call):
-        robot, given = state(name, None, "float64")
-        function, names = CALLS[call]
-        out = function(robot, *(given[name] for name in names))
-        for which in names:
-            for k, place in enumerate(np.ndindex(given[which].shape)):
-                for bad in BAD if k % 5 == 0 else BAD[k % 2 : k % 2 + 1]:
-                    refused(function, robot, names, given, which, place, bad)
-        assert np.array_equal(function(robot, *(given[name] for name in names)), out)
-
-    assert not offenders(check, ROBOTS, CALLS)
+@for_each("call", CALLS)
+@for_each("name", ROBOTS)
+def test_every_entry_of_a_single_state_is_looked_at(name, call):
+    robot, given = state(name, None, "float64")
+    function, names = CALLS[call]
+    out = function(robot, *(given[name] for name in names))
+    for which in names:
+        for k, place in enumerate(np.ndindex(given[which].shape)):
+            for bad in BAD if k % 5 == 0 else BAD[k % 2 : k % 2 + 1]:
+                refused(function, robot, names, given, which, place, bad)
+    assert np.array_equal(function(robot, *(given[name] for name in names)), out)
 
 
 @pytest.mark.parametrize("name", [r for r in ROBOTS if r != "pendulum"])
@@ -76,22 +75,22 @@ def test_every_entry_of_a_single_state_in_single_precision_is_looked_at(name):
             refused(function, robot, names, given, which, place, BAD[k % 3], dtype="float32")
 
 
-def test_every_entry_of_a_batch_is_looked_at():
-    def check(name, rows, dtype):
-        robot, given = state(name, rows, dtype)
-        function, names = CALLS["rnea"]
-        function(robot, *(given[name] for name in names), dtype=dtype)
-        rng = np.random.default_rng(rows)
-        for which in names:
-            size = given[which][0].size
-            # The last entries of the first and of the last row, and some of any.
-            ends = [(row, k) for row in (0, rows - 1) for k in range(max(0, size - 3), size)]
-            some = rng.integers((rows, size), size=(6, 2)).tolist()
-            for k, (row, entry) in enumerate([*ends, *some]):
-                place = (row, *np.unravel_index(entry, given[which].shape[1:]))
-                refused(function, robot, names, given, which, place, BAD[k % 3], dtype=dtype)
-
-    assert not offenders(check, ["pendulum", "humanoid, floating"], [1, 3, 9, 17, 40], ["float64", "float32"])
+@for_each("dtype", ["float64", "float32"])
+@for_each("rows", [1, 3, 9, 17, 40])
+@for_each("name", ["pendulum", "humanoid, floating"])
+def test_every_entry_of_a_batch_is_looked_at(name, rows, dtype):
+    robot, given = state(name, rows, dtype)
+    function, names = CALLS["rnea"]
+    function(robot, *(given[name] for name in names), dtype=dtype)
+    rng = np.random.default_rng(rows)
+    for which in names:
+        size = given[which][0].size
+        # The last entries of the first and of the last row, and some of any.
+        ends = [(row, k) for row in (0, rows - 1) for k in range(max(0, size - 3), size)]
+        some = rng.integers((rows, size), size=(6, 2)).tolist()
+        for k, (row, entry) in enumerate([*ends, *some]):
+            place = (row, *np.unravel_index(entry, given[which].shape[1:]))
+            refused(function, robot, names, given, which, place, BAD[k % 3], dtype=dtype)
 
 
 def test_every_number_of_a_wrench_is_looked_at():

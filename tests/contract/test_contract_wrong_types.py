@@ -10,7 +10,7 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 import robokit.urdf
@@ -51,28 +51,25 @@ TAKES_ARRAYS = {
 }
 
 
-def test_numbers_that_numpy_would_reinterpret_are_refused():
-    def check(argument, how):
-        with pytest.raises(rk.ShapeError) as caught:
-            TAKES_ARRAYS[argument](MISREAD[how])
-        message = str(caught.value)
-        assert message.startswith(f"{argument}: expected real numbers of shape (") and how in message
+@for_each("how", MISREAD)
+@for_each("argument", TAKES_ARRAYS)
+def test_numbers_that_numpy_would_reinterpret_are_refused(argument, how):
+    with pytest.raises(rk.ShapeError) as caught:
+        TAKES_ARRAYS[argument](MISREAD[how])
+    message = str(caught.value)
+    assert message.startswith(f"{argument}: expected real numbers of shape (") and how in message
 
-    assert not offenders(check, TAKES_ARRAYS, MISREAD)
 
-
-def test_a_builder_refuses_them_too():
-    def check(how):
-        change = MISREAD[how]
-        for call, name in (
-            (lambda: rk.ModelBuilder("r").link("x", 1.0, inertia=change(np.eye(3))), "inertia of link 'x'"),
-            (lambda: rk.ModelBuilder("r").link("x", 1.0, com=change(np.ones(3))), "com of link 'x'"),
-            (lambda: rk.ModelBuilder("r").link("x").build(gravity=change(np.ones(3))), "gravity"),
-        ):
-            with pytest.raises(rk.ModelError, match=f"^{name}: expected real numbers"):
-                call()
-
-    assert not offenders(check, [k for k in MISREAD if k != "booleans"])
+@for_each("how", [k for k in MISREAD if k != "booleans"])
+def test_a_builder_refuses_them_too(how):
+    change = MISREAD[how]
+    for call, name in (
+        (lambda: rk.ModelBuilder("r").link("x", 1.0, inertia=change(np.eye(3))), "inertia of link 'x'"),
+        (lambda: rk.ModelBuilder("r").link("x", 1.0, com=change(np.ones(3))), "com of link 'x'"),
+        (lambda: rk.ModelBuilder("r").link("x").build(gravity=change(np.ones(3))), "gravity"),
+    ):
+        with pytest.raises(rk.ModelError, match=f"^{name}: expected real numbers"):
+            call()
 
 
 NOT_ROBOTS = ["humanoid", Path("humanoid.urdf"), None, Q, rk.Robot, {"name": "r"}]
@@ -88,21 +85,17 @@ TAKES_A_ROBOT = {
 }
 
 
-def test_what_is_no_robot_is_said_to_be_none():
-    def check(name):
-        for given in NOT_ROBOTS:
-            with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
-                TAKES_A_ROBOT[name](given)
-            assert isinstance(caught.value, TypeError)
-            assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == (
-                "humanoid" in str(given)
-            )
-
-    assert not offenders(check, TAKES_A_ROBOT)
+@for_each("name", TAKES_A_ROBOT)
+def test_what_is_no_robot_is_said_to_be_none(name):
+    for given in NOT_ROBOTS:
+        with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
+            TAKES_A_ROBOT[name](given)
+        assert isinstance(caught.value, TypeError)
+        assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == ("humanoid" in str(given))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
+@for_each(
+    "call, error, message",
     [
         (lambda: rk.rnea(R, Q, V, V, f_ext={3: V[:6]}), rk.UnknownName, "no link named 3; known: a, b"),
         (
@@ -151,7 +144,7 @@ def unaligned(x: np.ndarray) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize(
+@for_each(
     "dress",
     [
         lambda x: x.view(Derived),
@@ -167,9 +160,7 @@ def test_the_same_numbers_in_other_clothes_give_the_same(dress):
     np.testing.assert_allclose(rows, [expected] * 2, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "out", [np.zeros(7).view(Derived), np.zeros(7, np.dtype(float, metadata={"unit": "N"}))]
-)
+@for_each("out", [np.zeros(7).view(Derived), np.zeros(7, np.dtype(float, metadata={"unit": "N"}))])
 def test_they_can_be_written_to(out):
     assert rk.rnea(R, Q, V, V, out=out) is out
     assert (out == rk.rnea(R, Q, V, V)).all()
@@ -200,13 +191,12 @@ CHOICES = {
 }
 
 
-def test_what_is_no_name_of_a_choice_is_an_unknown_name():
-    def check(choice, wrong):
-        with pytest.raises(rk.UnknownName, match=f"^no {choice} named") as caught:
-            CHOICES[choice](wrong)
-        assert len(str(caught.value)) < 400
-
-    assert not offenders(check, CHOICES, NO_NAMES)
+@for_each("wrong", NO_NAMES)
+@for_each("choice", CHOICES)
+def test_what_is_no_name_of_a_choice_is_an_unknown_name(choice, wrong):
+    with pytest.raises(rk.UnknownName, match=f"^no {choice} named") as caught:
+        CHOICES[choice](wrong)
+    assert len(str(caught.value)) < 400
 
 
 NO_PATHS = [1, True, 2.5, None, b"a.npz", ["a"], Q, R]
@@ -227,13 +217,12 @@ TAKES_A_PATH = {
 }
 
 
-def test_what_is_no_path_is_said_to_be_none():
-    def check(function, wrong):
-        with pytest.raises(rk.WrongType, match=r"expected (a path|the path|the name|folders)"):
-            TAKES_A_PATH[function](wrong)
-        os.fstat(1)  # numbers are open files of the process: nobody has closed them
-
-    assert not offenders(check, TAKES_A_PATH, NO_PATHS)
+@for_each("wrong", NO_PATHS)
+@for_each("function", TAKES_A_PATH)
+def test_what_is_no_path_is_said_to_be_none(function, wrong):
+    with pytest.raises(rk.WrongType, match=r"expected (a path|the path|the name|folders)"):
+        TAKES_A_PATH[function](wrong)
+    os.fstat(1)  # numbers are open files of the process: nobody has closed them
 
 
 def test_values_that_cannot_be_shown_are_refused_in_words():
@@ -272,21 +261,17 @@ NOT_A_ROBOT = {
 }
 
 
-def test_edits_and_writers_take_robots_only():
-    def check(name):
-        for wrong in NOT_ROBOTS:
-            with pytest.raises(rk.WrongType, match=r"^(robot|other): expected a Robot"):
-                NOT_A_ROBOT[name](wrong)
-
-    assert not offenders(check, NOT_A_ROBOT)
+@for_each("name", NOT_A_ROBOT)
+def test_edits_and_writers_take_robots_only(name):
+    for wrong in NOT_ROBOTS:
+        with pytest.raises(rk.WrongType, match=r"^(robot|other): expected a Robot"):
+            NOT_A_ROBOT[name](wrong)
 
 
-def test_single_numbers_of_a_builder_are_not_reinterpreted():
-    def check(how):
-        wrong = MISREAD[how](np.float64(1.0))
-        with pytest.raises(rk.ModelError, match=r"^mass of link 'a': expected real numbers"):
-            rk.ModelBuilder("r").link("a", wrong)
-        with pytest.raises(rk.ModelError, match=r"^damping of joint 'j': expected real numbers"):
-            rk.ModelBuilder("r").joint("j", "revolute", "a", "b", damping=wrong)
-
-    assert not offenders(check, MISREAD)
+@for_each("how", MISREAD)
+def test_single_numbers_of_a_builder_are_not_reinterpreted(how):
+    wrong = MISREAD[how](np.float64(1.0))
+    with pytest.raises(rk.ModelError, match=r"^mass of link 'a': expected real numbers"):
+        rk.ModelBuilder("r").link("a", wrong)
+    with pytest.raises(rk.ModelError, match=r"^damping of joint 'j': expected real numbers"):
+        rk.ModelBuilder("r").joint("j", "revolute", "a", "b", damping=wrong)

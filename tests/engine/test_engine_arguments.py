@@ -7,7 +7,7 @@ import math
 import ladder
 import numpy as np
 import pytest
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 from robokit.engine.kernel import Kernel
@@ -26,32 +26,29 @@ Q = np.array([1.0, 0, 0, 0, 0.1, 0.2, 0.3])
 V = np.ones(7)
 
 
-def test_nan_and_infinity_are_named_with_their_place(kernel):
-    def check(rows, bad):
-        q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
-        v = V.copy() if rows is None else np.tile(V, (rows, 1))
-        v[-1 if rows is None else (-1, 6)] = bad
-        place = "6" if rows is None else f"{rows - 1}, 6"
-        with pytest.raises(InvalidValue, match=rf"v: expected finite numbers, got {bad} at v\[{place}\]"):
-            kernel(q, v)
+@for_each("rows", [None, 1, 4, 6, 33])
+@for_each("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_named_with_their_place(kernel, rows, bad):
+    q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
+    v = V.copy() if rows is None else np.tile(V, (rows, 1))
+    v[-1 if rows is None else (-1, 6)] = bad
+    place = "6" if rows is None else f"{rows - 1}, 6"
+    with pytest.raises(InvalidValue, match=rf"v: expected finite numbers, got {bad} at v\[{place}\]"):
+        kernel(q, v)
 
-    assert not offenders(check, [None, 1, 4, 6, 33], [np.nan, np.inf, -np.inf])
 
-
-def test_a_quaternion_that_is_not_unit_is_named_with_its_norm(kernel):
-    def check(rows):
-        q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
-        q[..., 0] *= 1.0 + 4e-7  # |q|^2 off by 8e-7: still accepted
+@for_each("rows", [None, 1, 4, 6, 33])
+def test_a_quaternion_that_is_not_unit_is_named_with_its_norm(kernel, rows):
+    q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
+    q[..., 0] *= 1.0 + 4e-7  # |q|^2 off by 8e-7: still accepted
+    kernel(q, V)
+    q[0 if rows is None else (-1, 0)] = 2.0
+    with pytest.raises(InvalidValue, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
         kernel(q, V)
-        q[0 if rows is None else (-1, 0)] = 2.0
-        with pytest.raises(InvalidValue, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
-            kernel(q, V)
-
-    assert not offenders(check, [None, 1, 4, 6, 33])
 
 
-@pytest.mark.parametrize(
-    ("v", "message"),
+@for_each(
+    "v, message",
     [
         (np.ones(6), r"v: expected shape \(7,\) or \(B, 7\), got \(6,\)"),
         (np.ones((2, 6)), r"v: expected shape \(7,\) or \(B, 7\), got \(2, 6\)"),
@@ -75,22 +72,20 @@ def test_batches_of_different_sizes_name_both(kernel):
         kernel(np.tile(Q, (3, 1)), np.tile(V, (4, 1)))
 
 
-def test_an_out_that_cannot_be_written_is_refused(kernel):
-    def check(out):
-        with pytest.raises((ShapeError, TypeError), match="out"):
-            kernel(Q, V, out=out)
-
-    assert not offenders(
-        check,
-        [
-            np.zeros(6),
-            np.zeros(7, np.float32),
-            np.zeros(14)[::2],
-            np.zeros((1, 7)),
-            [0.0] * 7,
-            np.broadcast_to(0.0, 7),
-        ],
-    )
+@for_each(
+    "out",
+    [
+        np.zeros(6),
+        np.zeros(7, np.float32),
+        np.zeros(14)[::2],
+        np.zeros((1, 7)),
+        [0.0] * 7,
+        np.broadcast_to(0.0, 7),
+    ],
+)
+def test_an_out_that_cannot_be_written_is_refused(kernel, out):
+    with pytest.raises((ShapeError, TypeError), match="out"):
+        kernel(Q, V, out=out)
 
 
 def test_a_wrong_number_of_arguments_is_a_type_error(kernel):
@@ -114,28 +109,27 @@ def test_refused_calls_leak_nothing(kernel):
     assert after[1] == before[1]
 
 
-def test_an_out_that_is_an_input_gets_what_another_would():
-    def check(rows, dtype):
-        robot = ladder.chain(8, base="floating")
-        rng = np.random.default_rng(0)
-        many = rows or 1
-        q = np.stack([robot.random_configuration(rng) for _ in range(many)]).astype(dtype)
-        v, a = rng.standard_normal((2, many, robot.nv)).astype(dtype)
-        if rows is None:
-            q, v, a = q[0], v[0], a[0]
-        expected = rk.rnea(robot, q, v, a, dtype=dtype)
-        for which in (1, 2):
-            given = [q.copy(), v.copy(), a.copy()]
-            assert rk.rnea(robot, *given, out=given[which], dtype=dtype) is given[which]
-            assert np.array_equal(given[which], expected)
-        for start, to in ((0, 1), (1, 0)):  # rows, or entries, that are written before they are read
-            memory = np.zeros(v.size + robot.nv, dtype)
-            shift = robot.nv if rows else 1
-            source, target = (memory[k * shift :][: v.size].reshape(v.shape) for k in (start, to))
-            source[...] = v
-            assert np.array_equal(rk.rnea(robot, q, source, a, out=target, dtype=dtype), expected)
-
-    assert not offenders(check, [None, 3, 70, 5000], ["float64", "float32"])
+@for_each("rows", [None, 3, 70, 5000])
+@for_each("dtype", ["float64", "float32"])
+def test_an_out_that_is_an_input_gets_what_another_would(rows, dtype):
+    robot = ladder.chain(8, base="floating")
+    rng = np.random.default_rng(0)
+    many = rows or 1
+    q = np.stack([robot.random_configuration(rng) for _ in range(many)]).astype(dtype)
+    v, a = rng.standard_normal((2, many, robot.nv)).astype(dtype)
+    if rows is None:
+        q, v, a = q[0], v[0], a[0]
+    expected = rk.rnea(robot, q, v, a, dtype=dtype)
+    for which in (1, 2):
+        given = [q.copy(), v.copy(), a.copy()]
+        assert rk.rnea(robot, *given, out=given[which], dtype=dtype) is given[which]
+        assert np.array_equal(given[which], expected)
+    for start, to in ((0, 1), (1, 0)):  # rows, or entries, that are written before they are read
+        memory = np.zeros(v.size + robot.nv, dtype)
+        shift = robot.nv if rows else 1
+        source, target = (memory[k * shift :][: v.size].reshape(v.shape) for k in (start, to))
+        source[...] = v
+        assert np.array_equal(rk.rnea(robot, q, source, a, out=target, dtype=dtype), expected)
 
 
 def test_poses_are_written_to_those_of_an_earlier_call():
@@ -166,19 +160,18 @@ def test_poses_of_another_robots_links_are_not_written_to():
         rk.forward_kinematics("robot", first.neutral(), out=poses)
 
 
-def test_outputs_need_memory_of_their_own():
+@for_each("rows", [None, 3, 64, 4096])
+@for_each("dtype", ["float64", "float32"])
+@for_each("shift", [0, 1, 3])
+def test_outputs_need_memory_of_their_own(rows, dtype, shift):
     """One overwrote the other: in machine code, too, where only inputs were looked at."""
-
-    def check(rows, dtype, shift):
-        robot = rk.load_urdf(rk.find_robot("double_pendulum"))
-        lead = () if rows is None else (rows,)
-        q, shape = np.zeros((*lead, 2)), (*lead, 2, 2)
-        memory = np.empty(2 * math.prod(shape), dtype)
-        first, second = (memory[k : k + math.prod(shape)].reshape(shape) for k in (0, shift))
-        with pytest.raises(rk.ShapeError, match=r"out\[0\] and out\[1\] share memory"):
-            rk.rnea_derivatives(robot, q, q, q, out=(first, second), dtype=dtype)
-        behind = memory[math.prod(shape) :].reshape(shape)
-        rk.rnea_derivatives(robot, q, q, q, out=(first, behind), dtype=dtype)
-        assert np.array_equal(first, rk.rnea_derivatives(robot, q, q, q, dtype=dtype)[0])
-
-    assert not offenders(check, [None, 3, 64, 4096], ["float64", "float32"], [0, 1, 3])
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    lead = () if rows is None else (rows,)
+    q, shape = np.zeros((*lead, 2)), (*lead, 2, 2)
+    memory = np.empty(2 * math.prod(shape), dtype)
+    first, second = (memory[k : k + math.prod(shape)].reshape(shape) for k in (0, shift))
+    with pytest.raises(rk.ShapeError, match=r"out\[0\] and out\[1\] share memory"):
+        rk.rnea_derivatives(robot, q, q, q, out=(first, second), dtype=dtype)
+    behind = memory[math.prod(shape) :].reshape(shape)
+    rk.rnea_derivatives(robot, q, q, q, out=(first, behind), dtype=dtype)
+    assert np.array_equal(first, rk.rnea_derivatives(robot, q, q, q, dtype=dtype)[0])

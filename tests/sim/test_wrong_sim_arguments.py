@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import sim_models as m
-from offenders import offenders
+from for_each import for_each
 
 import robokit as rk
 
@@ -33,63 +33,55 @@ def _refused(what, function, *arguments, **options):
     assert len(message) < 400
 
 
-def test_numbers_of_a_run():
-    def check(run, name, wrong):
-        if wrong is None and name != "duration":
-            return
+@for_each("run", [rk.simulate, rk.rollout])
+@for_each("name", ["duration", "dt", "joint_damping"])
+@for_each("wrong", NO_NUMBERS)
+def test_numbers_of_a_run(run, name, wrong):
+    if wrong is None and name != "duration":
+        return
+    _refused(name, run, m.double_pendulum(), **{name: wrong})
+
+
+@for_each("run", [rk.simulate, rk.rollout])
+def test_runs_that_would_not_end(run):
+    for times in ({"duration": 1e300}, {"dt": 1e-300}, {"duration": 1e9, "dt": 1e-3}):
+        _refused("duration", run, m.double_pendulum(), **times)
+
+
+@for_each("run", [rk.simulate, rk.rollout])
+@for_each("wrong", [*NO_COUNTS, 0])
+def test_counts_of_a_run(run, wrong):
+    _refused("record_every", run, m.double_pendulum(), record_every=wrong)
+    if run is rk.rollout:
+        _refused("threads", run, m.double_pendulum(), threads=wrong)
+        if wrong != 0:
+            _refused("steps", run, m.double_pendulum(), steps=wrong)
+
+
+@for_each("run", [rk.simulate, rk.rollout])
+@for_each("wrong", NO_STATES)
+def test_states_of_a_run(run, wrong):
+    for name in ("q0", "v0"):
         _refused(name, run, m.double_pendulum(), **{name: wrong})
-
-    assert not offenders(check, [rk.simulate, rk.rollout], ["duration", "dt", "joint_damping"], NO_NUMBERS)
-
-
-def test_runs_that_would_not_end():
-    def check(run):
-        for times in ({"duration": 1e300}, {"dt": 1e-300}, {"duration": 1e9, "dt": 1e-3}):
-            _refused("duration", run, m.double_pendulum(), **times)
-
-    assert not offenders(check, [rk.simulate, rk.rollout])
+    if run is rk.rollout:
+        _refused("tau", run, m.double_pendulum(), tau=wrong)
 
 
-def test_counts_of_a_run():
-    def check(run, wrong):
-        _refused("record_every", run, m.double_pendulum(), record_every=wrong)
-        if run is rk.rollout:
-            _refused("threads", run, m.double_pendulum(), threads=wrong)
-            if wrong != 0:
-                _refused("steps", run, m.double_pendulum(), steps=wrong)
-
-    assert not offenders(check, [rk.simulate, rk.rollout], [*NO_COUNTS, 0])
+@for_each("run", [rk.simulate, rk.rollout])
+@for_each("wrong", [0, 0.0, "", "yes", [], 3.0])
+def test_grounds_of_a_run(run, wrong):
+    _refused("ground", run, m.double_pendulum(), ground=wrong)
 
 
-def test_states_of_a_run():
-    def check(run, wrong):
-        for name in ("q0", "v0"):
-            _refused(name, run, m.double_pendulum(), **{name: wrong})
-        if run is rk.rollout:
-            _refused("tau", run, m.double_pendulum(), tau=wrong)
-
-    assert not offenders(check, [rk.simulate, rk.rollout], NO_STATES)
+@for_each("run", [rk.simulate, rk.rollout])
+@for_each("wrong", ["verlet", "", 3, ["contact"], True])
+def test_integrators(run, wrong):
+    _refused("integrator", run, m.double_pendulum(), integrator=wrong)
 
 
-def test_grounds_of_a_run():
-    def check(run, wrong):
-        _refused("ground", run, m.double_pendulum(), ground=wrong)
-
-    assert not offenders(check, [rk.simulate, rk.rollout], [0, 0.0, "", "yes", [], 3.0])
-
-
-def test_integrators():
-    def check(run, wrong):
-        _refused("integrator", run, m.double_pendulum(), integrator=wrong)
-
-    assert not offenders(check, [rk.simulate, rk.rollout], ["verlet", "", 3, ["contact"], True])
-
-
-def test_a_controller_is_a_function():
-    def check(wrong):
-        _refused("controller", rk.simulate, m.double_pendulum(), controller=wrong)
-
-    assert not offenders(check, [3, "f", [0.0, 0.0]])
+@for_each("wrong", [3, "f", [0.0, 0.0]])
+def test_a_controller_is_a_function(wrong):
+    _refused("controller", rk.simulate, m.double_pendulum(), controller=wrong)
 
 
 def test_a_controller_takes_three_arguments():
@@ -97,15 +89,10 @@ def test_a_controller_takes_three_arguments():
         rk.simulate(m.double_pendulum(), controller=lambda t: np.zeros(2))
 
 
-def test_what_is_no_robot():
-    def check(run, wrong):
-        _refused("robot", run, wrong)
-
-    assert not offenders(
-        check,
-        [rk.simulate, rk.rollout, rk.standing_configuration, rk.standing_height],
-        [None, "humanoid", 3, {}],
-    )
+@for_each("run", [rk.simulate, rk.rollout, rk.standing_configuration, rk.standing_height])
+@for_each("wrong", [None, "humanoid", 3, {}])
+def test_what_is_no_robot(run, wrong):
+    _refused("robot", run, wrong)
 
 
 def test_gravities():
@@ -114,57 +101,43 @@ def test_gravities():
             _refused("gravity", rk.simulate, m.double_pendulum(), gravity=wrong)
 
 
-def test_numbers_of_a_ground():
-    def check(name, wrong):
-        if name != "height" and wrong is None:
-            return
-        _refused("Ground", rk.Ground, **{name: wrong})
-
-    assert not offenders(check, ["height", "sink", "time"], NO_NUMBERS)
-
-
-def test_old_arguments_of_a_ground_are_said_to_do_nothing():
-    def check(given):
-        with pytest.warns(rk.SimulationWarning, match=f"{next(iter(given))}.*nothing"):
-            assert rk.Ground(**given) == rk.Ground()
-
-    assert not offenders(check, [{"slip": 1e-3}, {"sweeps": 1}, {"max_points": 40}])
+@for_each("name", ["height", "sink", "time"])
+@for_each("wrong", NO_NUMBERS)
+def test_numbers_of_a_ground(name, wrong):
+    if name != "height" and wrong is None:
+        return
+    _refused("Ground", rk.Ground, **{name: wrong})
 
 
-def test_frictions_of_a_ground():
-    def check(wrong):
-        _refused("Ground", rk.Ground, friction=wrong)
-        _refused("Ground", rk.Ground, friction={"link": wrong})
-
-    assert not offenders(check, [*NO_STATES[:-2], "0.5", None, True, 1j, -0.1, [[0.1]], []])
+@for_each("given", [{"slip": 1e-3}, {"sweeps": 1}, {"max_points": 40}])
+def test_old_arguments_of_a_ground_are_said_to_do_nothing(given):
+    with pytest.warns(rk.SimulationWarning, match=f"{next(iter(given))}.*nothing"):
+        assert rk.Ground(**given) == rk.Ground()
 
 
-def test_numbers_of_a_standing_robot():
-    def check(wrong):
-        for name in ("height", "ground_height", "tilt"):
-            _refused(name, rk.standing_configuration, m.box(), **{name: wrong})
-        for name in ("clearance", "ground_height"):
-            _refused(name, rk.standing_height, m.box(), **{name: wrong})
-
-    assert not offenders(check, NO_NUMBERS)
+@for_each("wrong", [*NO_STATES[:-2], "0.5", None, True, 1j, -0.1, [[0.1]], []])
+def test_frictions_of_a_ground(wrong):
+    _refused("Ground", rk.Ground, friction=wrong)
+    _refused("Ground", rk.Ground, friction={"link": wrong})
 
 
-def test_configurations_of_a_standing_robot():
-    def check(function, wrong):
-        _refused("q", function, m.box(), q=wrong)
-
-    assert not offenders(
-        check,
-        [rk.standing_configuration, rk.standing_height],
-        [*NO_STATES, np.zeros(7), np.full(7, np.nan), np.ones(3)],
-    )
+@for_each("wrong", NO_NUMBERS)
+def test_numbers_of_a_standing_robot(wrong):
+    for name in ("height", "ground_height", "tilt"):
+        _refused(name, rk.standing_configuration, m.box(), **{name: wrong})
+    for name in ("clearance", "ground_height"):
+        _refused(name, rk.standing_height, m.box(), **{name: wrong})
 
 
-def test_seeds():
-    def check(wrong):
-        _refused("seed", rk.standing_configuration, m.box(), seed=wrong)
+@for_each("function", [rk.standing_configuration, rk.standing_height])
+@for_each("wrong", [*NO_STATES, np.zeros(7), np.full(7, np.nan), np.ones(3)])
+def test_configurations_of_a_standing_robot(function, wrong):
+    _refused("q", function, m.box(), q=wrong)
 
-    assert not offenders(check, ["x", -1, 1.5, 1j, {}, math.nan])
+
+@for_each("wrong", ["x", -1, 1.5, 1j, {}, math.nan])
+def test_seeds(wrong):
+    _refused("seed", rk.standing_configuration, m.box(), seed=wrong)
 
 
 def test_tilts():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from offenders import offenders
+from for_each import for_each
 from page_scripts import NAMES, Reading, declared, tokens
 from test_viewer_browser import Watch
 from viewer_cases import pendulum
@@ -39,11 +39,9 @@ def test_all_style_sheets_are_on_the_page():
     }
 
 
-def test_scripts_read_declared_keys_only():
-    def check(name):
-        assert read(TEXTS[name]).problems == []
-
-    assert not offenders(check, TEXTS)
+@for_each("name", TEXTS)
+def test_scripts_read_declared_keys_only(name):
+    assert read(TEXTS[name]).problems == []
 
 
 def test_every_declared_key_is_read():
@@ -57,8 +55,8 @@ def test_every_class_of_the_payload_has_a_name_in_the_scripts():
     assert classes - {kind.__name__ for kind in NAMES.values()} == reached_by_chains_alone
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
+@for_each(
+    "text, problem",
     [
         ("data.robot.nmae", "RobotData has no key 'nmae'"),
         ("this.data?.robot.nmae", "RobotData has no key 'nmae'"),
@@ -83,7 +81,7 @@ def test_wrong_names_would_be_found(text, problem):
     assert problem in read(text).problems
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["// data.nothing", "/* data.nothing */ 1", "'data.nothing'", "x = /data.nothing/g", "`data.nothing`"],
 )
