@@ -1,4 +1,4 @@
-"""The stand-in for parametrised tests runs every case of every combination, and fails with those that fail."""
+"""The stand-in for parametrised tests runs every combination of cases, and lists those that fail."""
 
 import pytest
 from for_each import for_each
