@@ -8,7 +8,7 @@ import ladder
 import numpy as np
 import pytest
 from ladder import Plain, State, along, forces, relative
-from test_algorithms_coupling import gripper
+from test_coupling import gripper
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
