@@ -21,3 +21,9 @@ def test_every_combination_runs_and_all_that_fail_are_listed():
 def test_no_case_is_a_failure():
     with pytest.raises(AssertionError, match="no cases"):
         for_each("a", [])(lambda a: None)()
+
+
+@for_each("k", [1, 2, 3])
+def test_fixtures_are_made_once(k, tmp_path):
+    (tmp_path / str(k)).touch()
+    assert len(list(tmp_path.iterdir())) == k

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from robokit.errors import Diagnostic
+from robokit.files import output_path, write_text
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.robot import Robot
 from robokit.viewer.page import render
 from robokit.viewer.payload import pose_payload
 from robokit.viewer.payload_keys import CheckData, FindingData, InertiaData, Payload
 from robokit.viewer.scene import INERTIA_COLOUR
-from robokit.files import output_path, write_text
 
 ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
 """Findings that make a link's box red."""

@@ -1,4 +1,4 @@
-"""A keyword argument that does not exist says which one was meant; dir(robokit) is what is public."""
+"""Names that do not exist, of functions and of arguments: the error says which one was meant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from for_each import for_each
 
 import robokit as rk
 from robokit import dynamics
-from robokit.unknown_names import KEYWORDS, MARK
+from robokit.unknown_names import ELSEWHERE, KEYWORDS, MARK
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +107,40 @@ def test_dir_is_what_is_public():
     import robokit.sim
 
     assert robokit.sim.simulate is rk.simulate
+
+
+# A name of another library says what it is here; nothing else changes for names that do not exist
+# ------------------------------------------------------------------------------------------------
+
+
+def test_every_name_that_is_said_exists():
+    for name in ELSEWHERE.values():
+        owner, _, attribute = name.rpartition(".")
+        assert attribute in (dir(rk.Robot) if owner == "Robot" else rk.__all__), name
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("mass_matrix", "'crba'"),
+        ("inverse_dynamics", "'rnea'"),
+        ("nonLinearEffects", "'bias_forces'"),
+        ("computeJointTorqueRegressor", "'regressor'"),
+        ("computeABADerivatives", "'aba_derivatives'"),
+        ("CalcMassMatrix", "'crba'"),
+        ("integrate", "'Robot.integrate'"),
+        ("load_urd", "'load_urdf' or 'loads_urdf'"),
+    ],
+)
+def test_the_message_says_what_it_is_called_here(name, ours):
+    with pytest.raises(
+        AttributeError, match=f"module 'robokit' has no attribute '{name}'; did you mean {ours}"
+    ):
+        getattr(rk, name)
+
+
+def test_what_nothing_is_like_gets_no_advice():
+    for name in ("zzzz", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
+            getattr(rk, name)
+    assert not hasattr(rk, "mass_matrix")
