@@ -94,12 +94,7 @@ class BaseParameters:
 
 
 def base_parameters(
-    robot: Robot,
-    q: Any = None,
-    v: Any = None,
-    a: Any = None,
-    *,
-    tolerance: float = DEPENDENCE_TOLERANCE,
+    robot: Robot, q: Any = None, v: Any = None, a: Any = None, *, tolerance: float = DEPENDENCE_TOLERANCE
 ) -> BaseParameters:
     """The combinations of inertial parameters that joint forces depend on.
 

@@ -77,13 +77,7 @@ class CompressedEquations:
 
 
 def check_measurements(
-    robot: Robot,
-    q: Any,
-    v: Any,
-    a: Any,
-    tau: Any = None,
-    f_ext: FExt = None,
-    weights: Any = None,
+    robot: Robot, q: Any, v: Any, a: Any, tau: Any = None, f_ext: FExt = None, weights: Any = None
 ) -> Measurements:
     """Checked measurements.
 
@@ -136,10 +130,10 @@ def compress_equations(
     robot, p = columns.robot, columns.size
     rows, places = regressor_entries(robot)
     of_row = [np.flatnonzero(rows == k) for k in range(robot.nv)]
-    used = [_used(columns, places[of_row[k]], k) for k in range(robot.nv)]
+    used = [_used_columns(columns, places[of_row[k]], k) for k in range(robot.nv)]
     triangles = [np.zeros((0, len(u) + 1)) for u in used]
     counts, squares = np.zeros(robot.nv, dtype=int), np.zeros(robot.nv)
-    for start in _chunks(len(data.q), progress):
+    for start in _chunk_starts(len(data.q), progress):
         part = slice(start, start + CHUNK)
         q, v, a = data.q[part], data.v[part], data.a[part]
         tau = data.tau[part] - columns.known_motors * a
@@ -156,7 +150,7 @@ def compress_equations(
             squares[k] += float(block[:, -1] @ block[:, -1])
             triangles[k] = triangle(np.vstack([triangles[k], block]))
     return [
-        _compressed(T, u, p, int(n), float(s) / max(1, int(n)))
+        _compress(T, u, p, int(n), float(s) / max(1, int(n)))
         for T, u, n, s in zip(triangles, used, counts, squares, strict=True)
     ]
 
@@ -166,7 +160,7 @@ def triangle(A: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.qr(A, mode="r"))
 
 
-def _used(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
+def _used_columns(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
     """Columns that the row of a degree of freedom has."""
     if dof not in columns.dofs:
         return places
@@ -174,7 +168,7 @@ def _used(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
     return np.concatenate([places, [columns.places(kind).start + k for kind in columns.kinds]]).astype(int)
 
 
-def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> CompressedEquations:
+def _compress(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> CompressedEquations:
     n = len(used)
     A, z = T[:n, :n], T[:n, n]
     lengths = np.linalg.norm(A, axis=0)
@@ -191,7 +185,7 @@ def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: floa
     return CompressedEquations(R, U.T @ z, rest, count, len(R), scale)
 
 
-def _chunks(states: int, progress: bool) -> Sequence[int]:
+def _chunk_starts(states: int, progress: bool) -> Sequence[int]:
     starts = range(0, states, CHUNK)
     if not progress:
         return starts

@@ -91,16 +91,16 @@ def step(
 
     columns = [[row[k] for row in A] for k in range(n)]
     gradient = [_dot(column, r) + b for column, b in zip(columns, back, strict=True)]
-    free = _free(problem, q, limits, gradient)
+    free = _free_dofs(problem, q, limits, gradient)
     gradient = _times(free, gradient)
     damping = alpha * minimum(twice_E, LARGEST_SQUARED_ERROR) + LEAST_DAMPING
     D = [w + damping for w in pull]
     d = _direction(A, r, back, D, free)
     for _ in range(CROSSINGS):
-        d, free = _held(problem, q, d, limits, free)
+        d, free = _clamp_crossing(problem, q, d, limits, free)
         d = _direction(A, r, back, D, free, d)
     shorter = minimum(1.0, LONGEST_STEP / sqrt(_dot(d, d) + 1e-300))
-    new, moved = _moved(problem, q, [x * shorter for x in d], limits)
+    new, moved = _move(problem, q, [x * shorter for x in d], limits)
 
     e_new = targets.errors(new)
     r_new = _times(weight, e_new)
@@ -133,7 +133,7 @@ def step(
     ]
 
 
-def _free(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars) -> list[Scalar]:
+def _free_dofs(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars) -> list[Scalar]:
     """0 for a dof at a limit that the gradient pushes it into, else 1."""
     n, own = len(problem.dofs), problem.coordinates
     free: list[Scalar] = [1.0] * n
@@ -145,7 +145,7 @@ def _free(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars) -> l
     return free
 
 
-def _held(
+def _clamp_crossing(
     problem: Problem, q: Scalars, d: Scalars, limits: Scalars, free: Scalars
 ) -> tuple[list[Scalar], list[Scalar]]:
     """What d leaves to those that it would take past a limit, 0 for all others; and who is still free."""
@@ -183,7 +183,7 @@ def _direction(
     return [x + y for x, y in zip(d, given, strict=True)] if given else d
 
 
-def _moved(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[list[Scalar], list[Scalar]]:
+def _move(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[list[Scalar], list[Scalar]]:
     """q moved along d and brought back to the limits; and the d that it went."""
     n, place = len(problem.dofs), {k: i for i, k in enumerate(problem.dofs)}
     new, moved = list(q), list(d)

@@ -293,7 +293,7 @@ class Sweep:
             found = self.recipe.trajectory(row, record_every)
             name = self.recipe.robot_of(row)
             if found.robot is not None:
-                found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
+                found.robot = _with_shapes(found.robot, self.recipe.robots[name].with_meshes())
         if recorded is not None and recorded[FAILURE] is None:
             again = int(state_hash(found.q[-1], found.v[-1]))
             found.summary["same_bits"] = again == recorded.get(HASH)

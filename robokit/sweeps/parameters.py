@@ -186,10 +186,7 @@ def parameter(name: str) -> Parameter:
 
 
 def check_parameters(
-    given: Mapping[str, Any],
-    robots: Mapping[str, Robot],
-    starts: int,
-    ground: bool,
+    given: Mapping[str, Any], robots: Mapping[str, Robot], starts: int, ground: bool
 ) -> dict[str, Distribution]:
     """The parameters of a sweep, each as a distribution, in the order in which they are given.
 

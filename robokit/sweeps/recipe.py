@@ -21,14 +21,7 @@ import numpy as np
 from robokit.arguments import real_number, whole_number
 from robokit.disk_cache import source_digest
 from robokit.engine.backend import cpu
-from robokit.errors import (
-    ModelError,
-    RobokitError,
-    ShapeError,
-    SimulationError,
-    one_line,
-    shown,
-)
+from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
 from robokit.sim.driving.actuators import Actuator

@@ -238,7 +238,7 @@ def _robot_rows(recipe: Recipe, table: RowTable, held: PageRows) -> Iterator[Rob
         moving = change_with_time(recipe.robots[name].actuators)
         yield RobotRows(
             name=name,
-            robot=recipe.robots[name].shown(),
+            robot=recipe.robots[name].with_meshes(),
             dt=recipe.dt[name],
             steps=recipe.steps(name),
             places=places,

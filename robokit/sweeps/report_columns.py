@@ -47,7 +47,7 @@ class ColumnInfo:
     text: str = ""
 
 
-def shown_unit(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
+def display_unit(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     """Values in the unit of the report: angles in degrees."""
     if unit in ("rad", "rad/s"):
         return np.degrees(values), unit.replace("rad", "°")
@@ -67,7 +67,7 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
     if values.dtype.kind not in "fiub":
         return _labels(name, title, values, about, held)
     whole = values.dtype.kind != "f"
-    numbers, unit = shown_unit(values.astype(np.float64), about.unit)
+    numbers, unit = display_unit(values.astype(np.float64), about.unit)
     numbers = np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), np.nan)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, -1.0)

@@ -287,24 +287,6 @@ class PackedInput:
         return np.ascontiguousarray(entry.start * self.factors[entry.factor][part])
 
 
-def unpacked_input(given: InputData, factors: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    """What :class:`PackedInput` packed, (rows, width), as the page unpacks it."""
-    base = np.frombuffer(zlib.decompress(base64.b64decode(given.base)), "<f8")
-    out = np.tile(base, (rows, 1))
-    for part in given.parts:
-        dtype = np.dtype({1: "<i1", 2: "<i2", 8: "<f8"}[part.bytes])
-        raw = np.frombuffer(zlib.decompress(base64.b64decode(part.values)), np.uint8)
-        kept = np.ascontiguousarray(raw.reshape(part.bytes, -1).T).reshape(-1).view(dtype)
-        table = kept.reshape(rows, len(part.entries))
-        for j, entry in enumerate(part.entries):
-            if part.bytes == 8:
-                out[:, entry] = table[:, j]
-            else:
-                guess = base[entry] * factors[part.factor]
-                out[:, entry] = (guess.view(np.int64) + table[:, j]).view(np.float64)
-    return out
-
-
 def factors_of(parameters: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """Parameters that entries may be proportional to: finite numbers, not 0, that differ from row to row."""
     found = []

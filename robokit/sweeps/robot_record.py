@@ -155,7 +155,7 @@ class RobotRecord:
             )
         return robot
 
-    def shown(self) -> Robot:
+    def with_meshes(self) -> Robot:
         """The same robot with its meshes, for pages: copies of those that are as they were."""
         return with_mesh_copies(self.robot, Path(self.about["source"]), self.meshes, self.looks)
 

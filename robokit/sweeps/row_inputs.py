@@ -78,12 +78,12 @@ def start_states(
     place = np.asarray(values.get("start", np.zeros(B))).astype(int)
     q, v = np.array(starts[0][place]), np.array(starts[1][place])
     _move_joints(robot, q, v, values, rows, seed)
-    q = _that_can_be_run(robot, q, broken)
+    q = _check_starts(robot, q, broken)
     if robot.base != "floating":
         return q, v
     turned = any(name in values for name in ORIENTATION_PARAMETERS)
     if turned:
-        _lean(q, values)
+        _lean_base(q, values)
     ground = grounds[1]
     moved = turned or "ground_tilt" in values
     moved |= any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
@@ -141,7 +141,7 @@ def _move_joints(
             v[:, part] = v[:, part] + size[:, None] * change
 
 
-def _that_can_be_run(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.ndarray:
+def _check_starts(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.ndarray:
     """Starts (B, nq) with their loops closed, and NaN where that cannot be done, or a number is too large.
 
     ``broken`` gets the reasons, by the row's place.
@@ -157,7 +157,7 @@ def _that_can_be_run(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.
     return q
 
 
-def _lean(q: np.ndarray, values: Values) -> None:
+def _lean_base(q: np.ndarray, values: Values) -> None:
     """Turn the base by yaw about the vertical, then by tilt about the horizontal axis across direction."""
     zero = np.zeros(len(q))
     half_yaw, half = 0.5 * values.get("yaw", zero), 0.5 * values.get("tilt", zero)
@@ -234,11 +234,11 @@ def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray],
     for link in dict.fromkeys(name.partition(":")[2] for name in names if name.startswith("com_")):
         d = [values.get(f"com_{x}:{link}", np.zeros(B)) for x in "xyz"]
         body = robot.link(link).body
-        P[:, body] = _shifted(P[:, body], d)
+        P[:, body] = _shift_centres(P[:, body], d)
     return P
 
 
-def _shifted(P: np.ndarray, d: list[np.ndarray]) -> np.ndarray:
+def _shift_centres(P: np.ndarray, d: list[np.ndarray]) -> np.ndarray:
     """Parameters (B, 10) of bodies whose centres of mass are moved by d, their inertias about them unchanged.
 
     I_o(c + d) = I_o(c) + m (((c+d).(c+d) - c.c) 1 - (c+d)(c+d)^T + c c^T), with h = m c.
@@ -375,20 +375,21 @@ def check_drives(robot: Robot, actuators: Sequence[Actuator], names: Sequence[st
             raise ShapeError(f"{name}: there are no actuators; give actuators=rk.PD(...)")
         mine = [
             (k, one) for k, one in enumerate(actuators)
-            if (not joint or joint in _names(robot, actuators, k)) and _has(one, head)
+            if (not joint or joint in _names(robot, actuators, k)) and _has_parameter(one, head)
         ]  # fmt: skip
         if not mine:
             where = f" on joint {joint!r}" if joint else ""
             raise ShapeError(f"{name}: robot {robot.name!r} has no actuator{where} with such a value")
-        moving = [k for k, one in mine if _moves(one)]
+        moving = [k for k, one in mine if _target_moves(one)]
         if head == "target" and moving:
             raise ShapeError(
                 f"{name}: the target of {label_of(actuators, moving[0])} changes with time; a sweep changes "
                 "one that is constant"
             )
-        if head == "target_noise" and any(_moves(one) and type(one).__name__ != "PD" for _, one in mine):
+        moved: list[Any] = [one for _, one in mine if _target_moves(one)] if head == "target_noise" else []
+        if any(type(one).__name__ != "PD" for one in moved):
             raise ShapeError(f"{name}: expected constant targets of all but rk.PD")
-        if head == "target_noise" and any(_moves(one) and _is_moving(one.feedforward) for _, one in mine):  # type: ignore[attr-defined]
+        if any(_is_moving(one.feedforward) for one in moved):
             raise ShapeError(f"{name}: expected a constant feedforward where the target changes with time")
 
 
@@ -461,7 +462,7 @@ def _targets(
     if noise is not None:
         for j, name in enumerate(names):
             off[:, j] = noise * normals(seed, f"target_noise:{name}", rows, 1)[:, 0]
-    if _moves(one):  # of rk.PD, as was checked: kp times what the target is off
+    if _target_moves(one):  # of rk.PD, as was checked: kp times what the target is off
         joints = [robot.joint(name) for name in names]
         kp = changes.get("kp", by_joint("kp", one.kp, joints, robot.nv))  # type: ignore[attr-defined]
         more = kp * off
@@ -507,14 +508,14 @@ def _names(robot: Robot, actuators: Sequence[Actuator], k: int) -> list[str]:
     return [joint.name for joint in driven(label_of(actuators, k), robot, actuators[k])]
 
 
-def _has(one: Actuator, head: str) -> bool:
+def _has_parameter(one: Actuator, head: str) -> bool:
     """Whether a parameter changes something of an actuator."""
     if head in ("kp", "kd"):
         return any(GAINS[gain] == head for gain in one.gains)
     return head != "target_noise" or type(one).__name__ != "Torque"
 
 
-def _moves(one: Actuator) -> bool:
+def _target_moves(one: Actuator) -> bool:
     """Whether the target changes with time."""
     return _is_moving(one.target)  # type: ignore[attr-defined]
 

@@ -167,7 +167,7 @@ def content_hash(table: RowTable, recipe_hash: str) -> str:
     total = hashlib.sha256()
     _add(total, recipe_hash.encode())
     for name, values in table.columns.items():
-        known = _known(values)
+        known = _present(values)
         _add(total, name.encode())
         _add(total, KINDS[values.dtype.char].hashed)
         _add(total, np.packbits(~known).tobytes())
@@ -176,7 +176,7 @@ def content_hash(table: RowTable, recipe_hash: str) -> str:
             _add(total, np.asarray([len(text) for text in texts], "<i8").tobytes())
             _add(total, b"".join(texts))
         else:
-            _add(total, _little(values))
+            _add(total, _little_endian(values))
     return total.hexdigest()[:HASH_LETTERS]
 
 
@@ -185,14 +185,14 @@ def _add(total: Any, content: bytes) -> None:
     total.update(content)
 
 
-def _known(values: np.ndarray) -> np.ndarray:
+def _present(values: np.ndarray) -> np.ndarray:
     """Which values there are, (n,): all numbers, NaN too, and the texts that are not None."""
     if values.dtype != object:
         return np.ones(len(values), bool)
     return np.fromiter((x is not None for x in values), bool, len(values))
 
 
-def _little(values: np.ndarray) -> bytes:
+def _little_endian(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
@@ -245,7 +245,7 @@ def _varint(n: int) -> bytes:
     return bytes(out)
 
 
-def _encoded(kind: int, value: Any) -> bytes:
+def _encode(kind: int, value: Any) -> bytes:
     if kind in (I32, I64):
         return _varint(2 * value if value >= 0 else -2 * value - 1)
     return _varint(len(value)) + value if kind == BINARY else bytes(value)
@@ -256,13 +256,13 @@ def _struct(*fields: tuple[int, int, Any]) -> bytes:
     out, before = bytearray(), 0
     for number, kind, value in fields:
         out.append((number - before) << 4 | kind)
-        out += _encoded(kind, value)
+        out += _encode(kind, value)
         before = number
     return bytes(out) + b"\0"
 
 
 def _list(kind: int, values: Iterable[Any]) -> bytes:
-    items = [_encoded(kind, value) for value in values]
+    items = [_encode(kind, value) for value in values]
     head = bytes([len(items) << 4 | kind]) if len(items) < 15 else bytes([0xF0 | kind]) + _varint(len(items))
     return head + b"".join(items)
 
@@ -395,7 +395,7 @@ def parquet_bytes(table: RowTable, recipe: str) -> bytes:
 
 def _pages(values: np.ndarray) -> tuple[list[bytes], tuple[int, ...]]:
     """The pages of a column, that of its data last, and the encodings in them."""
-    known = _known(values)
+    known = _present(values)
     levels = _runs(known.astype(np.int64), 1)
     head = len(levels).to_bytes(4, "little") + levels
     if values.dtype == object:
@@ -406,7 +406,7 @@ def _pages(values: np.ndarray) -> tuple[list[bytes], tuple[int, ...]]:
         plain, dictionary = _texts(texts), _texts(different)
     else:  # compared by their bits: -0.0 is not 0.0, and NaN is NaN
         bits, places = np.unique(np.ascontiguousarray(values).view(np.int64), return_inverse=True)
-        different, plain, dictionary = bits.tolist(), _little(values), _little(bits)
+        different, plain, dictionary = bits.tolist(), _little_endian(values), _little_endian(bits)
     width = max(1, (len(different) - 1).bit_length())
     indices = bytes([width]) + _runs(places, width)
     if not len(different) or len(dictionary) + len(indices) >= len(plain):
@@ -445,7 +445,7 @@ def _runs(numbers: np.ndarray, width: int) -> bytes:
     return _varint(len(padded) // 8 << 1 | 1) + np.packbits(bits.astype(bool), bitorder="little").tobytes()
 
 
-def _unpacked_runs(content: bytes, count: int, width: int) -> np.ndarray:
+def _unpack_runs(content: bytes, count: int, width: int) -> np.ndarray:
     """What :func:`_runs` packed."""
     reader = _Reader(content, 0)
     head = reader.varint()
@@ -502,14 +502,14 @@ class ParquetFile:
         """The values of a column, from its metadata."""
         header, content = self._page(column[9])
         size = int.from_bytes(content[:4], "little")
-        known = _unpacked_runs(content[4 : 4 + size], self.rows, 1).astype(bool)
+        known = _unpack_runs(content[4 : 4 + size], self.rows, 1).astype(bool)
         count, content = int(known.sum()), content[4 + size :]
         if header[5][2] == DICTIONARY:
             inner, dictionary = self._page(column[11])
-            values = _unpacked_values(kind, dictionary, inner[7][1])
-            values = values[_unpacked_runs(content[1:], count, content[0])]
+            values = _unpack_values(kind, dictionary, inner[7][1])
+            values = values[_unpack_runs(content[1:], count, content[0])]
         else:
-            values = _unpacked_values(kind, content, count)
+            values = _unpack_values(kind, content, count)
         if kind.dtype != "O":
             return values
         found = np.full(self.rows, None, object)
@@ -529,7 +529,7 @@ class ParquetFile:
         return {name: np.asarray(table[name].to_numpy(), self.kinds[name].dtype) for name in names}
 
 
-def _unpacked_values(kind: Kind, content: bytes, count: int) -> np.ndarray:
+def _unpack_values(kind: Kind, content: bytes, count: int) -> np.ndarray:
     """Plain values of a page."""
     if kind.dtype != "O":
         return np.frombuffer(content, kind.dtype, count).astype(kind.dtype[1:])

@@ -55,7 +55,7 @@ def record(tmp_path):
 
 
 def paths(record):
-    return [shape.geometry.path for shape in record.shown().links[0].visuals]
+    return [shape.geometry.path for shape in record.with_meshes().links[0].visuals]
 
 
 def test_what_is_shown_are_copies_of_files_with_the_hash_of_the_recipe(record):
@@ -108,4 +108,4 @@ def test_no_xacro_is_expanded_to_show_a_sweep(tmp_path, monkeypatch):
     found = rk.open_sweep(folder)
     assert found.recipe.robots["double_pendulum"].about["source"].endswith("arm.xacro")
     assert found.replay(1).summary["same_bits"]
-    assert found.recipe.robots["double_pendulum"].shown().name == "double_pendulum"
+    assert found.recipe.robots["double_pendulum"].with_meshes().name == "double_pendulum"

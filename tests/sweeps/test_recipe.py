@@ -11,6 +11,7 @@ import sweep_robots
 
 import robokit as rk
 from robokit.collision.scene import robot_shapes
+from robokit.serialize import to_json
 from robokit.sweeps import recipe as recipes
 from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
 from robokit.sweeps.folder import (
@@ -18,7 +19,6 @@ from robokit.sweeps.folder import (
 )
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, state_hash
-from robokit.sweeps.robot_record import shapes_to_json
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -63,7 +63,7 @@ def test_a_recipe_is_its_text(recipe):
     assert again.to_json() == text and again.hash == recipe.hash
     robot, made = recipe.robots["hopper"].robot, again.robots["hopper"].robot
     assert made.fingerprint == robot.fingerprint == sweep_robots.hopper().fingerprint
-    assert shapes_to_json(again.robots["hopper"].shapes) == shapes_to_json(robot_shapes(robot))
+    assert to_json(again.robots["hopper"].shapes) == to_json(robot_shapes(robot))
     other = make_recipe(sweep_robots.hopper(), starts=STARTS, parameters=OTHERS, count=40, duration=0.03)
     assert other.hash != recipe.hash
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+
 import numpy as np
 
-from robokit.sweeps.report_rows import WORST, PackedInput, factors_of, page_rows, thin_rows, unpacked_input
+from robokit.sweeps.report_rows import WORST, PackedInput, factors_of, page_rows, thin_rows
 
 
 def test_a_large_sweep_leaves_failures_and_extremes_on_the_page():
@@ -24,6 +27,24 @@ def test_a_large_sweep_leaves_failures_and_extremes_on_the_page():
     assert len(chosen) <= 600 and wanted <= set(held.places[chosen]) and (np.diff(chosen) > 0).all()
     whole = page_rows(100, {}, np.zeros(100, bool))
     assert whole.sentence == "" and len(whole.places) == 100
+
+
+def unpacked_input(given, factors, rows):
+    """What :class:`PackedInput` packed, (rows, width), as the page unpacks it."""
+    base = np.frombuffer(zlib.decompress(base64.b64decode(given.base)), "<f8")
+    out = np.tile(base, (rows, 1))
+    for part in given.parts:
+        dtype = np.dtype({1: "<i1", 2: "<i2", 8: "<f8"}[part.bytes])
+        raw = np.frombuffer(zlib.decompress(base64.b64decode(part.values)), np.uint8)
+        kept = np.ascontiguousarray(raw.reshape(part.bytes, -1).T).reshape(-1).view(dtype)
+        table = kept.reshape(rows, len(part.entries))
+        for j, entry in enumerate(part.entries):
+            if part.bytes == 8:
+                out[:, entry] = table[:, j]
+            else:
+                guess = base[entry] * factors[part.factor]
+                out[:, entry] = (guess.view(np.int64) + table[:, j]).view(np.float64)
+    return out
 
 
 def test_every_bit_of_every_row_comes_back():

@@ -11,6 +11,7 @@ import pytest
 import sweep_robots
 
 import robokit as rk
+from robokit.serialize import from_json, to_json
 from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
@@ -18,8 +19,6 @@ from robokit.sweeps.robot_record import (
     RobotRecord,
     actuator_from_json,
     actuator_to_json,
-    pairs_from_json,
-    pairs_to_json,
 )
 
 STARTS = {
@@ -82,7 +81,7 @@ def test_bodies_are_kept_apart_as_in_a_simulation():
     motion = again.trajectory(1)
     one = rk.simulate(robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground())
     assert np.allclose(one.q, motion.q, atol=1e-9)
-    assert pairs_from_json(pairs_to_json(pairs)) == pairs
+    assert from_json(rk.CollisionPairs, to_json(pairs)) == pairs
     fewer = pairs.remove(*pairs.pairs[0]).with_law(friction=0.2)
     assert make_recipe(robot, **how, self_collision=fewer).robots["quadruped"].pairs == fewer
     assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None
@@ -145,7 +144,7 @@ def record(tmp_path):
 
 
 def paths(record):
-    return [shape.geometry.path for shape in record.shown().links[0].visuals]
+    return [shape.geometry.path for shape in record.with_meshes().links[0].visuals]
 
 
 def test_a_robot_of_a_recipe_looks_for_no_file(record, monkeypatch, tmp_path):
