@@ -72,7 +72,7 @@ def test_sdf(name, tmp_path):
 @pytest.mark.parametrize("name", OURS)
 def test_usd(name, tmp_path):
     pytest.importorskip("pxr", reason="usd-core has no wheel for every machine")
-    from robokit.urdf.xml_text import write
+    from robokit.urdf.write import write
 
     description = described(name)
     a, b, c = (tmp_path / file for file in ("robot.urdf", "robot.usda", "inverted.usda"))
