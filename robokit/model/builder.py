@@ -355,7 +355,7 @@ def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
 
 
 def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
-    """The same axis in plain floats."""
+    """The axis of a joint, normalised, as three floats; the x axis for a kind of joint without an axis."""
     if not JOINT_TABLE[kind].has_axis:
         return (1.0, 0.0, 0.0)
     usual = _COORDINATE_AXES.get(tuple(axis))

@@ -85,7 +85,7 @@ def places_left_empty(S: MotionSubspace) -> tuple[int, ...]:
 
 
 def without_places(I: RigidInertia, places: Sequence[int]) -> RigidInertia:
-    """The same with these of its ten parameters exactly 0."""
+    """The inertia with these of its ten parameters exactly 0."""
     return rigid_inertia([0.0 if k in places else x for k, x in enumerate(row(I))])
 
 
