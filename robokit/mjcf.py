@@ -37,7 +37,7 @@ from robokit.interop import MUJOCO_PARTS
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.mimic_coupling import NONE
+from robokit.model.mimic_coupling import NO_COORDINATE
 from robokit.model.parts import Joint, LoopJoint
 from robokit.model.robot import Robot, check_robot
 from robokit.spatial import RigidInertia, Vector3
@@ -326,9 +326,9 @@ def add_mimics(equality: ET.Element, robot: Robot) -> None:
     for joint in full.mimic_joints:
         k, multiplier, offset = full.coupling.q_from[full.tree.q_slice[joint.body].start]
         element = ET.SubElement(equality, "joint", joint1=joint.name)
-        if k != NONE:
+        if k != NO_COORDINATE:
             element.set("joint2", own[k])
-        element.set("polycoef", numbers((offset, multiplier if k != NONE else 0.0, 0.0, 0.0, 0.0)))
+        element.set("polycoef", numbers((offset, multiplier if k != NO_COORDINATE else 0.0, 0.0, 0.0, 0.0)))
 
 
 def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str]) -> Iterator[Site]:

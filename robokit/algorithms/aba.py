@@ -17,7 +17,7 @@ from robokit.spatial.linear import ldl, ldl_solve
 
 
 def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
-    """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext as in the RNEA."""
+    """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext: one Force a body in body coordinates."""
     X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)
     v[0] = Motion.zero()
     a[0] = Motion(Vector3.zero(), tree.a0)

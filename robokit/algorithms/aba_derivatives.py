@@ -51,7 +51,7 @@ def aba_derivatives(tree: Tree, q, qd, tau, f_ext=None) -> Matrices:
 
 
 def aba_derivatives_world(tree: Tree, q, qd, tau, f_ext) -> Matrices:
-    """The same for forces that stay as they are in the world while the bodies move."""
+    """dqdd/dq, dqdd/dqd and dqdd/dtau, nv x nv; f_ext stays as it is in the world while the bodies move."""
     return _derivatives(tree, q, qd, tau, f_ext, rnea_derivatives_world, turns=False)
 
 

@@ -85,7 +85,7 @@ def hybrid_dynamics(
 def coupled_hybrid_dynamics(
     tree: Tree, q, qd, tau, qdd, prescribed: Collection[int], f_ext=None
 ) -> tuple[list, list]:
-    """The same for a robot with coupled joints; what it returns is by full joint and belongs together."""
+    """(tau, qdd) of a robot with coupled joints, by full joint, complete and consistent with each other."""
     coupling = tree.coupling
     if coupling is None:
         raise ValueError("the tree has no coupled joints; hybrid_dynamics serves it")

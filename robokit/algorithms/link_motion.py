@@ -34,7 +34,7 @@ def link_velocity(tree: Tree, q, qd, at: Vector3, frame: tuple[int, Transform], 
 def link_acceleration(
     tree: Tree, q, qd, qdd, at: Vector3, frame: tuple[int, Transform], axes: str, classical: bool
 ) -> Motion:
-    """[alpha; a] of the same point in the same axes, [rad/s^2; m/s^2]."""
+    """[alpha; a] of the point ``at`` of the link's frame, in the axes asked for, [rad/s^2; m/s^2]."""
     i, X_link = frame
     v, a, E = Motion.zero(), Motion.zero(), Matrix3.identity()
     for j in tree.support[i]:

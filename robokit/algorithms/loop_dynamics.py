@@ -82,7 +82,7 @@ class LoopSystem:
         return x
 
     def least_forces(self, b: Sequence[Scalar], iterations: int) -> list[Scalar]:
-        """As :meth:`forces`, but of what the loops can meet of b alone.
+        """lambda for the part of b that the loops can meet, the smallest such forces.
 
         What they cannot meet makes forces that move nothing and grow by the same amount in each iteration,
         while all others have come to rest. So the last iteration's growth, times their number, is taken off.

@@ -36,7 +36,7 @@ def rnea_derivatives(tree: Tree, q, qd, qdd, f_ext=None) -> tuple[list[list], li
 
 
 def rnea_derivatives_world(tree: Tree, q, qd, qdd, f_ext) -> tuple[list[list], list[list]]:
-    """The same for forces that stay as they are in the world while the bodies move.
+    """dtau/dq and dtau/dqd, nv x nv, as lists of rows; f_ext stays in the world while the bodies move.
 
     A small motion s of a body turns such a force, seen from the body, by -s x* f_ext.
     """

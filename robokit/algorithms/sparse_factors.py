@@ -59,14 +59,14 @@ class SparseFactor:
 
 
 class ArticulatedFactor:
-    """The same by joint: U = I^A S and D = S^T U (by ldl) of the articulated-body algorithm."""
+    """H factorised by joint: U = I^A S and D = S^T U (by ldl) of the articulated-body algorithm."""
 
     def __init__(self, tree: Tree, X: Sequence[Any], U: Sequence[Any], D: Sequence[Any]) -> None:
         self.tree, self.X, self.U, self.D = tree, X, U, D
 
     @staticmethod
     def of(tree: Tree, X: Sequence[Any]) -> ArticulatedFactor:
-        """That of the tree's own inertias."""
+        """The factor of H for the tree's own inertias, at the transforms X."""
         N = tree.n + 1
         IA: list[Any] = [None, *(tree.I[i].articulated() for i in tree.outward())]
         U: list[Any] = [None] * N
@@ -104,7 +104,7 @@ class ArticulatedFactor:
         return u, z
 
     def products(self, halves: Sequence[Half]) -> list[list[Scalar]]:
-        """As of :class:`SparseFactor`."""
+        """The scalar products of some vectors in the metric H^-1, of their halves."""
         A: list[list[Scalar]] = [[0.0] * len(halves) for _ in halves]
         for joint in self.tree.outward():
             for i, (u, _) in enumerate(halves):
@@ -114,7 +114,7 @@ class ArticulatedFactor:
         return A
 
     def motion(self, halves: Sequence[Half], weights: Sequence[Scalar]) -> list[list[Scalar]]:
-        """As of :class:`SparseFactor`."""
+        """H^-1 times the weighted sum of the vectors, by joint."""
         tree = self.tree
         y: list[list[Scalar]] = [[]]
         V = [Motion.zero()]

@@ -34,7 +34,7 @@ from robokit.meshes.untrusted import (
 )
 from robokit.model.geometry import RGBA
 
-HEAD = 1 << 16
+HEAD_BYTES = 1 << 16
 """Bytes in which the element <asset> is looked for: it is the first of a document."""
 
 _UP_AXIS = re.compile(rb"<(?:[\w.-]+:)?up_axis>\s*([XYZ])_UP\s*<")
@@ -54,7 +54,7 @@ def up_axis(path: Path | None) -> str:
     """
     if path is None or path.suffix.lower() != ".dae":
         return "Z"
-    said = _UP_AXIS.search(head_of(path, HEAD).replace(b"\0", b""))
+    said = _UP_AXIS.search(head_of(path, HEAD_BYTES).replace(b"\0", b""))
     return said[1].decode() if said else "Z"
 
 
@@ -119,7 +119,7 @@ def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface
             budget.place()
             for triangles in document.triangles(geometry):
                 looks = document.looks(materials.get(triangles.material))
-                yield _surface(triangles, looks).placed(matrix)
+                yield _surface(triangles, looks).transform(matrix)
         for child in reversed(place.below):
             budget.place()
             todo.append((child, matrix))
@@ -389,7 +389,7 @@ def _fans(sizes: np.ndarray, count: int) -> np.ndarray:
 # ---- text ----------------------------------------------------------------------------------------
 # Parsed without entities; and its lists of numbers.
 
-CHUNK = 1 << 20
+CHUNK_CHARACTERS = 1 << 20
 """Characters of a list of numbers that are taken apart at once: as strings they need thirty times as much."""
 
 _SPACE = re.compile(r"\s")
@@ -455,7 +455,7 @@ def read_numbers(element: Any, kind: type = float) -> np.ndarray:
     parts: list[np.ndarray] = []
     start = 0
     while start < len(text):
-        space = _SPACE.search(text, start + CHUNK)
+        space = _SPACE.search(text, start + CHUNK_CHARACTERS)
         end = space.start() if space else len(text)
         words = text[start:end].split()
         try:

@@ -59,7 +59,7 @@ def read_gltf(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
             found = [_surface(data, primitive, budget) for primitive in primitives]
             known[mesh] = [surface for surface in found if surface is not None]
         for surface in known[mesh]:
-            yield surface.placed(matrix)
+            yield surface.transform(matrix)
 
 
 def _placed_meshes(data: GltfData, budget: Budget) -> Iterator[tuple[Any, np.ndarray]]:
@@ -123,7 +123,7 @@ def _surface(data: GltfData, primitive: dict[str, Any], budget: Budget) -> Surfa
     surface = Surface(positions, faces)
     if "material" in primitive:
         material = data.item("materials", primitive["material"])
-        return _painted(data, surface, material, attributes, used)
+        return _with_material(data, surface, material, attributes, used)
     if "COLOR_0" in attributes and data.count(attributes["COLOR_0"]) == count:
         return replace(surface, colours=_colours(data.array(attributes["COLOR_0"], used)))
     return surface
@@ -151,7 +151,7 @@ def _faces(indices: np.ndarray, mode: int) -> np.ndarray:
     return faces[(a != b) & (b != c) & (a != c)]  # strips are joined by triangles without area
 
 
-def _painted(
+def _with_material(
     data: GltfData,
     surface: Surface,
     material: dict[str, Any],
@@ -279,7 +279,7 @@ class GltfData:
         if "bufferView" in given:
             stride = self.item("bufferViews", given["bufferView"]).get("byteStride")
             data = self.view(given["bufferView"])
-            values = _strided(data, given.get("byteOffset", 0), count, columns, kind, stride)
+            values = _strided_view(data, given.get("byteOffset", 0), count, columns, kind, stride)
         else:
             self._budget.triangles(count // 3)  # no bytes of the file stand for them
             values = np.zeros((count, columns), kind)
@@ -322,9 +322,9 @@ class GltfData:
         if kind not in ("<u1", "<u2", "<u4"):
             raise ValueError("a sparse accessor has indices of a wrong type")
         data = self.view(places.get("bufferView"))
-        at = _strided(data, places.get("byteOffset", 0), count, 1, kind, None)[:, 0]
+        at = _strided_view(data, places.get("byteOffset", 0), count, 1, kind, None)[:, 0]
         data = self.view(rows.get("bufferView"))
-        new = _strided(data, rows.get("byteOffset", 0), count, values.shape[1], values.dtype.str, None)
+        new = _strided_view(data, rows.get("byteOffset", 0), count, values.shape[1], values.dtype.str, None)
         if len(at) and at.max() >= len(values):
             raise ValueError(f"a sparse accessor names row {at.max()} of {len(values)}")
         values = values.copy()
@@ -376,7 +376,7 @@ def whole(value: Any, what: str, most: int) -> int:
     return value
 
 
-def _strided(
+def _strided_view(
     data: memoryview, start: Any, count: int, columns: int, kind: str, stride: int | None
 ) -> np.ndarray:
     """Rows of numbers that lie some bytes apart, (count, columns), as a view of the data."""

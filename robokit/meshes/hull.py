@@ -178,11 +178,11 @@ def _around(corners: np.ndarray, center: np.ndarray, axis: np.ndarray, error: fl
             rings.append((float(height[near].mean()), float(wide[near].max())))
     rings.sort()
     ends = [h for h, _ in rings if np.isclose(h, height.min(), 0.0, error) or h >= height.max() - error]
-    kept = _simplified(rings, 0.5 * error)
+    kept = _simplify_rings(rings, 0.5 * error)
     return [Circle(center + h * axis, axis, r, h in ends) for h, r in kept]
 
 
-def _simplified(rings: list[tuple[float, float]], error: float) -> list[tuple[float, float]]:
+def _simplify_rings(rings: list[tuple[float, float]], error: float) -> list[tuple[float, float]]:
     """Rings without those that are within the error of a cone between two others."""
     if len(rings) < 3:
         return rings
@@ -192,7 +192,7 @@ def _simplified(rings: list[tuple[float, float]], error: float) -> list[tuple[fl
     k = int(off.argmax())
     if off[k] <= error:
         return [rings[0], rings[-1]]
-    return _simplified(rings[: k + 1], error)[:-1] + _simplified(rings[k:], error)
+    return _simplify_rings(rings[: k + 1], error)[:-1] + _simplify_rings(rings[k:], error)
 
 
 # ---- boxes ---------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         for surface in reader(path, content, Budget(len(content))):
             if len(surface.faces):
                 _check(surface)
-                yield _merged(_used(_covered(surface)))
+                yield _with_merged_vertices(_with_used_vertices(_with_valid_picture(surface)))
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as problem:  # the readers meet anything in a file that is not what it should be
@@ -60,7 +60,7 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         raise ValueError(f"the file is not well formed: {type(problem).__name__}: {reason}") from problem
 
 
-def _covered(surface: Surface) -> Surface:
+def _with_valid_picture(surface: Surface) -> Surface:
     """The same surface, without its picture where that has no proper places on it."""
     if surface.uv is None:
         return surface
@@ -69,7 +69,7 @@ def _covered(surface: Surface) -> Surface:
     return replace(surface, uv=None, picture=None)
 
 
-def _used(surface: Surface) -> Surface:
+def _with_used_vertices(surface: Surface) -> Surface:
     """The same surface without vertices that no face uses."""
     used = np.zeros(len(surface.vertices), dtype=bool)
     used[surface.faces] = True
@@ -80,7 +80,7 @@ def _used(surface: Surface) -> Surface:
     return replace(surface, vertices=surface.vertices[used], faces=faces, colours=colours)
 
 
-def _merged(surface: Surface) -> Surface:
+def _with_merged_vertices(surface: Surface) -> Surface:
     """The same surface with one vertex at a place: formats repeat them for each face or picture corner."""
     vertices, first, merged = unique_rows(surface.vertices)
     if len(vertices) == len(surface.vertices):

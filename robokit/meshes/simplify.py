@@ -65,11 +65,11 @@ def simplify_surface(surface: Surface, budget: int) -> Surface:
         if surface.colours is not None:
             colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
         if surface.uv is not None:
-            uv = _transferred_uv(surface.vertices[surface.faces], surface.uv, vertices[faces])
+            uv = _transfer_uv(surface.vertices[surface.faces], surface.uv, vertices[faces])
     return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
 
 
-def _transferred_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def _transfer_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Picture coordinates of new faces from those of the faces before.
 
     A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all
@@ -86,12 +86,12 @@ def _transferred_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> 
     middle = corners.mean(axis=1, keepdims=True)
     at_face = np.repeat(tree.query(middle[:, 0])[1], 3)
     at_corner = tree.query((corners + 0.1 * (middle - corners)).reshape(-1, 3))[1]
-    rough, fine = (_continued(before[k], uv[k], points) for k in (at_face, at_corner))
+    rough, fine = (_extrapolate_uv(before[k], uv[k], points) for k in (at_face, at_corner))
     same = np.abs(fine - rough).max(axis=1, keepdims=True) < SAME_PIECE
     return np.where(same, fine, rough).reshape(-1, 3, 2)
 
 
-def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
+def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Picture coordinates of points, each from those of one triangle, extended a little beyond its edges.
 
     Args:

@@ -35,7 +35,7 @@ class Surface:
     picture: Picture | None = None
     missing: str = ""
 
-    def placed(self, matrix: np.ndarray) -> Surface:
+    def transform(self, matrix: np.ndarray) -> Surface:
         """The same surface elsewhere; where the matrix mirrors, the winding is turned round.
 
         Args:

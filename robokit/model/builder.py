@@ -344,7 +344,7 @@ class LoopDraft:
     pitch: float = 0.0
 
 
-def snapped(row: Iterable[float]) -> list[float]:
+def snap(row: Iterable[float]) -> list[float]:
     """The numbers, with those within SNAP of 0 or +-1 made exact: zeros and ones cost no operations."""
     return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
 
@@ -355,7 +355,7 @@ def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
 
 
 def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
-    """The same axis in plain floats."""
+    """The axis of a joint, normalised, as three floats; the x axis for a kind of joint without an axis."""
     if not JOINT_TABLE[kind].has_axis:
         return (1.0, 0.0, 0.0)
     usual = _COORDINATE_AXES.get(tuple(axis))
@@ -366,7 +366,7 @@ def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
         largest = max(map(abs, axis))
         return unit_numbers(kind, [x / largest for x in axis])
     # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
-    return snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis)
+    return snap([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis)
 
 
 # ---- assembly ------------------------------------------------------------------------------------
@@ -487,7 +487,7 @@ class _Bodies:
         if placement is not _HERE:
             R, p = placement.rotation.tolist(), placement.position.tolist()
             rows, shift = product_of_rows(R, rows), list(map(add, turned_by_rows(R, shift), p))
-        rows = _UPRIGHT if rows == _UPRIGHT else [snapped(row) for row in rows]
+        rows = _UPRIGHT if rows == _UPRIGHT else [snap(row) for row in rows]
         shift = [0.0 if abs(x) < SNAP else x for x in shift]
         if draft.kind == "fixed":
             self.frame[child] = (body, Placement(np.array(rows), np.array(shift)))

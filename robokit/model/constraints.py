@@ -10,7 +10,7 @@ from robokit.arguments import one_of
 from robokit.conventions import SNAP
 from robokit.errors import WrongType
 from robokit.model.arguments import finite
-from robokit.model.builder import snapped
+from robokit.model.builder import snap
 from robokit.model.geometry import Placement
 from robokit.model.joints import JOINT_TABLE, JointModel
 from robokit.model.robot import Robot
@@ -70,7 +70,7 @@ def _loop_models(robot: Robot) -> tuple[LoopModel, ...]:
 
 def _to_frame(at: Placement) -> Transform:
     """The transform to a frame placed in a body."""
-    columns = [snapped(column) for column in at.rotation.T.tolist()]
+    columns = [snap(column) for column in at.rotation.T.tolist()]
     return Transform(Matrix3(columns), Vector3(*(0.0 if abs(x) < SNAP else x for x in at.position.tolist())))
 
 

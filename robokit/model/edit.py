@@ -19,9 +19,9 @@ from robokit.errors import ModelError, UnknownName, WrongType, shown
 from robokit.model.arguments import checked_name, checked_placement, finite, not_negative
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
-from robokit.model.mimic_coupling import NONE, Coupling, reduced_parents
+from robokit.model.mimic_coupling import NO_COORDINATE, Coupling, reduced_parents
 from robokit.model.parts import Joint, Link
-from robokit.model.robot import Robot, arranged, check_robot, children, is_base, outward, subtree
+from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""
@@ -237,7 +237,7 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
         builder._loops[name] = replace(p, **ends)
     _refuse_followers(builder, {fixed[name].name for name in chosen})
     # What hung on several links now hangs on one: the joints' order keeps the bodies in theirs.
-    order = arranged(robot, {name: d.parent for name, d in builder._joints.items()})
+    order = joint_order(robot, {name: d.parent for name, d in builder._joints.items()})
     builder._joints = {name: builder._joints[name] for name in order}
     return _rebuilt(robot, builder)
 
@@ -376,8 +376,8 @@ def couple(robot: Robot) -> Robot:
     if not mimics:
         return robot
     tree = robot.tree
-    q_from: list[tuple[int, float, float]] = [(NONE, 0.0, 0.0)] * tree.nq
-    v_from: list[tuple[int, float]] = [(NONE, 0.0)] * tree.nv
+    q_from: list[tuple[int, float, float]] = [(NO_COORDINATE, 0.0, 0.0)] * tree.nq
+    v_from: list[tuple[int, float]] = [(NO_COORDINATE, 0.0)] * tree.nv
     kept, own_q, own_v = _own_coordinates(robot)
     for k, at in enumerate(own_q):
         q_from[at] = (k, 1.0, 0.0)
@@ -387,7 +387,7 @@ def couple(robot: Robot) -> Robot:
         leader, multiplier, offset = _leader(robot, joint)
         at_q, at_v = joint.q_slice.start, joint.v_slice.start
         if leader.q_slice == slice(0, 0):
-            q_from[at_q], v_from[at_v] = (NONE, 0.0, offset), (NONE, 0.0)
+            q_from[at_q], v_from[at_v] = (NO_COORDINATE, 0.0, offset), (NO_COORDINATE, 0.0)
         else:
             q_from[at_q] = (q_from[leader.q_slice.start][0], multiplier, offset)
             v_from[at_v] = (v_from[leader.v_slice.start][0], multiplier)

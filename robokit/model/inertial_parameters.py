@@ -25,7 +25,7 @@ from robokit.spatial import RigidInertia, Symmetric3, Vector3
 
 COUNT = 10
 
-TOLERANCE = 1e-3
+TRIANGLE_TOLERANCE = 1e-3
 """Share of its moments by which an inertia may miss the triangle inequality, as descriptions round them."""
 
 
@@ -72,7 +72,7 @@ class Bodies:
     parameters: np.ndarray
 
 
-def changed(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
+def with_changes(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
     """Parameters of all bodies and the links that go with them.
 
     Args:
@@ -154,7 +154,7 @@ def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tup
     for link in links:  # in document order, as when the robot was built
         if link.body in touched:
             with np.errstate(over="ignore", invalid="ignore"):
-                out[..., link.body, :] += _placed(link, link.placement)
+                out[..., link.body, :] += _on_body(link, link.placement)
             if not np.isfinite(out[..., link.body, :]).all():
                 raise ModelError(
                     f"link {link.name!r}: its mass and inertia are too large to be added to those of its "
@@ -163,7 +163,7 @@ def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tup
     return out, tuple(links)
 
 
-def _placed(link: Link, placement: Placement) -> np.ndarray:
+def _on_body(link: Link, placement: Placement) -> np.ndarray:
     """Ten parameters of a link in its body's coordinates, (10,) or (B, 10)."""
     R = placement.rotation
     c = turned(R, np.asarray(link.com)) + placement.position
@@ -268,7 +268,7 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
         a, d, e = (half - xx) * scale - hx * cx, -xy * scale - hx * cy, -xz * scale - hx * cz
         b, f = (half - yy) * scale - hy * cy, -yz * scale - hy * cz
         c = (half - zz) * scale - hz * cz
-        slack = TOLERANCE * abs(a + b + c) + 1e-12
+        slack = TRIANGLE_TOLERANCE * abs(a + b + c) + 1e-12
         a, b, c = a + slack, b + slack, c + slack
         second = a * b - d * d
         third = a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e)

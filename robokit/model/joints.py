@@ -376,7 +376,7 @@ class JointModel:
         return self.kind.exp(q, dv, self.axis)
 
     def near(self, q: Scalars, dv: Scalars) -> list[Scalar]:
-        """As :meth:`integrate`, up to terms of third order in dv."""
+        """q moved along the velocity dv for a unit of time, up to terms of third order in dv."""
         return self.kind.near(q, dv, self.axis)
 
     def difference(self, q0: Scalars, q1: Scalars) -> list[Scalar]:

@@ -17,7 +17,7 @@ import numpy as np
 from robokit.caching import cached_attribute
 from robokit.model.sparsity import inertia_pattern
 
-NONE = -1
+NO_COORDINATE = -1
 """The coordinate of what stands still."""
 
 
@@ -43,11 +43,11 @@ class Coupling:
 
     def full_q(self, q: Sequence[Any]) -> list[Any]:
         """G q + offset, as a list of scalars."""
-        return [offset if k == NONE else _scaled(q[k], m) + offset for k, m, offset in self.q_from]
+        return [offset if k == NO_COORDINATE else _times(q[k], m) + offset for k, m, offset in self.q_from]
 
     def full_v(self, v: Sequence[Any]) -> list[Any]:
         """G v, as a list of scalars."""
-        return [0.0 if k == NONE else _scaled(v[k], m) for k, m in self.v_from]
+        return [0.0 if k == NO_COORDINATE else _times(v[k], m) for k, m in self.v_from]
 
     def force_at_own(self, tau: Sequence[Any]) -> list[Any]:
         """Full forces whose projection is tau: tau at the joints that keep their coordinates, else 0."""
@@ -61,12 +61,12 @@ class Coupling:
         """The coupling matrix, (full nv, nv)."""
         G = np.zeros((len(self.v_from), self.nv))
         for row, (k, m) in enumerate(self.v_from):
-            if k != NONE:
+            if k != NO_COORDINATE:
                 G[row, k] = m
         return G
 
 
-def _scaled(x: Any, m: float) -> Any:
+def _times(x: Any, m: float) -> Any:
     return x if m == 1.0 else x * m
 
 
@@ -87,9 +87,9 @@ def reduced_parents(dof_parent: Sequence[int], dof_of: Sequence[int], nv: int) -
     above: list[set[int]] = [set() for _ in range(nv)]
     for i, j in np.argwhere(np.tril(inertia_pattern(dof_parent))).tolist():
         a, b = sorted((dof_of[i], dof_of[j]))
-        if a != NONE and a != b:
+        if a != NO_COORDINATE and a != b:
             above[b].add(a)
-    parents = [NONE] * nv
+    parents = [NO_COORDINATE] * nv
     for k in reversed(range(nv)):
         if above[k]:
             parents[k] = max(above[k])

@@ -31,7 +31,7 @@ from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar
 
-SECOND = (4, 6, 9)
+SECOND_MOMENTS = (4, 6, 9)
 """Places of I_xx, I_yy and I_zz in the ten parameters of a body."""
 
 
@@ -53,7 +53,7 @@ def regrouped(
             moved = _through_parent(found[i], S)
             if p != 0:
                 found[p] = found[p] + tree.XT[i].T @ moved @ tree.XT[i]
-            found[i] = without_places(found[i] + _multiplied(moved, -1.0), places_left_empty(S))
+            found[i] = without_places(found[i] + _times(moved, -1.0), places_left_empty(S))
     return tuple(found)
 
 
@@ -72,26 +72,26 @@ def sparse(tree: Tree, to_ground: bool, I: Sequence[RigidInertia]) -> tuple[Rigi
 
 def places_left_empty(S: MotionSubspace) -> tuple[int, ...]:
     """Which of a body's ten parameters are 0 once its parent has what acts only through it."""
-    turns, slides = _spanned(S)
+    turns, slides = _joint_motion(S)
     if not turns:
         return (4, 5, 6, 7, 8, 9)
     empty = [] if slides else [0]
     if len(turns) == 1:
         u = tuple(turns[0])
-        empty.append(SECOND[_across(turns[0])])
+        empty.append(SECOND_MOMENTS[_across(turns[0])])
         if not slides:
             empty += [1 + k for k in range(3) if abs(u[k]) == 1.0]
     return tuple(sorted(empty))
 
 
 def without_places(I: RigidInertia, places: Sequence[int]) -> RigidInertia:
-    """The same with these of its ten parameters exactly 0."""
+    """The inertia with these of its ten parameters exactly 0."""
     return rigid_inertia([0.0 if k in places else x for k, x in enumerate(row(I))])
 
 
 def _through_parent(I: RigidInertia, S: MotionSubspace) -> RigidInertia:
     """The part dI of I with dI S = 0 that the parent may have."""
-    turns, slides = _spanned(S)
+    turns, slides = _joint_motion(S)
     if not turns:
         return RigidInertia(0.0, Vector3.zero(), I.Ibar)
     m, h, Ibar = (
@@ -100,7 +100,7 @@ def _through_parent(I: RigidInertia, S: MotionSubspace) -> RigidInertia:
     if len(turns) == 1:
         (u,) = turns
         k = _across(u)
-        a = row(I)[SECOND[k]] * (1.0 / (1.0 - tuple(u)[k] ** 2))
+        a = row(I)[SECOND_MOMENTS[k]] * (1.0 / (1.0 - tuple(u)[k] ** 2))
         Ibar = Symmetric3(
             a * (1.0 - u.x * u.x),
             a * (1.0 - u.y * u.y),
@@ -114,7 +114,7 @@ def _through_parent(I: RigidInertia, S: MotionSubspace) -> RigidInertia:
     return RigidInertia(m, h, Ibar)
 
 
-def _spanned(S: MotionSubspace) -> tuple[list[Vector3], bool]:
+def _joint_motion(S: MotionSubspace) -> tuple[list[Vector3], bool]:
     """The directions that a joint turns about, and whether it slides along any."""
     turns = [c.ang for c in S.columns if any(c.ang)]
     return turns, any(any(c.lin) for c in S.columns)
@@ -125,7 +125,7 @@ def _across(u: Vector3) -> int:
     return max(range(3), key=lambda k: (-abs(tuple(u)[k]), k))
 
 
-def _multiplied(I: RigidInertia, s: Scalar) -> RigidInertia:
+def _times(I: RigidInertia, s: Scalar) -> RigidInertia:
     return rigid_inertia([x * s for x in row(I)])
 
 
@@ -142,7 +142,7 @@ def _multiplied(I: RigidInertia, s: Scalar) -> RigidInertia:
 # Source: Khalil, Dombre, Modeling, Identification and Control of Robots, 3.2 and 9.4 (fewer operations by the
 # choice of frames); RBDA 4.2.  Differs: frames are only slid, so that the axes stay those of the description.
 
-NOTHING = 1e-15
+ROUNDING_SHARE = 1e-15
 """Share of the terms of a sum that is rounding of what should be 0."""
 
 SWEEPS = 3
@@ -173,7 +173,7 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
         if not (to_ground and tree.parent[i] == 0):
             total += _entries(offset(i)) * OFFSET
         if I and not tree.children[i]:  # of others the children's inertias fill the places
-            total += _of_inertia(_shifted(I[i], w[i]), tree.joint[i].S)
+            total += _of_inertia(_about(I[i], w[i]), tree.joint[i].S)
         return total
 
     for _ in range(SWEEPS):
@@ -183,7 +183,7 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
                 tried = [-tree.XT[i].E.transpose_apply(u).dot(offset(i))]
                 tried += [u.dot(offset(c)) for c in tree.children[i]]
                 if I and not tree.children[i] and I[i].m:
-                    tried.append(u.dot(_shifted(I[i], w[i]).h) * (1.0 / I[i].m))
+                    tried.append(u.dot(_about(I[i], w[i]).h) * (1.0 / I[i].m))
                 start, best, least = w[i], w[i], work(i)
                 for step in tried:
                     w[i] = start + u * step
@@ -206,13 +206,13 @@ def placements(tree: Tree, w: Sequence[Vector3]) -> tuple[Transform, ...]:
 
 def _offset(tree: Tree, w: Sequence[Vector3], i: int) -> Vector3:
     terms = tree.XT[i].r, w[tree.parent[i]] * -1.0, tree.XT[i].E.transpose_apply(w[i])
-    nothing = NOTHING * max(abs(x) for term in terms for x in term)
+    nothing = ROUNDING_SHARE * max(abs(x) for term in terms for x in term)
     return _clean(terms[0] + terms[1] + terms[2], nothing)
 
 
 def slid(tree: Tree, w: Sequence[Vector3]) -> Tree:
     """The tree with its bodies' frames shifted by w; samples of inertias too."""
-    I = tuple(_shifted(one, shift) for one, shift in zip(tree.I, w, strict=False))
+    I = tuple(_about(one, shift) for one, shift in zip(tree.I, w, strict=False))
     return replace(tree, XT=placements(tree, w), I=I)
 
 
@@ -222,7 +222,7 @@ def free_directions(S: MotionSubspace) -> tuple[Vector3, ...]:
     return AXES if not turns else tuple(turns) if len(turns) == 1 else ()
 
 
-def _shifted(I: RigidInertia, w: Vector3) -> RigidInertia:
+def _about(I: RigidInertia, w: Vector3) -> RigidInertia:
     """The inertia about the origin w in place of its own."""
     return I.congruence(Transform(Matrix3.identity(), w * -1.0)) if any(w) else I
 
@@ -237,8 +237,8 @@ def _of_inertia(I: RigidInertia, S: MotionSubspace) -> float:
     h = I.h if len(turns) != 1 else I.h - turns[0] * turns[0].dot(I.h)
     products = (I.Ibar.xy, I.Ibar.xz, I.Ibar.yz) if turns else ()
     largest = max(abs(x) for x in I.Ibar)
-    moments = _entries(_clean(h, 4.0 * NOTHING * max(abs(x) for x in I.h)))
-    return MOMENT * moments + PRODUCT * sum(abs(x) > 4.0 * NOTHING * largest for x in products)
+    moments = _entries(_clean(h, 4.0 * ROUNDING_SHARE * max(abs(x) for x in I.h)))
+    return MOMENT * moments + PRODUCT * sum(abs(x) > 4.0 * ROUNDING_SHARE * largest for x in products)
 
 
 def _clean(v: Vector3, nothing: float) -> Vector3:

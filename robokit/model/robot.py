@@ -535,7 +535,7 @@ class Robot:
         bodies = inertial.Bodies(
             self.name, self.links, self.tree.name, self.base == "floating", self.inertial_parameters
         )
-        parameters, links = inertial.changed(bodies, inertias)
+        parameters, links = inertial.with_changes(bodies, inertias)
         return self._with_parameters(parameters, links)
 
     def sample(self, k: int) -> Robot:
@@ -659,10 +659,10 @@ def _array(what: str, value: Any, n: int) -> np.ndarray:
 def joints_in_order(robot: Robot) -> list[Joint]:
     """All joints but a floating base's, in an order for which a builder gives the robot's own numbers."""
     hung = {j.name: j.parent_link for j in (*robot.body_joints, *robot.fixed_joints) if not is_base(robot, j)}
-    return [robot.joint(name) for name in arranged(robot, hung)]
+    return [robot.joint(name) for name in joint_order(robot, hung)]
 
 
-def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
+def joint_order(robot: Robot, hung: Mapping[str, str]) -> list[str]:
     """Names of joints in an order for which a builder gives the robot's own numbers.
 
     Joints of one parent are sorted by the bodies beyond them, and those of bodies come in the order of their
@@ -689,10 +689,10 @@ def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
             siblings.setdefault(hung[name], []).append(name)
     rows = [[j.name for j in robot.body_joints if j.name in hung], *siblings.values()]
     fixed = [j.name for j in robot.fixed_joints if j.name in hung]
-    return _merged([fixed, *rows], rank) or _merged(rows, rank)
+    return _merge_orders([fixed, *rows], rank) or _merge_orders(rows, rank)
 
 
-def _merged(rows: list[list[str]], rank: Mapping[str, int]) -> list[str]:
+def _merge_orders(rows: list[list[str]], rank: Mapping[str, int]) -> list[str]:
     """All names, low ranks first, in an order that keeps that of every row; [] if the rows contradict."""
     after: dict[str, list[str]] = {name: [] for name in rank}
     waits = dict.fromkeys(rank, 0)

@@ -426,7 +426,7 @@ class _Loop:
 
 
 class _Counted:
-    """The same of a for_range, which carries its index first."""
+    """Test and body of a for_range of ``count`` iterations on what is carried, its index first."""
 
     def __init__(self, count: Any, body: Callable[..., Any]) -> None:
         self.count, self._body = count, body

@@ -46,7 +46,7 @@ class RigidInertia:
         return RigidInertia(self.m, h, self.Ibar.rotated(X.E) + _shift(k + h, X.r))
 
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia as a symmetric 6 x 6."""
+        """The inertia as an articulated-body inertia, a symmetric 6 x 6."""
         return ArticulatedInertia(self.Ibar, Matrix3.skew(self.h), Symmetric3.diagonal(self.m))
 
 
@@ -104,7 +104,7 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.A - outer(U.ang, W.ang), self.B - cross, self.M - outer(U.lin, W.lin))
 
     def without(self, axes: tuple[int, ...]) -> ArticulatedInertia:
-        """The same with these rows and columns exactly 0.
+        """The inertia with these rows and columns exactly 0.
 
         The articulated-body algorithm knows I^a S = 0; a difference of equal products would be
         rounding noise, and work that a tracer cannot see to be void.
@@ -158,7 +158,7 @@ class CoriolisInertia:
 
     @staticmethod
     def of(I: RigidInertia, v: Motion) -> CoriolisInertia:
-        """That of the body I that moves with v."""
+        """B of a body of inertia I that moves with the velocity v."""
         A = I.Ibar
         half = (A.xx + A.yy + A.zz) * 0.5
         J = Symmetric3(half - A.xx, half - A.yy, half - A.zz, -A.xy, -A.xz, -A.yz)  # sum of m r r^T

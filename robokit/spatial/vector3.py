@@ -203,7 +203,7 @@ class Symmetric3:
         )
 
     def _turned(self, E: Matrix3, k: int) -> Symmetric3:
-        """The same about coordinate axis k, at half the products: two of the rows mix."""
+        """E A E^T for a rotation E about coordinate axis k, at half the products: two of the rows mix."""
         i, j = (k + 1) % 3, (k + 2) % 3
         A, c, s = self.full(), E[i, i], E[i, j]
         if _is(c, 1.0) and _is(s, 0.0):  # the cosine of a hundred-millionth of a turn is 1 too

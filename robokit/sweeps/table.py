@@ -138,7 +138,7 @@ def concatenate(tables: Sequence[RowTable]) -> RowTable:
     return RowTable({name: np.concatenate([t[name] for t in tables]) for name in first.columns}, first.units)
 
 
-def arrow() -> Any:
+def arrow(why: str = "a table of pyarrow needs it") -> Any:
     """The module pyarrow.
 
     Raises:
@@ -148,7 +148,7 @@ def arrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependency("this needs pyarrow: pip install 'robokit[sweep]'") from error
+        raise MissingDependency(f"{why}: pip install 'robokit[sweep]'") from error
     return pyarrow
 
 
@@ -282,13 +282,13 @@ class _Reader:
         return self.content[self.at - 1]
 
     def varint(self) -> int:
-        total = shift = 0
-        while True:
+        total = 0
+        for shift in range(0, 70, 7):
             byte = self.byte()
             total |= (byte & 0x7F) << shift
-            shift += 7
             if byte < 0x80:
                 return total
+        raise ValueError("a number of more than 64 bits")
 
     def value(self, kind: int) -> Any:
         if kind in (I16, I32, I64):
@@ -300,13 +300,13 @@ class _Reader:
             return self.content[self.at - n : self.at]
         if kind == LIST:
             head = self.byte()
-            n = head >> 4 if head < 0xF0 else self.varint()
+            n, inner = head >> 4 if head < 0xF0 else self.varint(), head & 0xF
             if n > len(self.content):
                 raise ValueError(f"a list of {n}")
-            return [self.value(head & 0xF) for _ in range(n)]
+            return [self.byte() if inner in (TRUE, FALSE) else self.value(inner) for _ in range(n)]
         if kind == STRUCT:
             return self.struct()
-        if kind in (TRUE, FALSE):  # a Boolean is its type
+        if kind in (TRUE, FALSE):  # a Boolean is its type; outside of lists
             return kind == TRUE
         if kind in (BYTE, DOUBLE):
             self.at += 1 if kind == BYTE else 8
@@ -523,7 +523,7 @@ class ParquetFile:
         return header, self.content[reader.at : reader.at + header[3]]
 
     def _by_arrow(self, names: list[str]) -> dict[str, np.ndarray]:
-        pa = arrow()
+        pa = arrow("these rows were written by pyarrow")
         file = pa.parquet.ParquetFile(pa.BufferReader(self.content), page_checksum_verification=True)
         table = file.read(columns=names)
         return {name: np.asarray(table[name].to_numpy(), self.kinds[name].dtype) for name in names}

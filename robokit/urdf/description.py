@@ -48,7 +48,7 @@ class Origin(NamedTuple):
         return np.array(self.rotation_rows())
 
     def rotation_rows(self) -> Rows:
-        """The same rotation in plain floats."""
+        """Rotation from the frame into its parent in plain floats: three rows of three."""
         if self.quat_xyzw is not None:
             return _quaternion_rotation(self.quat_xyzw)
         if self.rpy == (0.0, 0.0, 0.0):
@@ -62,7 +62,7 @@ class Origin(NamedTuple):
         ]
 
     def placement(self) -> Placement:
-        """The same pose as a Placement."""
+        """The pose as a Placement."""
         return Placement(self.rotation(), np.array(self.xyz))
 
 
@@ -99,7 +99,7 @@ class InertialDescription(NamedTuple):
         return np.array(self.matrix_rows())
 
     def matrix_rows(self) -> Rows:
-        """The same matrix in plain floats."""
+        """Rotational inertia about the centre of mass in link axes in plain floats, three rows [kg m^2]."""
         xx, xy, xz, yy, yz, zz = self.inertia
         I = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         if not self.origin.rotated:

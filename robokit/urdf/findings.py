@@ -58,7 +58,7 @@ class Report:
         return "did you mean " + " or ".join(map(repr, near)) + "?" if near else None
 
     @property
-    def failed(self) -> bool:
+    def has_errors(self) -> bool:
         """Whether any finding is an error."""
         return any(CODES[code].severity == "error" for code in self._codes)
 

@@ -56,7 +56,7 @@ def without_parts(paths: Iterable[Path]) -> list[Path]:
     paths = list(paths)
     macros = {path: _root(path) for path in paths if is_xacro(path)}
     whole = [path for path in paths if (root := macros.get(path)) is None or _makes_links(*root)]
-    parts = [part for path, root in macros.items() if root for part in _included(path, *root)]
+    parts = [part for path, root in macros.items() if root for part in _included_files(path, *root)]
     return [path for path in whole if path not in macros or not _is_one_of(path, parts)]
 
 
@@ -94,7 +94,7 @@ def _makes_links(root: etree._Element, reader: Reader) -> bool:
     )
 
 
-def _included(path: Path, root: etree._Element, reader: Reader) -> Iterator[str]:
+def _included_files(path: Path, root: etree._Element, reader: Reader) -> Iterator[str]:
     """The files that one includes: whole paths, or their ends behind ``$(find ...)``."""
     for element in root.iter():
         name = element.get("filename")
@@ -118,7 +118,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFile:
     """One file and what was found.
 
     Attributes:
@@ -194,7 +194,7 @@ def check_files(
     xacro_args: Mapping[str, Any] | None = None,
     mesh_up_axis: str = "ignore",
     loops: str = "declared",
-) -> list[Checked]:
+) -> list[CheckedFile]:
     """Judge files one after the other; never raises over a file.
 
     Args:
@@ -209,17 +209,17 @@ def check_files(
         description, found = check_urdf(
             path, base, package_dirs, True, meshes, mimic, args, mesh_up_axis, loops
         )
-        checked.append(Checked(os.fspath(path), description, [d for d in found if d.code not in ignore]))
+        checked.append(CheckedFile(os.fspath(path), description, [d for d in found if d.code not in ignore]))
     return checked
 
 
-def exit_status(checked: Iterable[Checked], strict: bool = False) -> int:
+def exit_status(checked: Iterable[CheckedFile], strict: bool = False) -> int:
     """The worst status of all files."""
     return max((one.status(strict) for one in checked), default=0)
 
 
 def as_json(
-    checked: Sequence[Checked], strict: bool = False, inertias: bool = False, problems: Sequence[str] = ()
+    checked: Sequence[CheckedFile], strict: bool = False, inertias: bool = False, problems: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Everything found as a dictionary for ``json.dumps``.
 
@@ -244,7 +244,7 @@ def as_json(
     }
 
 
-def _file_json(one: Checked, strict: bool, inertias: bool) -> dict[str, Any]:
+def _file_json(one: CheckedFile, strict: bool, inertias: bool) -> dict[str, Any]:
     robot = one.description
     table: dict[str, Any] = {
         "file": one.file,
@@ -296,7 +296,7 @@ def _inertias_json(robot: RobotDescription) -> list[dict[str, Any]]:
 WIDTH = 80
 """Columns of a line; only longer words, such as paths, exceed it."""
 
-MOST = 100
+MOST_LISTED = 100
 """Findings of one code that are listed for a file."""
 
 _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "clean": "32", "quiet": "2"}
@@ -332,7 +332,7 @@ def wants_colour(choice: str, stream: IO[str] | None, environ: Mapping[str, str]
     return stream.isatty()
 
 
-def listing(checked: Sequence[Checked], paint: Paint, inertias: bool = False) -> Iterator[str]:
+def listing(checked: Sequence[CheckedFile], paint: Paint, inertias: bool = False) -> Iterator[str]:
     """The lines of all files, with their sum where there are several.
 
     Args:
@@ -353,7 +353,7 @@ def listing(checked: Sequence[Checked], paint: Paint, inertias: bool = False) ->
         yield said + (f"; {with_errors} cannot be loaded" if with_errors else "")
 
 
-def _file_lines(one: Checked, paint: Paint) -> Iterator[str]:
+def _file_lines(one: CheckedFile, paint: Paint) -> Iterator[str]:
     counts = {s: one.count(s) for s in SEVERITIES}
     said = _counts(counts, paint) or paint("clean", "nothing to report")
     yield f"{paint('file', one_line(one.file))}: {said}"
@@ -365,13 +365,13 @@ def _file_lines(one: Checked, paint: Paint) -> Iterator[str]:
         for code, found in groups.items():
             yield from _group(code, found, paint)
     if one.description and one.diagnostics:
-        yield from _wrapped(_size_line(one.description), "  ", "  ")
+        yield from _wrap(_size_line(one.description), "  ", "  ")
 
 
 def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str]:
     severity: Severity = found[0].severity
     head = f"{severity} {code}"
-    meaning = list(_wrapped(f"{head}: {CODES[code].meaning}", "  ", "    "))
+    meaning = list(_wrap(f"{head}: {CODES[code].meaning}", "  ", "    "))
     yield meaning[0].replace(head, paint(severity, head), 1)
     yield from meaning[1:]
     # Copied values are common: the same words about many elements are said once.
@@ -379,22 +379,22 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
     told: dict[tuple[str, str], Diagnostic] = {}
     for d in found:
         told.setdefault((d.message, d.hint), d)
-    found, left_out = list(told.values())[:MOST], len(told) - MOST
+    found, left_out = list(told.values())[:MOST_LISTED], len(told) - MOST_LISTED
     margin = max(len(str(d.line)) for d in found)
     indent = " " * (margin + 11)
     for k, d in enumerate(found):
         where = f"line {d.line:>{margin}}" if d.line else ""
         more = same[d.message, d.hint] - 1
         element = f"{d.element} and {more} more" if more else d.element
-        yield from _wrapped(f"{element}: {d.message}", f"    {where:{margin + 5}}  ", indent)
+        yield from _wrap(f"{element}: {d.message}", f"    {where:{margin + 5}}  ", indent)
         following = found[k + 1].hint if k + 1 < len(found) else None
         if d.hint and d.hint != following:
-            yield from (paint("quiet", line) for line in _wrapped(f"fix: {d.hint}", indent, indent + "     "))
+            yield from (paint("quiet", line) for line in _wrap(f"fix: {d.hint}", indent, indent + "     "))
     if left_out > 0:
         yield f"{indent}and {left_out} more like these: --json lists all"
 
 
-def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
+def _wrap(text: str, first: str, rest: str) -> Iterator[str]:
     """Text in lines of at most 80 columns; words are never broken."""
     yield from textwrap.wrap(
         text,

@@ -39,7 +39,7 @@ from robokit.urdf.rewrites import own_base, with_loops, with_z_up, without_own_b
 from robokit.urdf.xacro import expanded, is_xacro
 
 BASES = ("fixed", "floating")
-CHECKED = (*BASES, "either")
+CHECK_BASES = (*BASES, "either")
 MIMICS = ("independent", "couple")
 UP_AXES = ("ignore", "apply")
 LOOPS = ("declared", "close")
@@ -184,7 +184,7 @@ def check_urdf(
         >>> findings[0].severity, findings[0].code, findings[0].line
         ('error', 'tree-two-roots', 1)
     """
-    _check_choices(base, mimic, mesh_up_axis, loops, CHECKED)
+    _check_choices(base, mimic, mesh_up_axis, loops, CHECK_BASES)
     folder = None
     if not isinstance(path_or_text, (str, bytes, os.PathLike)):
         raise WrongType("path_or_text", path_or_text, "the path of a URDF, or its text as a string or bytes")

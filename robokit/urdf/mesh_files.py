@@ -183,7 +183,7 @@ class Resolver:
         bases = ([str(self.folder)] if self.folder is not None else []) + [str(d) for d in self.package_dirs]
         if not bases:
             return Resolution(reason="a relative name starts from the file's folder, and a text has none")
-        allowed = self._allowed()
+        allowed = self._allowed_roots()
         tried, left = [], False
         for base in bases:
             path = os.path.normpath(os.path.join(os.path.abspath(base), name))
@@ -196,7 +196,7 @@ class Resolver:
         reason = "the path leaves the URDF's package by '..'" if left and not tried else ""
         return Resolution(None, tuple(tried), reason=reason)
 
-    def _allowed(self) -> list[str]:
+    def _allowed_roots(self) -> list[str]:
         """Folders that a relative name may end in."""
         if self.folder is None:
             return [os.path.abspath(d) for d in self.package_dirs]

@@ -151,7 +151,7 @@ def _link(element: etree._Element, reader: Reader) -> LinkDescription:
             if shape is not None:
                 (visuals if tag == "visual" else collisions).append(shape)
         elif weighed:
-            reader.repeated(tag, child, where)
+            reader.warn_repeated(tag, child, where)
         else:
             weighed = True
             inertial = _inertial(child, reader, where + " inertial")
@@ -165,7 +165,7 @@ def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDe
     mass = None
     if "mass" in parts:
         reader.attributes(parts["mass"], where, ("value",))
-        mass = reader.required(parts["mass"], "value", 1, where)
+        mass = reader.required_numbers(parts["mass"], "value", 1, where)
     else:
         reader.report.add("mass-missing", where, reader.line(element), "has no <mass>")
     inertia = _inertia(parts["inertia"], reader, where) if "inertia" in parts else (0.0,) * 6
@@ -180,7 +180,7 @@ def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float
         left_out = [name for name, number in zip(_PRODUCTS, found, strict=True) if number is None]
         for name in left_out:
             if name in _MOMENTS:
-                reader.missing(element, name, where)
+                reader.report_missing(element, name, where)
         products = [name for name in left_out if name not in _MOMENTS]
         if products:
             message = f"<inertia> leaves out {', '.join(products)}, taken as 0"
@@ -214,7 +214,7 @@ def _joint(element: etree._Element, reader: Reader) -> JointDescription:
         if kind == "fixed" or tag.get("xyz") is not None:
             axis = reader.triple(tag, "xyz", where, axis)
         else:
-            reader.required(tag, "xyz", 3, where)
+            reader.required_numbers(tag, "xyz", 3, where)
     return JointDescription(
         name,
         kind or "",
@@ -340,7 +340,7 @@ def read_material(element: etree._Element, reader: Reader, where: str) -> Materi
     for tag, child in reader.parts(element, f"{where} material {name!r}", _MATERIAL).items():
         if tag == "color":
             reader.attributes(child, where, ("rgba",))
-            rgba = reader.required(child, "rgba", 4, where)
+            rgba = reader.required_numbers(child, "rgba", 4, where)
         else:
             reader.attributes(child, where, ("filename",))
             texture = child.get("filename") or None  # empty names are common and mean none
@@ -366,11 +366,11 @@ def _geometry(element: etree._Element, reader: Reader, where: str) -> Geometry |
 def _primitive(tag: str, element: etree._Element, reader: Reader, where: str) -> Geometry | None:
     if tag == "box":
         reader.attributes(element, where, ("size",))
-        size = reader.required(element, "size", 3, where)
+        size = reader.required_numbers(element, "size", 3, where)
         return Box(_sizes(size, element, reader, where)) if size else None  # type: ignore[arg-type]
     names = ("radius",) if tag == "sphere" else ("radius", "length")
     reader.attributes(element, where, names)
-    found = [reader.required(element, name, 1, where) for name in names]
+    found = [reader.required_numbers(element, name, 1, where) for name in names]
     if None in found:
         return None
     values = _sizes(tuple(f[0] for f in found if f), element, reader, where)
@@ -471,7 +471,7 @@ def _loop_parts(element: etree._Element, reader: Reader, where: str) -> dict[str
         if twice and part in found and tag == "link1":
             part = "successor"
         if part in found:
-            reader.repeated(tag, child, where)
+            reader.warn_repeated(tag, child, where)
         else:
             found[part] = child
     return found
@@ -555,7 +555,7 @@ def read_transmission(element: etree._Element, reader: Reader) -> list[Rotor]:
             continue
         found.append(Rotor(joint, armature, where, reader.line(actuator)))
     if not found:
-        reader.ignored("transmission", element)
+        reader.note_ignored("transmission", element)
     return found
 
 

@@ -71,7 +71,7 @@ class Reader:
             if tag in known:
                 yield tag, child
             else:
-                self._ignored(tag, child, element, where)
+                self._note_ignored(tag, child, element, where)
 
     def parts(self, element: etree._Element, where: str, known: frozenset[str]) -> dict[str, etree._Element]:
         """Known children by tag where each may come once; a second is a warning."""
@@ -79,9 +79,9 @@ class Reader:
         for child in element:
             tag = self._names.get(child.tag) or self.tag(child)
             if tag not in known:
-                self._ignored(tag, child, element, where)
+                self._note_ignored(tag, child, element, where)
             elif tag in found:
-                self.repeated(tag, child, where)
+                self.warn_repeated(tag, child, where)
             else:
                 found[tag] = child
         return found
@@ -92,10 +92,10 @@ class Reader:
             tag = self._names.get(child.tag) or self.tag(child)
             if tag in known:
                 return child
-            self._ignored(tag, child, element, where)
+            self._note_ignored(tag, child, element, where)
         return None
 
-    def repeated(self, tag: str, element: etree._Element, where: str) -> None:
+    def warn_repeated(self, tag: str, element: etree._Element, where: str) -> None:
         """Warns of a second element of a kind that may come once."""
         message = f"has a second <{tag}>; the first one counts"
         self.report.add("element-repeated", where, self.line(element), message)
@@ -114,11 +114,11 @@ class Reader:
         """Whether the file claims an earlier version of URDF."""
         return self.version is not None and self.version < version
 
-    def ignored(self, tag: str, child: etree._Element) -> None:
+    def note_ignored(self, tag: str, child: etree._Element) -> None:
         """Notes an element of the root that says nothing of use here."""
-        self._ignored(tag, child, self._root, self.tag(self._root))
+        self._note_ignored(tag, child, self._root, self.tag(self._root))
 
-    def _ignored(self, tag: str, child: etree._Element, within: etree._Element, where: str) -> None:
+    def _note_ignored(self, tag: str, child: etree._Element, within: etree._Element, where: str) -> None:
         parent, line = self.tag(within), self.line(child)
         if tag.startswith("xacro:"):
             self.report.once(
@@ -153,10 +153,10 @@ class Reader:
         """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
         value = element.get(attribute)
         if value is not None and "$" in value and ("${" in value or "$(" in value):
-            self._unexpanded(element, attribute, where, value)
+            self._report_unexpanded(element, attribute, where, value)
         return value
 
-    def _unexpanded(self, element: etree._Element, attribute: str, where: str, value: str) -> None:
+    def _report_unexpanded(self, element: etree._Element, attribute: str, where: str, value: str) -> None:
         message = f"{attribute}={quoted(value)} is a xacro expression: this is a macro file, not yet a URDF"
         self.report.once("xacro-unexpanded", "", where, self.line(element), message)
 
@@ -177,7 +177,7 @@ class Reader:
             return self.read[count][text]
         except NumberError as problem:
             if "${" in text or "$(" in text:
-                self._unexpanded(element, attribute, where, text)
+                self._report_unexpanded(element, attribute, where, text)
                 return False
             message = f"<{self.tag(element)}> {attribute}={quoted(text)}: {problem}"
             if count == 1 and problem.code != "number-count":
@@ -227,16 +227,16 @@ class Reader:
         values = self.numbers(element, attribute, 3, where)
         return values or default  # type: ignore[return-value]
 
-    def required(
+    def required_numbers(
         self, element: etree._Element, attribute: str, count: int, where: str
     ) -> tuple[float, ...] | None:
         """Numbers that must be there; None where they are not (and reported)."""
         values = self.numbers(element, attribute, count, where)
         if values is None:
-            self.missing(element, attribute, where)
+            self.report_missing(element, attribute, where)
         return values or None
 
-    def missing(self, element: etree._Element, attribute: str, where: str) -> None:
+    def report_missing(self, element: etree._Element, attribute: str, where: str) -> None:
         """Reports an attribute that must be there and is not."""
         message = f"<{self.tag(element)}> has no {attribute}"
         self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')

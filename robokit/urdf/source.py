@@ -263,7 +263,7 @@ def _parser(recover: bool = False) -> etree.XMLParser:
     )
 
 
-def refused(text: str, report: Report) -> bool:
+def is_refused(text: str, report: Report) -> bool:
     """Whether the text is a Git LFS pointer, begins with a DOCTYPE or holds characters that XML forbids.
 
     What it is is reported.

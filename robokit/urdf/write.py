@@ -43,8 +43,8 @@ from robokit.urdf.description import (
 from robokit.urdf.findings import Report
 from robokit.urdf.mesh_files import Resolver
 
-_EXACT = 1e-12  # largest error of a rotation written as roll, pitch, yaw that is rounding
-_ROUNDING = 5e-16  # error for which angles of fifteen decimals are preferred
+_ROTATION_TOLERANCE = 1e-12  # largest error of a rotation written as roll, pitch, yaw that is rounding
+_ROUNDING_TOLERANCE = 5e-16  # error for which angles of fifteen decimals are preferred
 _STEPS = 4  # doubles beside a computed angle among which the one that was written is looked for
 
 
@@ -167,7 +167,7 @@ def _triple(x: np.ndarray) -> Triple:
 def _origin(placement: Placement, where: str, losses: Losses) -> Origin:
     rpy = roll_pitch_yaw(placement.rotation)
     off = _error(rpy, placement.rotation)
-    if not off < _EXACT:
+    if not off < _ROTATION_TOLERANCE:
         losses.dropped.append(f"{off:.1g} of a rotation of {where}, which is not orthonormal")
     return Origin(_triple(placement.position), rpy)
 
@@ -181,11 +181,11 @@ def roll_pitch_yaw(R: np.ndarray) -> Triple:
         return (0.0, 0.0, 0.0)
     rows: list[list[float]] = np.asarray(R, dtype=float).tolist()
     for sign in (1.0, -1.0):
-        for exact in _exact(rows, _angles_by_entries(rows, sign)):
+        for exact in _exact_angles(rows, _angles_by_entries(rows, sign)):
             return exact
     angles = _angles(rows)
     short = tuple(round(x, 15) + 0.0 for x in angles)
-    return short if _error(short, R) <= _ROUNDING else angles  # type: ignore[arg-type, return-value]
+    return short if _error(short, R) <= _ROUNDING_TOLERANCE else angles  # type: ignore[arg-type, return-value]
 
 
 def _error(rpy: Triple, R: np.ndarray) -> float:
@@ -207,7 +207,7 @@ def _angles_by_entries(R: list[list[float]], sign: float) -> Triple:
     return (roll, pitch, math.atan2(sign * R[1][0], sign * R[0][0]))
 
 
-def _exact(R: list[list[float]], angles: Triple) -> Iterator[Triple]:
+def _exact_angles(R: list[list[float]], angles: Triple) -> Iterator[Triple]:
     """Triples of doubles near the angles whose rotation is R to the last bit."""
     rolls, pitches, yaws = (
         [(x, *sine_and_cosine(x)) for x in sorted(_beside(angle), key=lambda x: len(repr(x)))]
@@ -433,7 +433,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     check_robot(robot)
     file = None if path is None else output_path("path", path)
     losses = Losses()
-    description = describe(robot if file is None else _placed(robot, file.absolute().parent), losses)
+    description = describe(robot if file is None else _with_file_names(robot, file.absolute().parent), losses)
     text = write(description, losses.refused)
     if not losses.refused:
         # The importer's own verdicts: what it would refuse is not written.
@@ -453,7 +453,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     return text
 
 
-def _placed(robot: Robot, folder: Path) -> Robot:
+def _with_file_names(robot: Robot, folder: Path) -> Robot:
     """The robot with file names that lead to its files from a folder."""
     resolver = Resolver(folder)
 

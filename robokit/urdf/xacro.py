@@ -19,7 +19,7 @@ from robokit.errors import WrongType
 from robokit.urdf import xacro_child
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.mesh_files import Resolver, folders
-from robokit.urdf.source import MAX_BYTES, decode, read_file, refused, without_declaration
+from robokit.urdf.source import MAX_BYTES, decode, is_refused, read_file, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
 
@@ -73,9 +73,9 @@ def expanded(
     """The expanded text, or None with an error in the report, whose file becomes "... (expanded)"."""
     data = read_file(path, report)
     text = None if data is None else decode(data, report)
-    if text is None or refused(without_declaration(text), report):
+    if text is None or is_refused(without_declaration(text), report):
         return None
-    answer = _asked(
+    answer = _ask_child(
         os.path.abspath(path), dict(args or {}), Resolver(Path(path).absolute().parent, package_dirs)
     )
     if "missing" in answer:
@@ -113,7 +113,7 @@ def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, No
     return {name: None for name in _USED.findall(text) if name not in given}
 
 
-def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
+def _ask_child(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
     """The answer of :mod:`robokit.urdf.xacro_child` for a file, or a problem where there is none."""
     named = {str(name): str(value) for name, value in args.items()}
     question = {"path": path, "args": named, "roots": resolver.roots, "longest": MAX_BYTES}

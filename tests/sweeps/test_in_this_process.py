@@ -94,14 +94,6 @@ def test_neither_dask_nor_pyarrow_is_needed(tmp_path):
     assert found.schema == here.table().schema and repr(found.to_pylist()) == repr(here.table().to_pylist())
 
 
-@pytest.mark.slow
-def test_rows_are_those_of_workers(tmp_path):
-    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
-    for workers in (0, 2):
-        rk.sweep(robot, **RUN, out=tmp_path / str(workers), chunk=2, workers=workers)
-    assert contents(tmp_path / "0") == contents(tmp_path / "2")
-
-
 def test_the_error_of_a_row_keeps_its_traceback(tmp_path):
     """A debugger finds the line where a row went wrong."""
     with pytest.raises(rk.RobokitError, match="row 33 cannot be") as found:

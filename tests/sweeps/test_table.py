@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from fake_recipe import FakeRecipe
-from sweep_files import flip
+from sweep_files import flip, within
 
 from robokit.sweeps import chunks
 from robokit.sweeps.table import (
@@ -152,3 +152,14 @@ def test_bytes_that_are_no_file_of_ours_end_in_an_error():
         except (OSError, pa.ArrowException):  # taken for a file of pyarrow
             continue
     assert read > 0
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [b"\xff" * 100_000, bytes([0x19, 0xF9]) + b"\xff\xff\x03" + bytes([0xF1]) * 100_000, b"\x1c" * 100_000],
+    ids=["long numbers", "lists of lists", "structs in structs"],
+)
+def test_footers_that_are_made_to_take_long_do_not(footer):
+    content = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    with within(10), pytest.raises((ValueError, LookupError, RecursionError)):
+        ParquetFile(content)

@@ -175,9 +175,14 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
         wait_for(lambda: answers(port))
         run_sweep(FakeRecipe(**RECIPE), tmp_path / "whole", chunk=10, scheduler=address)
         assert contents(tmp_path / "whole") == undisturbed
+        robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        run = {"starts": {"joint:upper_joint": rk.Uniform(0.0, 1.0)}, "ground": None, "duration": 0.02}
+        for name, how in (("here", {"workers": 0}), ("there", {"scheduler": address})):
+            rk.sweep(robot, **run, count=6, chunk=2, out=tmp_path / name, **how)
+        assert contents(tmp_path / "here") == contents(tmp_path / "there")
         with Client(address, set_as_default=False) as client:  # nothing of the sweep is left there
             left = client.run_on_scheduler(lambda dask_scheduler: dict(dask_scheduler.task_metadata))
-        assert [name for name, given in left.items() if given] == [] and len(left) == 1
+        assert [name for name, given in left.items() if given] == [] and len(left) == 2
         command = started(tmp_path / "sweep", RECIPE, scheduler=address, again=3.0)
         wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
         scheduler.kill()

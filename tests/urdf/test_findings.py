@@ -11,7 +11,7 @@ from urdf_cases import BODY, GOOD, LIMIT, joint, robot
 from robokit.errors import COMPARED, Diagnostic, UnknownName, UrdfError, nearest_names, one_line
 from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.findings import MOST_COMPARED
-from robokit.urdf.lint import Checked, Paint, as_json, listing
+from robokit.urdf.lint import CheckedFile, Paint, as_json, listing
 
 MANY = 2000
 
@@ -164,7 +164,7 @@ def test_the_message_of_an_error_is_short_whatever_the_names_are():
 
 def test_the_listing_shows_the_first_findings_of_a_code_and_says_how_many_more():
     text = robot("".join(f'<link name="l{k}"/><link name="l{k}"/>\n' for k in range(300)))
-    lines = list(listing([Checked("r.urdf", *check_urdf(text))], Paint(False)))
+    lines = list(listing([CheckedFile("r.urdf", *check_urdf(text))], Paint(False)))
     assert sum("is defined a second time" in line for line in lines) == 100
     assert any("and 200 more like these: --json lists all" in line for line in lines)
 
@@ -196,7 +196,7 @@ def test_every_finding_is_one_line_of_bounded_length(place, name):
     text = robot(PLACES[place].replace("{0}", HOSTILE_NAMES[name])).replace('<robot name="r">\n</robot>', "")
     description, found = check_urdf(text)
     assert found
-    checked = [Checked("<string>", description, found)]
+    checked = [CheckedFile("<string>", description, found)]
     for diagnostic in found:
         assert str(diagnostic).isprintable() and len(str(diagnostic)) < 4000
     for line in listing(checked, Paint(False), inertias=True):

@@ -16,7 +16,7 @@ from urdf_strategies import urdfs
 from robokit.errors import RobokitError, UrdfError
 from robokit.robot_names import example_robots
 from robokit.urdf import check_urdf, loads_urdf
-from robokit.urdf.lint import Checked, Paint, as_json, listing
+from robokit.urdf.lint import CheckedFile, Paint, as_json, listing
 
 
 @given(urdfs(), st.sampled_from(["fixed", "floating"]))
@@ -177,7 +177,7 @@ def test_long_chains_of_mimics_take_no_square_of_time():
 @pytest.mark.filterwarnings("error")
 def test_a_mass_that_vanishes_beside_its_inertia_is_listed(mass):
     description, found = check_urdf(inertial(mass=mass), plausible=True)
-    checked = [Checked("<string>", description, found)]
+    checked = [CheckedFile("<string>", description, found)]
     assert "\n".join(listing(checked, Paint(False), inertias=True))
     json.dumps(as_json(checked, inertias=True), allow_nan=False)
 

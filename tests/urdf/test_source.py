@@ -230,7 +230,7 @@ def test_no_mark_hides_a_doctype(what, marks, encoding):
 
 
 def test_a_doctype_that_the_first_look_misses_is_refused_after_parsing(monkeypatch):
-    monkeypatch.setattr(source, "refused", lambda text, report: False)
+    monkeypatch.setattr(source, "_has_doctype", lambda text, report: False)
     refused(ENTITY, "xml-doctype")
 
 

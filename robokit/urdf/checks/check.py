@@ -70,10 +70,10 @@ def check(
         check_zero(robot, report)
         check_capsules(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
-    if tree is None or report.failed:
+    if tree is None or report.has_errors:
         return
     check_sums(robot, tree, report)
-    if report.failed:
+    if report.has_errors:
         return
     check_masses(robot, tree, base, report)
     if plausible:

@@ -23,7 +23,7 @@ INERTIA_TOLERANCE = 1e-3
 ZERO_GYRATION = 1e-12
 """Inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre."""
 
-SURELY = 1e-9
+DEFINITE_MINOR = 1e-9
 """Smallest minor, of an inertia scaled to 1, that no rounding can have made positive."""
 
 AXIS_TOLERANCE = 1e-3
@@ -98,7 +98,7 @@ def _surely_of_a_body(inertial: InertialDescription, largest: float) -> bool:
     xx, xy, xz, yy, yz, zz = [x / largest for x in inertial.inertia]
     a, b, c = 0.5 * (yy + zz - xx), 0.5 * (xx + zz - yy), 0.5 * (xx + yy - zz)
     minor = a * b - xy * xy
-    return min(a, minor, minor * c - a * yz * yz - b * xz * xz - 2.0 * xy * xz * yz) > SURELY
+    return min(a, minor, minor * c - a * yz * yz - b * xz * xz - 2.0 * xy * xz * yz) > DEFINITE_MINOR
 
 
 def check_joints(robot: RobotDescription, report: Report) -> None:
@@ -203,7 +203,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
     inertials = [links[name].inertial for name in tree.order]
     own_mass = [i is not None and i.mass > 0 for i in inertials]
     own_turn = [i is not None and any(i.inertia) for i in inertials]
-    mass, turn = _accumulated(own_mass, tree), _accumulated(own_turn, tree)
+    mass, turn = _subtree_flags(own_mass, tree), _subtree_flags(own_turn, tree)
     joints: list[JointDescription | None] = [tree.incoming.get(name) for name in tree.order]
     moving = [k for k, joint in enumerate(joints) if joint is not None and joint.moves]
     if not mass[0] and not turn[0]:
@@ -342,7 +342,7 @@ def check_sums(robot: RobotDescription, tree: LinkTree, report: Report) -> None:
             report.add("number-not-finite", where, inertial.line, message, "mind the units: kg and metres")
 
 
-def _accumulated(own: list[bool], tree: LinkTree) -> list[bool]:
+def _subtree_flags(own: list[bool], tree: LinkTree) -> list[bool]:
     total = list(own)
     for k in range(len(total) - 1, 0, -1):
         if total[k] and tree.parent[k] >= 0:

@@ -21,7 +21,7 @@ from robokit.urdf.findings import Report
 
 # ---- extents of shapes ---------------------------------------------------------------------------
 
-LONGEST = 1e50
+LARGEST_LENGTH = 1e50
 """Longer lengths [m] are not judged: their powers overflow."""
 
 
@@ -64,7 +64,7 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
     for kind, shapes in enumerate((link.visuals, link.collisions)):
         for shape in shapes:
             local = _local_box(shape.geometry, mesh_box)
-            if local is None or not np.abs(local).max() < LONGEST:
+            if local is None or not np.abs(local).max() < LARGEST_LENGTH:
                 return None
             R, p = compose(pose, shape.origin)
             middle, half = R @ (0.5 * (local[0] + local[1])) + p, _half(shape.geometry, R, local)
@@ -75,7 +75,7 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
                 largest = max(largest, volume)
             if len(outlines) < 2:
                 outlines[shape.geometry, shape.origin[:3]] = _outline(shape.geometry, R)
-    if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LONGEST):
+    if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LARGEST_LENGTH):
         return None
     reach = _half_diagonals(high - low)
     if len(outlines) == 1:
@@ -111,7 +111,7 @@ def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Welded:
+class RigidBody:
     """The rigid body that a link belongs to.
 
     Attributes:
@@ -139,15 +139,15 @@ class Welded:
         return union(extents) if extents else None
 
 
-def welded_bodies(robot: RobotDescription, tree: LinkTree) -> dict[str, Welded]:
+def rigid_bodies(robot: RobotDescription, tree: LinkTree) -> dict[str, RigidBody]:
     """Link name -> the body of all links that fixed joints join to it."""
     links = {link.name: link for link in robot.links}
-    bodies: dict[str, Welded] = {}
+    bodies: dict[str, RigidBody] = {}
     poses: dict[str, Pose] = {}
     for name in tree.order:
         joint = tree.incoming.get(name)
         if joint is None or joint.moves:
-            bodies[name], poses[name] = Welded([], {}), HERE
+            bodies[name], poses[name] = RigidBody([], {}), HERE
         else:
             assert joint.parent is not None
             bodies[name], poses[name] = bodies[joint.parent], compose(poses[joint.parent], joint.origin)
@@ -202,25 +202,25 @@ def _shape_volume(geometry: Geometry, local: tuple[np.ndarray, np.ndarray]) -> f
 # again with all links that are welded to it, because masses are often given to one of them and shapes to
 # another; only what is odd both times is reported.
 
-DENSEST = 22_590.0
+LARGEST_DENSITY = 22_590.0
 """Density of osmium [kg/m^3]: no element is denser."""
 
-ROUNDED = 1e-2
+ROUNDING_TOLERANCE = 1e-2
 """Relative error of numbers that a file gives with two figures, and room for alloys beside pure osmium."""
 
-LIGHTEST = 1.2
+SMALLEST_DENSITY = 1.2
 """Density of air [kg/m^3]: a shape that weighs less would float."""
 
-OUTSIDE = 0.25
+COM_TOLERANCE = 0.25
 """Accepted distance of the centre of mass from the bounding box, relative to the box's largest edge."""
 
 INERTIA_EXCESS = 5.0
 """Largest accepted moment of inertia, relative to the largest that the mass can have inside the shapes."""
 
-TURNS = (("x", [0, 2, 1]), ("y", [2, 1, 0]), ("z", [1, 0, 2]))
+QUARTER_TURNS = (("x", [0, 2, 1]), ("y", [2, 1, 0]), ("z", [1, 0, 2]))
 """Axis of a quarter turn, and the moments of inertia about x, y, z after it."""
 
-IN_WALLS = 5.0 / 9.0
+HOLLOW_CUBE_SHARE = 5.0 / 9.0
 """Moment of inertia of a cube whose mass lies in its walls, 5/18 m s^2, relative to the largest that a mass
 can have inside the cube, 1/2 m s^2: hardly any part has more."""
 
@@ -274,7 +274,7 @@ def check_plausible(
         report: gets the notes.
         mesh_box: gives the boxes of meshes; without it links with meshes are not judged by their shapes.
     """
-    bodies: dict[str, Welded] | None = None
+    bodies: dict[str, RigidBody] | None = None
     rooms: dict[int, tuple[Extent | None, float]] = {}
     for link in robot.links:
         inertial = link.inertial
@@ -290,13 +290,13 @@ def check_plausible(
         turned = None if shape is None or own is None else _turned_solid(inertial, *shape)
         if not odd and not dense and not turned:
             continue
-        bodies = bodies or welded_bodies(robot, tree)
+        bodies = bodies or rigid_bodies(robot, tree)
         body = bodies[link.name]
         told: dict[str, tuple[str, str | None]] = {}
         if odd:
             if id(body) not in rooms:  # once a body: thousands of links may be welded to one
                 rooms[id(body)] = body.extent(mesh_box), body.mass
-            told = _confirmed(link, odd, own, body, *rooms[id(body)])
+            told = _confirm_with_body(link, odd, own, body, *rooms[id(body)])
         if turned is not None:
             told.setdefault("inertia-implausible", turned)
         explained = {"density-implausible", "inertia-implausible"} & told.keys()  # of the same numbers
@@ -313,12 +313,12 @@ def least_mean_moment(mass: float) -> float:
     smallest where the mass lies as near as it can, in a ball of that density: mean >= 2/5 m R^2 with
     R^3 = 3 m / (4 pi rho). Each moment of its own may be smaller: that of a rod about its axis.
     """
-    return 0.4 * mass * (0.75 * mass / (math.pi * DENSEST)) ** (2.0 / 3.0)
+    return 0.4 * mass * (0.75 * mass / (math.pi * LARGEST_DENSITY)) ** (2.0 / 3.0)
 
 
 def too_dense(mass: float, mean_moment: float) -> bool:
     """Whether no material is so dense that this mass [kg] has so small a mean moment of inertia [kg m^2]."""
-    return mean_moment < (1.0 - ROUNDED) * least_mean_moment(mass)
+    return mean_moment < (1.0 - ROUNDING_TOLERANCE) * least_mean_moment(mass)
 
 
 def _mean_moment(inertial: InertialDescription) -> float:
@@ -330,7 +330,7 @@ def _too_dense(inertial: InertialDescription) -> bool:
     return too_dense(inertial.mass, _mean_moment(inertial))
 
 
-def _mean_moment_of(body: Welded) -> float:
+def _mean_moment_of(body: RigidBody) -> float:
     """Mean moment of inertia of all links of a body about their common centre of mass [kg m^2]."""
     weighed = [(link.inertial, body.poses[link.name]) for link in body.links if link.inertial is not None]
     masses = np.array([max(inertial.mass, 0.0) for inertial, _ in weighed])
@@ -382,9 +382,9 @@ def _turned_solid(
         given, full = np.diag(I), inertial.mass * np.asarray(_square_gyrations(geometry))
     if not full.min() > 0:
         return None
-    if np.abs(I - np.diag(given)).max() > ROUNDED * full.max() or _near(given, full):
+    if np.abs(I - np.diag(given)).max() > ROUNDING_TOLERANCE * full.max() or _near(given, full):
         return None
-    for axis, turn in TURNS:
+    for axis, turn in QUARTER_TURNS:
         if _near(given, full[turn]):
             written, right = (" ".join(f"{x:.3g}" for x in three) for three in (given, full))
             message = (
@@ -399,7 +399,7 @@ _TURN_HINT = "exchange the moments of the two axes, or turn <inertial><origin rp
 
 
 def _near(given: np.ndarray, expected: np.ndarray) -> bool:
-    return bool(np.all(np.abs(given - expected) <= ROUNDED * expected))
+    return bool(np.all(np.abs(given - expected) <= ROUNDING_TOLERANCE * expected))
 
 
 def _square_gyrations(geometry: Geometry) -> np.ndarray:
@@ -421,11 +421,11 @@ def _square_gyrations(geometry: Geometry) -> np.ndarray:
     return np.array([across, across, along]) / (tube + ball)
 
 
-def _confirmed(
+def _confirm_with_body(
     link: LinkDescription,
     odd: dict[str, tuple[str, str | None]],
     own: Extent | None,
-    body: Welded,
+    body: RigidBody,
     room: Extent | None,
     mass: float,
 ) -> dict[str, tuple[str, str | None]]:
@@ -454,13 +454,13 @@ def _judge(
     R, p = pose
     com = R @ np.array(inertial.origin.xyz) + p
     edges = " x ".join(f"{x:.3g}" for x in room.size)
-    if room.most > 0 and mass > (1.0 + ROUNDED) * DENSEST * room.most:
+    if room.most > 0 and mass > (1.0 + ROUNDING_TOLERANCE) * LARGEST_DENSITY * room.most:
         density = f"{mass / room.most:.3g} kg/m^3, more than osmium has (22,590)"
         yield (
             "density-implausible",
             (f"mass {mass:.4g} kg in shapes of {_volume_text(room.most)}: {density}", None),
         )
-    elif room.least > 0 and mass < LIGHTEST * room.least:
+    elif room.least > 0 and mass < SMALLEST_DENSITY * room.least:
         density = f"{mass / room.least:.3g} kg/m^3, less than air has (1.2)"
         yield (
             "density-implausible",
@@ -468,7 +468,7 @@ def _judge(
         )
 
     outside = np.maximum(0.0, np.maximum(room.low - com, com - room.high))
-    if np.linalg.norm(outside) > OUTSIDE * room.size.max():
+    if np.linalg.norm(outside) > COM_TOLERANCE * room.size.max():
         where = " ".join(f"{x:.3g}" for x in inertial.origin.xyz)
         distance = f"{np.linalg.norm(outside):.3g} m outside the box of {edges} m round its shapes"
         yield "com-outside", (f"centre of mass ({where}) m lies {distance}", None)
@@ -500,10 +500,10 @@ def _turn_that_fits(moments: np.ndarray, bound: np.ndarray) -> str:
     Shapes are often rougher than the link, so that moments a little above the bounds are common. Where two of
     them in exchange are those of an ordinary part inside the shapes, the axes are turned.
     """
-    if np.all(moments <= (1.0 + ROUNDED) * bound):
+    if np.all(moments <= (1.0 + ROUNDING_TOLERANCE) * bound):
         return ""
-    best = min(TURNS, key=lambda turn: float((moments[turn[1]] / bound).max()))
-    return best[0] if np.all(moments[best[1]] <= IN_WALLS * bound) else ""
+    best = min(QUARTER_TURNS, key=lambda turn: float((moments[turn[1]] / bound).max()))
+    return best[0] if np.all(moments[best[1]] <= HOLLOW_CUBE_SHARE * bound) else ""
 
 
 def _volume_text(cubic_metres: float) -> str:

@@ -62,7 +62,7 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
         line = links[roots[1]].line
         message = f"{len(roots)} links have no parent joint: {element}; a robot has one root"
         report.add("tree-two-roots", f"link {roots[1]!r}", line, message)
-    if report.failed or len(roots) != 1 or len(tree.order) != len(links):
+    if report.has_errors or len(roots) != 1 or len(tree.order) != len(links):
         return None
     return tree
 
