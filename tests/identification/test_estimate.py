@@ -1,81 +1,19 @@
-"""Identification: what exact data give back, what noise leaves, what no data can say, what is refused."""
+"""Identification: parameters come back from motions, and what does not fit is said."""
 
 from __future__ import annotations
 
 import warnings
 
-import ladder
 import numpy as np
 import pytest
 from ladder import relative
-from threadpoolctl import threadpool_info, threadpool_limits
+from measured_arm import COULOMB, MOTORS, VISCOUS, R, arm, guess, motion, predicted_forces, truth
 
 import robokit as rk
-from robokit.identification import measurements
 from robokit.identification.consistent_fit import (
     nearest_possible,
-    parameters_of,
-    pseudo_inertia,
 )
-from robokit.model import couple, replace_armature
-from robokit.model.inertial_parameters import COUNT
-
-
-def arm(base: str = "fixed") -> rk.Robot:
-    """Three joints: about the vertical, about a horizontal axis, and a slide along a skew one."""
-    rng = np.random.default_rng(2)
-    b = rk.ModelBuilder("small arm").link("base", 2.0, (0.1, 0, 0), np.eye(3) * 0.02)
-    joints = (
-        ("turn", "revolute", (0, 0, 1)),
-        ("lift", "revolute", (0, 1, 0)),
-        ("reach", "prismatic", (1, 0, 1)),
-    )
-    for k, (name, kind, axis) in enumerate(joints):
-        mass = float(rng.uniform(1.0, 3.0))
-        b.link(name + " link", mass, rng.uniform(-0.1, 0.1, 3), ladder.inertia(rng, mass))
-        place = rk.Placement(np.eye(3), (0.0, 0.05, 0.3))
-        limits = {"lower": -1.0, "upper": 1.0, "velocity": 3.0}
-        parent = joints[k - 1][0] + " link" if k else "base"
-        b.joint(name, kind, parent, name + " link", place, axis, **limits)
-    return b.build(base)
-
-
-R = arm()
-VISCOUS, COULOMB, MOTORS = np.array([0.4, 0.1, 3.0]), np.array([0.2, 0.5, 1.0]), np.array([0.05, 0.02, 0.3])
-
-
-def motion(robot: rk.Robot, states: int = 300, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    q = np.array([robot.random_configuration(rng) for _ in range(states)])
-    return q, *rng.standard_normal((2, states, robot.nv))
-
-
-def predicted_forces(robot, q, v, a, friction=True, motors=False):
-    tau = rk.rnea(robot, q, v, a)
-    tau = tau + VISCOUS * v + COULOMB * np.sign(v) if friction else tau
-    return tau + MOTORS * a if motors else tau
-
-
-def guess(robot: rk.Robot, seed: int = 1, share: float = 0.3) -> np.ndarray:
-    """Parameters of other bodies that can exist."""
-    rng, rows = np.random.default_rng(seed), robot.inertial_parameters.copy()
-    for k, P in enumerate(pseudo_inertia(nearest_possible(rows[1:])), 1):
-        half = np.linalg.cholesky(P) @ (np.eye(4) + share * rng.standard_normal((4, 4)))
-        rows[k] = parameters_of(half @ half.T)
-    return rows
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    """An identification from noisy forces, from another robot's bodies on."""
-    q, v, a = motion(R, 600)
-    rng = np.random.default_rng(3)
-    tau = predicted_forces(R, q, v, a) + rng.standard_normal((600, 3)) * (0.3, 0.5, 1.0)
-    return rk.identify(R, q, v, a, tau, friction=True, prior=guess(R))
-
-
-def truth(found) -> np.ndarray:
-    return np.concatenate([R.inertial_parameters[1:].ravel(), VISCOUS, COULOMB])
+from robokit.model import replace_armature
 
 
 def test_noise_free_data_give_every_combination_and_every_friction_back():
@@ -111,24 +49,6 @@ def test_motors_that_are_known_are_taken_off():
     assert relative(rk.rnea(found.robot, q, v, a), tau) < 1e-7
 
 
-def test_every_estimate_is_a_body_that_can_exist(noisy):
-    assert noisy.second_moments.min() > 0.0
-    assert np.linalg.eigvalsh(pseudo_inertia(noisy.parameters)).min() > 0.0
-    q, v, a = motion(R, 12, 4)  # few states and much noise: least squares alone gives bodies that cannot be
-    rng = np.random.default_rng(0)
-    tau = predicted_forces(R, q, v, a) + rng.standard_normal((12, 3)) * 20.0
-    weights = np.full(3, 1 / 20.0)
-    with np.errstate(all="raise"):
-        found = rk.identify(R, q, v, a, tau, friction=True, weights=weights)
-    assert found.converged
-    assert found.second_moments.min() > 0.0
-    assert min(found.viscous.min(), found.coulomb.min()) > 0.0
-    alone = np.zeros_like(found.x)
-    alone[found.base.independent] = found.base_values
-    bodies = alone[: R.nbodies * COUNT].reshape(-1, COUNT)
-    assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() < 0.0
-
-
 def test_noise_and_deviations_are_those_of_the_data(noisy):
     assert np.allclose(noisy.noise, (0.3, 0.5, 1.0), rtol=0.1)
     assert np.allclose(noisy.residual, noisy.noise, rtol=0.05)
@@ -138,32 +58,6 @@ def test_noise_and_deviations_are_those_of_the_data(noisy):
     spread = np.sqrt(np.diag(noisy.base.matrix @ noisy.covariance @ noisy.base.matrix.T))
     consistent = (noisy.base.values(noisy.x) - true) / spread
     assert 0.4 < np.sqrt(np.mean(consistent**2)) < 1.6
-
-
-def test_held_out_motion_is_predicted(noisy):
-    q, v, a = motion(R, 100, 8)
-    expected = predicted_forces(R, q, v, a)
-    left = np.sqrt(np.mean((noisy.predict(q, v, a) - expected) ** 2, axis=0))
-    assert (left < 0.25 * noisy.noise).all()
-
-
-def test_the_robot_has_what_was_found(noisy):
-    robot = noisy.robot
-    assert np.allclose(robot.inertial_parameters[1:], noisy.parameters, rtol=1e-12, atol=1e-15)
-    assert [joint.damping for joint in robot.joints] == noisy.viscous.tolist()
-    assert [joint.friction for joint in robot.joints] == noisy.coulomb.tolist()
-    q, v, a = motion(R, 3, 5)
-    own = rk.rnea(robot, q, v, a) + noisy.viscous * v + noisy.coulomb * np.sign(v)
-    assert relative(noisy.predict(q, v, a), own) < 1e-12
-
-
-def test_the_summary_fits_eighty_columns_and_the_figure_is_written(noisy, tmp_path):
-    text = str(noisy)
-    assert max(map(len, text.splitlines())) <= 80
-    assert "every body is possible" in text and "reach link" in text and "viscous" in text
-    path = noisy.plot(tmp_path / "fit.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert repr(noisy).startswith("<Identification of 'small arm'")
 
 
 def test_what_a_motion_leaves_open_stays_at_the_prior_and_is_said():
@@ -198,29 +92,6 @@ def test_a_floating_base_and_external_forces():
     assert relative(found.viscous, [0.0] * 6 + VISCOUS.tolist()) < 1e-6
 
 
-def test_coupled_joints_have_one_row():
-    b = rk.ModelBuilder("pair").link("l0")
-    for k in (1, 2):
-        b.link(f"l{k}", 1.0 + k, (0.1, 0.2 * k, 0.3), np.eye(3) * 0.2)
-        mimic = rk.Mimic("j1", -2.0, 0.1) if k == 2 else None
-        b.joint(f"j{k}", "continuous", f"l{k - 1}", f"l{k}", axis=(0, 1, 0), mimic=mimic)
-    robot = couple(b.build())
-    q, v, a = motion(robot, 100)
-    tau = rk.rnea(robot, q, v, a) + 0.3 * v
-    found = rk.identify(robot, q, v, a, tau, friction="viscous")
-    assert relative(found.viscous, [0.3]) < 1e-6
-    assert relative(found.residual, [0.0]) < 1e-6
-
-
-def test_chunks_give_what_all_states_at_once_give(monkeypatch):
-    q, v, a = motion(R, 100)
-    tau = predicted_forces(R, q, v, a) + np.random.default_rng(0).standard_normal((100, 3))
-    whole = rk.identify(R, q, v, a, tau, friction=True)
-    monkeypatch.setattr(measurements, "CHUNK", 17)
-    parts = rk.identify(R, q, v, a, tau, friction=True)
-    assert relative(parts.x, whole.x) < 1e-9
-
-
 def test_weights_leave_out_what_they_say():
     q, v, a = motion(R, 200)
     tau = predicted_forces(R, q, v, a)
@@ -228,26 +99,6 @@ def test_weights_leave_out_what_they_say():
     tau[50:60, 1], weights[50:60, 1] = 1e3, 0.0
     found = rk.identify(R, q, v, a, tau, friction=True, weights=weights * 1e6)
     assert relative(found.base_values, found.base.values(truth(found))) < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"q": np.zeros(3)}, r"q: expected the states of a motion"),
-        ({"v": np.zeros((4, 3))}, r"v: expected as many states as q, 30, got 4"),
-        ({"tau": np.full((30, 3), np.nan)}, r"tau: expected finite numbers"),
-        ({"tau": np.zeros((30, 2))}, r"tau: expected shape \(3,\) or \(B, 3\)"),
-        ({"weights": -np.ones(3)}, r"weights: expected 1 over standard deviations"),
-        ({"prior": np.zeros((2, 10))}, r"prior: expected the 4 bodies"),
-        ({"prior": -R.inertial_parameters}, r"prior: expected masses >= 0, got -"),
-        ({"prior_deviation": 0}, r"prior_deviation: expected a finite number > 0"),
-    ],
-)
-def test_bad_arguments_are_named(change, message):
-    q, v, a = motion(R, 30)
-    given = {"q": q, "v": v, "a": a, "tau": predicted_forces(R, q, v, a)} | change
-    with pytest.raises((rk.ShapeError, rk.InvalidValue), match=f"^{message}"):
-        rk.identify(R, **given)
 
 
 def test_too_few_states_wrong_names_and_wrong_forces_are_said():
@@ -295,32 +146,6 @@ def test_a_free_swing_tells_one_body_from_another():
     found = rk.identify(pendulum, q, v, a, np.zeros_like(a), fixed=["upper"], prior=wrong)
     true = found.base.values(pendulum.inertial_parameters[1:])
     assert relative(found.base.values(found.parameters), true) < 1e-5
-
-
-def test_blas_has_one_thread_meanwhile_and_then_as_many_as_before(monkeypatch):
-    decompositions = {name: getattr(np.linalg, name) for name in ("qr", "svd", "lstsq", "eigvalsh", "solve")}
-    seen: dict[str, set[int]] = {name: set() for name in decompositions}
-
-    def threads() -> int:
-        return max((x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"), default=0)
-
-    def counted(name):
-        def call(*arguments, **options):
-            seen[name].add(threads())
-            return decompositions[name](*arguments, **options)
-
-        return call
-
-    with threadpool_limits(limits=3, user_api="blas"):
-        if threads() != 3:
-            pytest.skip("a BLAS whose threads cannot be set")
-        for name in decompositions:
-            monkeypatch.setattr(np.linalg, name, counted(name))
-        swing = rk.excitation(R, 5.0, effort=2, rate=20.0)
-        rk.identify(R, swing.q, swing.v, swing.a, rk.rnea(R, swing.q, swing.v, swing.a))
-        rk.base_parameters(R, swing.q, swing.v, swing.a)
-        assert threads() == 3
-    assert all(numbers == {1} for numbers in seen.values())
 
 
 def test_loop_joints_whose_forces_are_not_given_are_said():

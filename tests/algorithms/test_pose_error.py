@@ -1,4 +1,4 @@
-"""The error of a target, its derivative, and the system of a step."""
+"""The error of a pose, and its derivative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_columns, rodrigues
 from robokit.dynamics.choices import link_frame
-from robokit.ik.step import _direction
 from robokit.spatial import Matrix3, Vector3
 
 AT = np.array([0.3, -0.2, 0.5])
@@ -76,19 +75,3 @@ def test_near_the_target_the_error_is_the_rotation_vector(built):
     X0 = dict(enumerate(forward_kinematics(robot.tree, robot.split_q(s.q.tolist()))))
     e = pose_error(frame, target, X0)
     assert np.abs(np.array(e) - [*phi, *away.T @ (0.1, 0.2, 0.3)]).max() < 1e-14
-
-
-@pytest.mark.parametrize(("m", "n"), [(6, 7), (6, 6), (9, 4), (3, 1), (1, 3)])
-def test_both_forms_of_the_step_solve_the_damped_normal_equations(m, n):
-    rng = np.random.default_rng(m * n)
-    A, r = rng.standard_normal((m, n)), rng.standard_normal(m)
-    back, D = rng.standard_normal(n), rng.uniform(0.1, 2.0, n)
-    free = np.ones(n)
-    free[:: 3 if n > 3 else n + 1] = 0.0
-    F = free > 0.0
-    for given in ((), np.where(F, 0.0, 0.3)):
-        got = _direction(A.tolist(), r, back, D, free, list(given))
-        expected = np.zeros(n) if len(given) == 0 else given.copy()
-        slope = A.T @ (r + A @ expected) + back
-        expected[F] = -np.linalg.solve(A[:, F].T @ A[:, F] + np.diag(D[F]), slope[F])
-        assert relative(got, expected) < 1e-12
