@@ -22,13 +22,13 @@ from typing import Any
 from robokit import child_process_main
 from robokit.errors import RobokitError
 
-SECONDS = 30.0
+MOST_SECONDS = 30.0
 """Longest time for one answer [s]."""
 
-MEMORY = 2 << 30
+MOST_MEMORY = 2 << 30
 """Most memory for it [bytes], where the system can bound a process."""
 
-LONGEST = 256 << 20
+LONGEST_ANSWER = 256 << 20
 """Longest answer [bytes]."""
 
 
@@ -84,8 +84,8 @@ class Child:
         work: str = "reads",
     ) -> None:
         self.file, self.modules, self.work = file, modules, work
-        self.seconds = SECONDS if seconds is None else seconds
-        self.memory = MEMORY if memory is None else memory
+        self.seconds = MOST_SECONDS if seconds is None else seconds
+        self.memory = MOST_MEMORY if memory is None else memory
         self._process: subprocess.Popen[bytes] | None = None
         self._surroundings: tuple[Any, ...] = ()
         self._owner = os.getpid()
@@ -178,7 +178,7 @@ class Child:
         watch.start()
         try:
             self._send(question)
-            data = child_process_main.read(process.stdout, LONGEST)
+            data = child_process_main.read(process.stdout, LONGEST_ANSWER)
         except EOFError:
             raise self._ended(process, late.is_set()) from None
         except ValueError as problem:

@@ -129,7 +129,7 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
         if where is None:
             return None
         path = where / f"{name}.bin"
-        content = read(path, _LARGEST_BYTES)
+        content = read_trusted(path, _LARGEST_BYTES)
         with contextlib.suppress(OSError):
             os.utime(path)  # the oldest are removed first
     except NotTrusted as error:
@@ -179,7 +179,7 @@ def making(name: str) -> contextlib.AbstractContextManager[bool]:
     """Hold the making of a file; yields whether another process held it meanwhile: it may be there now."""
     with contextlib.suppress(OSError, RuntimeError):
         if (where := _usable(folder(), make=True)) is not None:
-            return alone(where / f"{name}.lock")
+            return file_lock(where / f"{name}.lock")
     return contextlib.nullcontext(False)
 
 
@@ -218,7 +218,7 @@ def entries() -> list[Entry]:
     for path, state in _files(folder()):
         kernel = part = ""
         try:
-            meta, _ = _metadata(read(path, _LARGEST_BYTES, head=1 << 16))
+            meta, _ = _metadata(read_trusted(path, _LARGEST_BYTES, head=1 << 16))
             kernel, part = str(meta.get("kernel", "")), str(meta.get("part", ""))
         except (OSError, ValueError, NotTrusted):  # damaged, or another user's: it still takes its room
             pass
@@ -379,7 +379,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def read(path: Path, most: int, head: int = -1) -> bytes:
+def read_trusted(path: Path, most: int, head: int = -1) -> bytes:
     """Content of a file that nobody else may write to.
 
     Neither a link nor a pipe nor a device, which could be endless.
@@ -440,7 +440,7 @@ _PAUSE = 0.02  # [s]
 
 
 @contextlib.contextmanager
-def alone(path: Path, patience: float = LOCK_PATIENCE) -> Iterator[bool]:
+def file_lock(path: Path, patience: float = LOCK_PATIENCE) -> Iterator[bool]:
     """Hold the lock of a file, which is made for that and removed again.
 
     Args:

@@ -24,10 +24,10 @@ import numpy as np
 from robokit.arguments import path_argument
 from robokit.errors import ShapeError, WriteError
 
-FREE = 128 << 20
+UNPACKED_BYTES = 128 << 20
 """Bytes that any archive of arrays may unpack to."""
 
-RATIO = 100
+UNPACKED_RATIO = 100
 """Times its own size that a larger archive may unpack to: motion packs to a half, rest to a hundredth."""
 
 MOST_TEXT = 64 << 20
@@ -121,7 +121,7 @@ class _Refused(ValueError):
 def _check_members(members: list[zipfile.ZipInfo], packed: int) -> None:
     if len({info.filename for info in members}) != len(members):
         raise _Refused("two arrays have one name")
-    total, allowed = sum(info.file_size for info in members), FREE + RATIO * packed
+    total, allowed = sum(info.file_size for info in members), UNPACKED_BYTES + UNPACKED_RATIO * packed
     if total > allowed:
         raise _Refused(
             f"{packed:,} bytes would unpack to {total:,}; a file of this size may hold at most {allowed:,}"

@@ -39,7 +39,7 @@ SWAP = [3, 4, 5, 0, 1, 2]
 """Index that turns [v; omega] into robokit's [omega; v], and back."""
 
 
-def uncoupled(robot: Robot) -> Robot:
+def check_uncoupled(robot: Robot) -> Robot:
     """The robot; an error if its mimic joints are coupled and so have no coordinates of their own."""
     if robot.coupling is not None:
         raise ShapeError(
@@ -228,7 +228,7 @@ class PinocchioAdapter:
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:
-        self.robot, self.model = uncoupled(robot), model
+        self.robot, self.model = check_uncoupled(robot), model
         names = list(model.names)
         self._q: list[tuple[slice, slice, str]] = []
         order = np.empty(robot.nv, dtype=int)
@@ -360,7 +360,7 @@ class MujocoAdapter(MappedAdapter):
     def __init__(self, robot: Robot, model: Any) -> None:
         self.model = model
         by_name = {model.joint(k).name: model.joint(k) for k in range(model.njnt)}
-        places = [self._place(uncoupled(robot), joint, by_name) for joint in robot.joints]
+        places = [self._place(check_uncoupled(robot), joint, by_name) for joint in robot.joints]
         super().__init__(robot, places, model.nq, model.nv)
 
     def _place(self, robot: Robot, joint: Joint, by_name: dict[str, Any]) -> Place:
@@ -423,7 +423,7 @@ class DrakeAdapter(MappedAdapter):
         free = [plant.get_body(k) for k in plant.GetFloatingBaseBodies()]
         by_body = {body.name(): body for body in free}
         places = []
-        for joint in uncoupled(robot).joints:
+        for joint in check_uncoupled(robot).joints:
             if joint.kind == "floating":
                 if not at_the_root(robot, joint):
                     not_at_the_root(joint, "Drake")

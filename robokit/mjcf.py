@@ -76,13 +76,13 @@ def _quat_wxyz(R: np.ndarray) -> np.ndarray:
 # Bodies of the MJCF model: their names, inertias and joints
 # ----------------------------------------------------------
 
-FAR = 1e6
+UNLIMITED_POSITION = 1e6
 """Written for the missing side of a range that is limited on one side only [rad | m]."""
 
 THEIR_WORLD = "world"
 """Name of MuJoCo's own fixed frame; no body may have it."""
 
-LEAST = 1e-15
+LEAST_INERTIA = 1e-15
 """Mass and inertia below which MuJoCo refuses a moving body."""
 
 KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball"}
@@ -126,13 +126,13 @@ class Names:
 
 def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
     """Add mass, centre of mass and inertia; what MuJoCo will refuse is added to ``said``."""
-    if not float(I.m) > LEAST:
+    if not float(I.m) > LEAST_INERTIA:
         said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
         return
     c = np.array([*I.h], dtype=float) / I.m
     about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
     moments = np.linalg.eigvalsh(about)
-    if moments[0] <= LEAST:
+    if moments[0] <= LEAST_INERTIA:
         said.append(f"body {name!r} has a principal moment of {moments[0]:.3g} kg m^2; MuJoCo refuses it")
     elif moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
         said.append(
@@ -189,7 +189,10 @@ def add_joint(
                 "range of one position, and the joint is written without"
             )
         elif math.isfinite(joint.lower) or math.isfinite(joint.upper):
-            element.set("range", numbers((max(joint.lower, -FAR), min(joint.upper, FAR))))
+            element.set(
+                "range",
+                numbers((max(joint.lower, -UNLIMITED_POSITION), min(joint.upper, UNLIMITED_POSITION))),
+            )
         # Effort 0 is what exporters write for "unknown".
         if 0.0 < joint.effort < math.inf:
             element.set("actuatorfrcrange", numbers((-joint.effort, joint.effort)))
@@ -311,7 +314,7 @@ def _unreadable(path: Path) -> str:
 # Mimic and loop joints as equality constraints
 # ---------------------------------------------
 
-ALONG = 0.1
+AXIS_POINT_DISTANCE = 0.1
 """Distance between the two points that hold the axis of a loop's hinge [m]."""
 
 Site = tuple[str, int, Placement]
@@ -348,7 +351,7 @@ def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str])
             continue
         points = [np.zeros(3)]
         if loop.kind in ("revolute", "continuous"):
-            points.append(ALONG * np.asarray(loop.axis, dtype=float))
+            points.append(AXIS_POINT_DISTANCE * np.asarray(loop.axis, dtype=float))
         kind = "weld" if loop.kind == "fixed" else "connect"
         for k, point in enumerate(points):
             sites = [_site(robot, names, loop, end, k, point) for end in ("predecessor", "successor")]

@@ -20,7 +20,7 @@ import numpy as np
 from robokit.cli.common import (
     WrongUsage,
     cache_folder,
-    counted,
+    count_text,
     fail,
     file_stem,
     load,
@@ -177,12 +177,12 @@ def parity(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([asdict(r) | {"agrees": r.agrees} for r in done])
     else:
-        for line in files_table(_kept(readings, done), installed(), files):
+        for line in files_table(_keep(readings, done), installed(), files):
             tell(line, flush=True)
     return 0 if all(r.agrees for r in done) else 1
 
 
-def _kept(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
+def _keep(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
     """The items one by one; each is appended to a list on the way."""
     for item in items:
         into.append(item)
@@ -202,7 +202,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
         print_xml(text)
         return 0
     write_text(output, text)
-    sizes = f"{counted(robot.nbodies, 'body')}, {counted(robot.nv, 'degree')} of freedom"
+    sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
     tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
     return 0
 
@@ -267,19 +267,19 @@ def robots(_: argparse.Namespace) -> int:
     from robokit.robot_names import DESCRIPTIONS, EXAMPLES, described_robots, example_robots, own_robots
 
     print("Robots that come with robokit:")
-    for line in wrapped(own_robots()):
+    for line in wrap_names(own_robots()):
         print(line)
     examples = example_robots()
     if examples:
         print(f"\nRobots of the package {EXAMPLES}, as NAME or {EXAMPLES}:NAME:")
-        for line in wrapped(examples):
+        for line in wrap_names(examples):
             print(line)
     else:
         print(f"\nMore after: pip install {EXAMPLES}")
     described = described_robots()
     if described:
         print(f"\nRobots of the package {DESCRIPTIONS}, as {DESCRIPTIONS}:NAME, where it has fetched them:")
-        for line in wrapped(described):
+        for line in wrap_names(described):
             print(line)
     return 0
 
@@ -290,7 +290,7 @@ def robots(_: argparse.Namespace) -> int:
 WIDTH = 80
 
 
-def wrapped(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
+def wrap_names(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
     """Words separated by two blanks, in lines of at most 80 columns."""
     line = indent
     for word in words:
@@ -311,7 +311,7 @@ def describe(robot: Robot) -> Iterator[str]:
     else:
         yield from _sentence(robot.name, "")
         yield f"  {_tail(robot.source, WIDTH - 2)}"
-    sizes = f"{counted(robot.nbodies, 'moving body')}, {counted(len(robot.links), 'link')}"
+    sizes = f"{count_text(robot.nbodies, 'moving body')}, {count_text(len(robot.links), 'link')}"
     yield f"  {robot.base} base, {sizes}, nq {robot.nq}, nv {robot.nv}"
     fixed = sum(link.mass for link in robot.links if link.body == 0)
     parts = f": {robot.total_mass:.4g} kg move, {fixed:.4g} kg are fixed to the world" if fixed else ""
@@ -324,10 +324,10 @@ def describe(robot: Robot) -> Iterator[str]:
             (
                 str(i),
                 "-" if i == 0 else str(tree.parent[i]),
-                _shortened(", ".join(map(str, tree.children[i])) or "-", 12),
+                _shorten(", ".join(map(str, tree.children[i])) or "-", 12),
                 _span(tree.subtree[i]),
                 f"{tree.I[i].m:.4g}" if i or robot.base == "fixed" else "-",
-                _shortened(robot.body_name(i), 32),
+                _shorten(robot.body_name(i), 32),
             )
         )
     yield from _table(("i", "lambda", "mu", "nu", "kg", "body"), rows, "rrllrl")
@@ -340,7 +340,7 @@ def describe(robot: Robot) -> Iterator[str]:
             _interval(joint),
             _limit(joint.effort),
             _limit(joint.velocity),
-            _shortened(joint.name, 34),
+            _shorten(joint.name, 34),
         )
         for joint in robot.joints
     ]
@@ -348,7 +348,7 @@ def describe(robot: Robot) -> Iterator[str]:
     yield from _joint_notes(robot)
     findings = [d for d in robot.diagnostics if d.severity != "note"]
     if findings:
-        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
+        yield f"  {count_text(len(findings), 'warning')}: robokit check lists them"
 
 
 def _joint_notes(robot: Robot) -> Iterator[str]:
@@ -368,10 +368,11 @@ def _joint_notes(robot: Robot) -> Iterator[str]:
         yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
-        yield f"  {counted(len(damped), 'joint')} with damping or friction, which act in simulations"
+        yield f"  {count_text(len(damped), 'joint')} with damping or friction, which act in simulations"
     geared = [j for j in robot.body_joints if j.armature]
     if geared:
-        yield f"  {counted(len(geared), 'joint')} with the inertia of a motor's rotor, in H and all dynamics"
+        count = count_text(len(geared), "joint")
+        yield f"  {count} with the inertia of a motor's rotor, in H and all dynamics"
 
 
 def sparsity_lines(robot: Robot) -> Iterator[str]:
@@ -389,7 +390,7 @@ def sparsity_lines(robot: Robot) -> Iterator[str]:
 def cache_room(entries: Sequence[Entry]) -> str:
     """The number of files and their size together."""
     size = sum(entry.size for entry in entries) / 1e6
-    return f"{counted(len(entries), 'file')}, {size:.2f} MB"
+    return f"{count_text(len(entries), 'file')}, {size:.2f} MB"
 
 
 def cache_lines(where: Path, entries: Sequence[Entry]) -> Iterator[str]:
@@ -441,7 +442,7 @@ def _span(nu: range) -> str:
     return str(nu.start) if len(nu) == 1 else f"{nu.start}..{nu.stop - 1}"
 
 
-def _shortened(text: str, width: int) -> str:
+def _shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
@@ -574,9 +575,9 @@ def _tolerance(text: str) -> float:
 # The command that writes a function of a robot in another language
 # -----------------------------------------------------------------
 
-WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+TRUTH_VALUES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
-WHAT = ("declares and explains it", "is the code", "checks it on one state")
+FILE_PURPOSES = ("declares and explains it", "is the code", "checks it on one state")
 """Of the files."""
 
 
@@ -590,18 +591,18 @@ def codegen(arguments: argparse.Namespace) -> int:
     choices = dict(arguments.choose)
     if arguments.link is not None:
         choices["link"] = arguments.link
-    function = wanted(robot, arguments.function, arguments.derivative, choices)
+    function = code_function(robot, arguments.function, arguments.derivative, choices)
     texts = code_files(robot, function, arguments.language, arguments.dtype, choices)
     for name in texts:
         refuse_input(folder / name, robot)
     paths = write_code(folder, texts)
     tell(f"{robot.name}, {robot.base} base: {getattr(function, 'name', function)} in C99")
-    for path, text, what in zip(paths, texts.values(), WHAT, strict=True):
+    for path, text, what in zip(paths, texts.values(), FILE_PURPOSES, strict=True):
         tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
     return 0
 
 
-def wanted(robot: Any, given: str, derivative: str | None, choices: dict[str, Any]) -> Any:
+def code_function(robot: Any, given: str, derivative: str | None, choices: dict[str, Any]) -> Any:
     """What is to be written: a name of the table, or a function of a file, or a derivative of one of them."""
     from robokit.dynamics.codegen import function_key
     from robokit.dynamics.own_functions import functions
@@ -649,13 +650,13 @@ def choice(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
     name, value = name.strip(), value.strip()
     if name in CHOICES and CHOICES[name].several:
-        return name, [held(each.strip()) for each in value.split(",")]
+        return name, [constraint_name(each.strip()) for each in value.split(",")]
     if name == "link" and "," in value:  # a name that has a comma is for --link
         return name, [each.strip() for each in value.split(",")]
-    return name, WORDS.get(value.lower(), value)
+    return name, TRUTH_VALUES.get(value.lower(), value)
 
 
-def held(text: str) -> Any:
+def constraint_name(text: str) -> Any:
     """A name, or with the ending ``:pose`` or ``:position`` a link whose frame or origin is meant."""
     link, colon, kind = text.rpartition(":")
     return (link, (0.0, 0.0, 0.0), kind) if colon and kind in HELD else text

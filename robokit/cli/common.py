@@ -29,10 +29,10 @@ MOST_WARNINGS = 3
 WRONG_USAGE = 2
 """Exit status where the arguments mean nothing, as argparse has it."""
 
-BROKE_DOWN = 3
+SIMULATION_FAILED = 3
 """Exit status of a simulation that broke down."""
 
-LONGEST_STEM = 100
+LONGEST_STEM_BYTES = 100
 """Bytes of a robot's name in the names of files: all file systems take so many and an ending."""
 
 INTERRUPTED = 130
@@ -66,7 +66,7 @@ def show_warning(message: Any, *_: Any, **__: Any) -> None:
     say(f"warning: {message}")
 
 
-def counted(n: int, thing: str) -> str:
+def count_text(n: int, thing: str) -> str:
     """A number and a noun in its right form: "1 joint", "2 joints", "2 bodies"."""
     plural = thing[:-1] + "ies" if thing.endswith("y") else thing + "s"
     return f"{n} {thing if n == 1 else plural}"
@@ -154,7 +154,7 @@ def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
     if turned:
         one = turned == 1
         say(
-            f"{counted(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
+            f"{count_text(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
             f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: "
             "--mesh-up-axis apply"
         )
@@ -312,9 +312,9 @@ def file_stem(robot: Any) -> str:
     """The robot's name as the start of a file name; digits tell apart long names that begin alike."""
     name = str(robot.name).replace("/", "_").replace("\\", "_") or "robot"
     raw = name.encode(errors="backslashreplace")
-    if len(raw) <= LONGEST_STEM:
+    if len(raw) <= LONGEST_STEM_BYTES:
         return name
-    return f"{raw[:LONGEST_STEM].decode(errors='ignore')}_{hashlib.sha256(raw).hexdigest()[:8]}"
+    return f"{raw[:LONGEST_STEM_BYTES].decode(errors='ignore')}_{hashlib.sha256(raw).hexdigest()[:8]}"
 
 
 def cache_folder() -> Path:

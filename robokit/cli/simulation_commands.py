@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from robokit.cli.common import (
-    BROKE_DOWN,
     INTERRUPTED,
+    SIMULATION_FAILED,
     Compiling,
     WrongUsage,
-    counted,
+    count_text,
     file_stem,
     load,
     open_page,
@@ -35,16 +35,16 @@ from robokit.errors import RobokitError
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
 
-STEEPEST = 89.0
+STEEPEST_GROUND = 89.0
 """Tilt of the ground [degrees]."""
 
-ONCE = 60.0
+SHORT_RUN = 60.0
 """Duration up to which code that is optimised less is there sooner than it costs [s]."""
 
-LONGEST = 100_000.0
+LONGEST_RUN = 100_000.0
 """Longest simulation without --dt [s]."""
 
-TRIES = 20
+START_TRIES = 20
 """Random configurations that are tried, where a robot has loops to close."""
 
 
@@ -57,7 +57,7 @@ def fall(arguments: argparse.Namespace) -> int:
         raise WrongUsage(
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
-    with haste(arguments.duration <= ONCE):
+    with haste(arguments.duration <= SHORT_RUN):
         ground = _ground(arguments)
         robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
         tell_up_axes(robot, arguments)
@@ -77,9 +77,10 @@ def _ground(arguments: argparse.Namespace) -> Any:
     import robokit as rk
 
     if arguments.terrain is None:
-        if not abs(arguments.ground_tilt) <= STEEPEST:
+        if not abs(arguments.ground_tilt) <= STEEPEST_GROUND:
             raise WrongUsage(
-                f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST:g} to {STEEPEST:g}"
+                f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST_GROUND:g} to "
+                f"{STEEPEST_GROUND:g}"
             )
         return rk.Ground(tilt=math.radians(arguments.ground_tilt) or None)
     if arguments.ground_tilt:
@@ -110,7 +111,7 @@ def simulate(arguments: argparse.Namespace) -> int:
                 ground_height=arguments.ground_height,
                 self_collision=arguments.self_collision,
             )
-    with haste(arguments.duration <= ONCE):
+    with haste(arguments.duration <= SHORT_RUN):
         return _simulate_and_show(arguments, robot, q0, ground)
 
 
@@ -119,7 +120,7 @@ def _random_start(robot: Any, seed: int) -> np.ndarray:
     import robokit as rk
 
     rng = np.random.default_rng(seed)
-    for _ in range(TRIES):
+    for _ in range(START_TRIES):
         q = robot.random_configuration(rng)
         with contextlib.suppress(rk.ShapeError):
             return rk.close_loops(robot, q)
@@ -170,7 +171,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         _write(trajectory, page, data, None)
     first, *lines = trajectory.report()
     tell(first)
-    tell(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
+    tell(f"  robot         {robot.base} base, {count_text(robot.nv, 'degree')} of freedom")
     tell("\n".join(lines))
     tell(f"  time          {_times(trajectory.summary, arguments.compiling)}")
     until = " until it broke down" if broke else ""
@@ -182,7 +183,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     if not interrupted:
         write_films(arguments, page, films)
     open_page(page, arguments.no_open or bool(broke) or interrupted)
-    return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
+    return INTERRUPTED if interrupted else SIMULATION_FAILED if broke else 0
 
 
 def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
@@ -211,10 +212,10 @@ def _can_be_live(trajectory: Any) -> bool:
 
 def _check_times(arguments: argparse.Namespace) -> None:
     if arguments.dt is None:
-        if arguments.duration > LONGEST:
+        if arguments.duration > LONGEST_RUN:
             raise WrongUsage(
-                f"--duration {arguments.duration:g}: take at most {LONGEST:,.0f} s, or choose the time step "
-                "with --dt"
+                f"--duration {arguments.duration:g}: take at most {LONGEST_RUN:,.0f} s, or choose the time "
+                "step with --dt"
             )
         return
     steps = arguments.duration / arguments.dt

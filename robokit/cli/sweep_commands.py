@@ -13,7 +13,7 @@ from typing import Any
 from robokit.cli.common import (
     INTERRUPTED,
     count_number,
-    counted,
+    count_text,
     file_stem,
     load,
     open_page,
@@ -207,10 +207,10 @@ def _summary(found: Any) -> list[str]:
     if run is not None and run.seconds > 0.0:
         rate = run.computed / run.seconds
         speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
-        lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
+        lines.append(f"  computed      {count_text(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
     if failed:
         first, why = next((k, why) for k, why in zip(rows["row"], rows["failure"], strict=True) if why)
-        lines.append(f"  failed        {counted(failed, 'row')}, the first: {why}")
+        lines.append(f"  failed        {count_text(failed, 'row')}, the first: {why}")
     row = int(first) if failed else 0
     if "peak_force" in found.columns:
         worst = found.worst_rows("peak_force", 1)

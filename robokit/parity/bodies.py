@@ -10,10 +10,10 @@ import numpy as np
 
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import (
-    CLEAR,
-    NOTHING,
+    CAUSE_THRESHOLD,
+    NO_MASS,
     ROUNDINGS,
-    WEAK,
+    WEAK_CAUSES,
     Candidate,
     Finder,
     Found,
@@ -22,16 +22,16 @@ from robokit.parity.inertials import (
     candidates,
     causes_of,
     number,
-    scaled,
+    scale_causes,
     shape_candidates,
     steiner,
-    undetermined,
+    unknown_cause,
 )
 from robokit.parity.matching import Alignment, Pairing
 from robokit.parity.readers.description import DescribedBody, DescribedJoint
 from robokit.parity.verdict import Finding
 
-EPS = 1e-11
+SUM_ROUNDING = 1e-11
 """Rounding of a sum of bodies, relative to the sum."""
 
 Cluster = tuple[list[str], list[str]]
@@ -71,9 +71,9 @@ class Bodies:
                 continue
             for cluster in wrong:
                 finding, found = self._finding(*cluster)
-                dropped = [] if found and found[0][0] not in WEAK else self._dropped(cluster)
+                dropped = [] if found and found[0][0] not in WEAK_CAUSES else self._dropped(cluster)
                 told += dropped or [(finding, found)]
-        yield from _agreed(told)
+        yield from _ranked_by_support(told)
         for name, body in self.a.items():
             if name not in self.pairing.home and body.mass > 0.0:
                 text = f"B has no such link; its {number(body.mass)} kg are left out"
@@ -107,7 +107,7 @@ class Bodies:
         return _rigid(self.a[link]).at(self._place(link))
 
     def _sum(self, cluster: Cluster) -> tuple[Rigid, Rigid]:
-        ours, theirs = NOTHING, NOTHING
+        ours, theirs = NO_MASS, NO_MASS
         for link in cluster[0]:
             ours = ours + self._of(link)
         for body in cluster[1]:
@@ -143,7 +143,7 @@ class Bodies:
         heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
         if len(heavy) > 1 and (best is None or _rank(best[1])):
             slack = self._slack(total, len(links))
-            whole = [found for found in _scaled(total, theirs, slack) if "inertia are" in found[1]]
+            whole = [found for found in _scale_causes(total, theirs, slack) if "inertia are" in found[1]]
             best = (heavy[0], whole) if whole else best
         if best is None:
             best = self._together(links, total, theirs)
@@ -157,10 +157,10 @@ class Bodies:
         head = max(links, key=lambda name: self.a[name].mass)
         frame = self._place(head).inverse()
         ours = total.at(frame)
-        cause, text = undetermined(ours, theirs.at(frame), self._slack(total, len(links)))
+        cause, text = unknown_cause(ours, theirs.at(frame), self._slack(total, len(links)))
         if len(links) > 1:
             text += f" (with {', '.join(name for name in links if name != head)}, fixed to it)"
-        values = _plain(ours), _plain(theirs.at(frame))
+        values = _values(ours), _values(theirs.at(frame))
         return Finding(cause, "link", head, self.a[head].line, text, (), *values), []
 
     def _dropped(self, cluster: Cluster) -> list[tuple[Finding, list[Found]]]:
@@ -188,7 +188,7 @@ class Bodies:
         missing = [each for each, part in zip(behind, share, strict=True) if part > 0.5]
         if not missing:
             return []
-        left = NOTHING
+        left = NO_MASS
         for link in links:
             if link not in dict(missing):
                 left = left + self._of(link)
@@ -196,7 +196,7 @@ class Bodies:
         fits = (
             slack.rougher(rounding).same(left, theirs)
             for rounding in ROUNDINGS
-            if not rounding or not slack.rougher(CLEAR * rounding).same(total, theirs)
+            if not rounding or not slack.rougher(CAUSE_THRESHOLD * rounding).same(total, theirs)
         )
         if not any(fits):
             return []
@@ -210,14 +210,21 @@ class Bodies:
     def _slack(self, total: Rigid, links: int) -> Slack:
         if links == 1:
             size = max(total.size, 1e-6)
-            return Slack(self.tolerance, 0.0, EPS * size, EPS * abs(total.mass) * size**2 * 1e-2)
+            return Slack(
+                self.tolerance, 0.0, SUM_ROUNDING * size, SUM_ROUNDING * abs(total.mass) * size**2 * 1e-2
+            )
         size = max(total.size, 1e-6)
-        return Slack(self.tolerance, EPS * total.mass, EPS * size, EPS * total.mass * size**2)
+        return Slack(
+            self.tolerance,
+            SUM_ROUNDING * total.mass,
+            SUM_ROUNDING * size,
+            SUM_ROUNDING * total.mass * size**2,
+        )
 
     def _explained(self, link: str, links: list[str], total: Rigid, theirs: Rigid) -> list[Found]:
         """The causes if this link alone is to be the reason."""
         body, place = self.a[link], self._place(link)
-        rest = NOTHING
+        rest = NO_MASS
         for other in links:
             if other != link:
                 rest = rest + self._of(other)
@@ -228,7 +235,7 @@ class Bodies:
         behind = joint is not None and not joint.moves and joint.parent in links and len(links) > 1
         if behind and joint is not None and joint.written is not None and body.mass > 0.0:
             up = (body.pose.inverse()) @ self.a[joint.parent].pose
-            more = tuple(merged(body, joint, up))
+            more = tuple(merge_candidates(body, joint, up))
         own = body.written.inertial if body.written is not None else None
         found = causes_of(own, a, b, slack, lambda: shape_candidates(body, a, self.find), more)
         if behind and joint is not None:
@@ -240,23 +247,26 @@ class Bodies:
             if how:
                 line = joint.written.line if joint.written else 0
                 text = f"B merges it into {joint.parent!r} {how} (line {line})"
-                found = [f for f in found if f[0] not in WEAK]
+                found = [f for f in found if f[0] not in WEAK_CAUSES]
                 found.append(("fixed-link-merged-wrongly", text))
         return found
 
     def _added(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> str:
         """How B adds the link to its parent, if it does so wrongly; "" if that is not the difference."""
-        rest = NOTHING
+        rest = NO_MASS
         for other in links:
             if other not in (link, parent):
                 rest = rest + self._of(other)
         frame = self._place(parent)
         pose = frame.inverse() @ self._place(link)
         slack = self._slack(total, len(links))
-        made = sums(_rigid(self.a[parent]), _rigid(self.a[link]), pose)
+        made = sum_candidates(_rigid(self.a[parent]), _rigid(self.a[link]), pose)
         wrong = [(text, rest + each.at(frame)) for text, each in made]
         for rounding in ROUNDINGS:
-            rougher, clear = slack.rougher(rounding), slack.rougher(max(CLEAR * rounding, slack.relative))
+            rougher, clear = (
+                slack.rougher(rounding),
+                slack.rougher(max(CAUSE_THRESHOLD * rounding, slack.relative)),
+            )
             for text, each in wrong:
                 if rougher.same(each, theirs) and not clear.same(each, total):
                     return text
@@ -264,7 +274,7 @@ class Bodies:
 
     def _together(self, links: list[str], total: Rigid, theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
-        clear = self._slack(total, len(links)).rougher(CLEAR * ROUNDINGS[1])
+        clear = self._slack(total, len(links)).rougher(CAUSE_THRESHOLD * ROUNDINGS[1])
         if len(links) < 2 or clear.same(total, theirs):
             return None
         made: dict[str, dict[str, list[Candidate]]] = {}
@@ -276,12 +286,12 @@ class Bodies:
         for cause, by_link in made.items():
             if len(by_link) < 2:
                 continue
-            sum_ = NOTHING
+            sum_ = NO_MASS
             for link in links:
                 body = by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
                 sum_ = sum_ + body
             slack = self._slack(sum_, len(links))
-            if slack.rougher(CLEAR * ROUNDINGS[1]).same(total, theirs):
+            if slack.rougher(CAUSE_THRESHOLD * ROUNDINGS[1]).same(total, theirs):
                 return None  # rounding alone would do
             if slack.rougher(ROUNDINGS[1]).same(sum_, theirs):
                 first = next(iter(by_link))
@@ -302,7 +312,7 @@ def _moments(body: Rigid, origin: np.ndarray, size: float) -> np.ndarray:
     return np.concatenate([[body.mass], body.mass * c, about.ravel()])
 
 
-def _agreed(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:
+def _ranked_by_support(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:
     """The findings; where several causes explain one, that which explains most of the others comes first."""
     support = Counter(_sign(each) for _, found in told for each in found)
     for finding, found in told:
@@ -316,15 +326,15 @@ def _agreed(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:
 
 def _sign(found: Found) -> Found:
     """What two findings of one cause have in common: where a number is taken from B, that number."""
-    return found[0], found[1].partition(":")[0] if found[0] in WEAK else ""
+    return found[0], found[1].partition(":")[0] if found[0] in WEAK_CAUSES else ""
 
 
-def _scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
-    """:func:`scaled`, with the rounding that it takes."""
+def _scale_causes(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+    """:func:`scale_causes`, with the rounding that it takes."""
     for rounding in ROUNDINGS:
-        if rounding and slack.rougher(CLEAR * rounding).same(a, b):
+        if rounding and slack.rougher(CAUSE_THRESHOLD * rounding).same(a, b):
             break
-        found = scaled(a, b, slack.rougher(rounding))
+        found = scale_causes(a, b, slack.rougher(rounding))
         if found:
             return found
     return []
@@ -335,10 +345,10 @@ def _rigid(body: DescribedBody) -> Rigid:
 
 
 def _rank(found: list[Found]) -> int:
-    return 1 if not found or found[0][0] in WEAK else 0
+    return 1 if not found or found[0][0] in WEAK_CAUSES else 0
 
 
-def _plain(body: Rigid) -> dict[str, object]:
+def _values(body: Rigid) -> dict[str, object]:
     return {"mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}
 
 
@@ -346,7 +356,9 @@ def _plain(body: Rigid) -> dict[str, object]:
 # ---------------------------------------------------------------------------------------------------
 
 
-def merged(body: DescribedBody, joint: DescribedJoint, parent_in_child: Placement) -> Iterator[Candidate]:
+def merge_candidates(
+    body: DescribedBody, joint: DescribedJoint, parent_in_child: Placement
+) -> Iterator[Candidate]:
     """The link at a wrong pose.
 
     Args:
@@ -373,7 +385,7 @@ def merged(body: DescribedBody, joint: DescribedJoint, parent_in_child: Placemen
         yield Candidate("fixed-link-merged-wrongly", f"B merges it {text}", own.at(parent_in_child @ other))
 
 
-def sums(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str, Rigid]]:
+def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str, Rigid]]:
     """The link added wrongly: what is said of it, and the sum.
 
     Args:

@@ -145,9 +145,9 @@ def compare(
         comparison.notes += known_differences(name, robot, singular)
         found.append(comparison)
         try:
-            answers = engines.opened(name, text, full, comparison.changes)
+            answers = engines.open_engine(name, text, full, comparison.changes)
             for x, ours in told:
-                theirs = answers(x) if robot.coupling is None else _projected(robot, x, answers)
+                theirs = answers(x) if robot.coupling is None else _project(robot, x, answers)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
@@ -202,7 +202,7 @@ def own_answers(robot: Robot, x: State, run: str | None = None) -> Answers:
     return out
 
 
-def _projected(robot: Robot, x: State, answers: Answering) -> Answers:
+def _project(robot: Robot, x: State, answers: Answering) -> Answers:
     """Answers for the coupled robot of an engine in which mimic joints are coordinates of their own."""
     assert robot.coupling is not None
     G = robot.coupling.G
@@ -259,7 +259,7 @@ def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list
             if robot.coupling is None
             else "its answers are projected by the coupling matrix G"
         )
-        notes.append(f"mimic joints {_some(mimics)}: it {_MIMIC.get(engine, 'drops them')}; {done}")
+        notes.append(f"mimic joints {_joint_names(mimics)}: it {_MIMIC.get(engine, 'drops them')}; {done}")
     if any(joint.damping or joint.friction for joint in robot.body_joints) and engine in _DYNAMICS:
         notes.append(_DYNAMICS[engine])
     if robot.tree.armature:
@@ -277,7 +277,7 @@ def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list
     return notes
 
 
-def _some(joints: Sequence[Joint]) -> str:
+def _joint_names(joints: Sequence[Joint]) -> str:
     shown = ", ".join(repr(joint.name) for joint in joints[:3])
     return f"({len(joints)}: {shown}{', ...' if len(joints) > 3 else ''})"
 
@@ -365,7 +365,7 @@ def _reason(error: RobokitError) -> str:
 # Comparisons as lines of text, at most 80 columns wide; only a long file name can exceed that
 # --------------------------------------------------------------------------------------------
 
-NAME = 32
+NAME_WIDTH = 32
 """Columns for the name of a file; a longer name takes a line of its own."""
 
 
@@ -412,14 +412,14 @@ def files_table(
     """
     names = short_names(files)
     rows: list[FileComparison] = []
-    yield f"{'':<{NAME}} {'base':<9}{'nv':>4}" + "".join(f"{engine:>11}" for engine in engines)
+    yield f"{'':<{NAME_WIDTH}} {'base':<9}{'nv':>4}" + "".join(f"{engine:>11}" for engine in engines)
     for row in found:
         rows.append(row)
         name = names.setdefault(row.file, str(row.file))
-        if len(name) > NAME:
+        if len(name) > NAME_WIDTH:
             yield name
             name = ""
-        head = f"{name:<{NAME}} {row.base:<9}"
+        head = f"{name:<{NAME_WIDTH}} {row.base:<9}"
         if row.failure:
             yield head + "   - robokit refuses the file"
             continue

@@ -17,20 +17,20 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.model.geometry import Placement
-from robokit.parity.inertials import NOTHING, ROUGH, Rigid, number
-from robokit.parity.matching import Alignment, Pairing, Tree, held, root_group
+from robokit.parity.inertials import NO_MASS, ROUNDING_TOLERANCE, Rigid, number
+from robokit.parity.matching import Alignment, Pairing, Tree, is_base_fixed, root_group
 from robokit.parity.verdict import Dynamics, Finding
 
-STATES = 3
+STATE_COUNT = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""
 
-DRAWS = 4
+DRAW_COUNT = 4
 """How often A's numbers are moved by their rounding to see what that does."""
 
-MARGIN = 10.0
+ROUNDING_MARGIN = 10.0
 """How many times more than such a draw all roundings together may do: they are dozens, and rarely add up."""
 
-EPS = 1e-15
+MACHINE_PRECISION = 1e-15
 """Rounding of the sums that poses and bodies are made of."""
 
 NONE = 1e-12
@@ -110,13 +110,13 @@ class Rounding:
     their body and anchors of the size of the robot.
     """
 
-    mass: float = EPS
-    com: float = EPS
-    inertia: float = EPS
-    anchor: float = EPS
-    axis: float = EPS
-    gravity: float = EPS
-    armature: float = EPS
+    mass: float = MACHINE_PRECISION
+    com: float = MACHINE_PRECISION
+    inertia: float = MACHINE_PRECISION
+    anchor: float = MACHINE_PRECISION
+    axis: float = MACHINE_PRECISION
+    gravity: float = MACHINE_PRECISION
+    armature: float = MACHINE_PRECISION
 
 
 def compared_dynamics(
@@ -129,8 +129,8 @@ def compared_dynamics(
 
     An entry H_ij is measured by sqrt(H_ii H_jj), and a force by the largest that the same accelerations can
     make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of
-    that sort are off at most, larger differences than ``ROUGH`` and the tolerance left out: they are no
-    rounding.
+    that sort are off at most, larger differences than ``ROUNDING_TOLERANCE`` and the tolerance left out: they
+    are no rounding.
 
     Args:
         pairing, alignment: what belongs together, and where it is.
@@ -148,12 +148,12 @@ def compared_dynamics(
     theirs, _ = _answers(b, states)
     off = _differences(ours, theirs, scales)
     noise = np.zeros(len(names))
-    rounding = _rounding(pairing, a, b, max(ROUGH, tolerance), size)
-    for _ in range(DRAWS if max(part.max() for part in off) > NONE else 0):
+    rounding = _rounding(pairing, a, b, max(ROUNDING_TOLERANCE, tolerance), size)
+    for _ in range(DRAW_COUNT if max(part.max() for part in off) > NONE else 0):
         moved, _ = _answers(_shaken(a, rounding, size, rng), states)
         H, C, G = _differences(ours, moved, scales)
         noise = np.max([noise, H.max(axis=(0, 1)), C.max(axis=0), G.max(axis=0)], axis=0)
-    return _said(off, MARGIN * noise + NONE, names)
+    return _largest_differences(off, ROUNDING_MARGIN * noise + NONE, names)
 
 
 def dynamics_finding(found: Dynamics | None, findings: list[Finding], name: str) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ def dynamics_finding(found: Dynamics | None, findings: list[Finding], name: str)
     yield Finding("dynamics-differ", "robot", name, 0, text)
 
 
-def _said(off: Answers, allowed: np.ndarray, names: list[str]) -> Dynamics:
+def _largest_differences(off: Answers, allowed: np.ndarray, names: list[str]) -> Dynamics:
     H, C, G = (part.max(axis=0) for part in off)
     pairs = np.maximum(allowed[:, None], allowed[None, :])
     beyond = [H / pairs, C / allowed, G / allowed]
@@ -199,7 +199,7 @@ def _mechanisms(
 ) -> tuple[Mechanism, Mechanism, list[str], dict[int, tuple[float, float]]] | None:
     a, b = pairing.a, pairing.b
     roots = root_group(a), root_group(b)
-    fixed = held(pairing, base)
+    fixed = is_base_fixed(pairing, base)
     link = a.members[roots[0]][0]
     lay = alignment.maps[link]
     ours: dict[str, Hinge] = {}
@@ -282,7 +282,7 @@ def _mechanism(
 ) -> Mechanism:
     bodies, heavy, how = [], [], []
     for g, members in enumerate(tree.members):
-        total, acted = NOTHING, NOTHING
+        total, acted = NO_MASS, NO_MASS
         for name in members:
             body = tree.side.bodies[name]
             own = Rigid(body.mass, body.com, body.inertia).at(lay @ body.pose)
@@ -304,15 +304,15 @@ def _states(m: Mechanism, ranges: dict[int, tuple[float, float]], rng: np.random
         nv = max(nv, hinge.first + WIDTHS[hinge.kind])
         if hinge.kind in ("revolute", "prismatic"):
             lower, upper = ranges[hinge.first]
-            q = rng.uniform(min(lower, upper), max(lower, upper), STATES)
+            q = rng.uniform(min(lower, upper), max(lower, upper), STATE_COUNT)
             moved[hinge.first] = (q, q)
         elif hinge.kind == "planar":
-            moved[hinge.first] = (rng.uniform(-3.0, 3.0, STATES), rng.standard_normal((STATES, 2)))
+            moved[hinge.first] = (rng.uniform(-3.0, 3.0, STATE_COUNT), rng.standard_normal((STATE_COUNT, 2)))
         else:
-            quaternions = rng.standard_normal((STATES, 4))
-            far = rng.standard_normal((STATES, 3)) * (hinge.kind == "floating")
+            quaternions = rng.standard_normal((STATE_COUNT, 4))
+            far = rng.standard_normal((STATE_COUNT, 3)) * (hinge.kind == "floating")
             moved[hinge.first] = (_rotations(quaternions), far)
-    return States(moved, rng.standard_normal((STATES, max(nv, len(m.armature)))))
+    return States(moved, rng.standard_normal((STATE_COUNT, max(nv, len(m.armature)))))
 
 
 def _rotations(quaternions: np.ndarray) -> np.ndarray:
@@ -325,12 +325,12 @@ def _rotations(quaternions: np.ndarray) -> np.ndarray:
     return np.moveaxis(np.array(R), 2, 0)
 
 
-def _displaced(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]:
+def _displacement(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]:
     """What the joint does to the world behind it: x -> R x + p, (n, 3, 3) and (n, 3)."""
     first, second = states.moved[hinge.first]
     axis = hinge.axes[0]
     if hinge.kind == "prismatic":
-        return np.broadcast_to(np.eye(3), (STATES, 3, 3)), first[:, None] * axis
+        return np.broadcast_to(np.eye(3), (STATE_COUNT, 3, 3)), first[:, None] * axis
     if hinge.kind in ("revolute", "planar"):
         K = _skew(axis)
         R = np.eye(3) + np.sin(first)[:, None, None] * K + (1 - np.cos(first))[:, None, None] * (K @ K)
@@ -360,7 +360,7 @@ def _skew(x: np.ndarray) -> np.ndarray:
 
 def _answers(m: Mechanism, states: States) -> tuple[Answers, Answers]:
     """H, C and gravity, and what their differences are measured by."""
-    v, n = states.v, STATES
+    v, n = states.v, STATE_COUNT
     nv = v.shape[1]
     H, C, G = np.zeros((n, nv, nv)), np.zeros((n, nv)), np.zeros((n, nv))
     power, couples, weight = np.zeros(n), np.zeros((n, nv)), 0.0
@@ -400,7 +400,7 @@ def _motions(m: Mechanism, states: States) -> Iterator[tuple[np.ndarray, ...]]:
     for parent, hinge in zip(m.parents, m.hinges, strict=True):
         R, p, J, V, A = done[parent] if parent >= 0 else (*still, np.zeros((n, 6)))
         if hinge is not None:
-            turn, far = _displaced(hinge, states)
+            turn, far = _displacement(hinge, states)
             p = (R @ far[:, :, None])[:, :, 0] + p
             R = R @ turn
             S = _twists(hinge)
@@ -421,7 +421,7 @@ def _motions(m: Mechanism, states: States) -> Iterator[tuple[np.ndarray, ...]]:
 
 def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, most: float, size: float) -> Rounding:
     """How far B's numbers are off, where they are not far off."""
-    off: dict[str, list[float]] = {each.name: [EPS] for each in fields(Rounding)}
+    off: dict[str, list[float]] = {each.name: [MACHINE_PRECISION] for each in fields(Rounding)}
 
     def differ(what: str, x: np.ndarray | float, y: np.ndarray | float, scale: float) -> None:
         far = float(np.abs(np.subtract(x, y)).max()) / (scale or 1.0)

@@ -22,7 +22,7 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Link
 from robokit.model.robot import Robot, is_base
 from robokit.parity import other_programs
-from robokit.parity.other_programs import one_line, some
+from robokit.parity.other_programs import count_and_names, one_line
 from robokit.urdf.xacro import expand_xacro, is_xacro
 
 Answers = dict[str, np.ndarray]
@@ -63,7 +63,7 @@ def names_there(robot: Robot) -> dict[str, str]:
 # The XML that the other engines are given: the file without what H, C and poses do not depend on
 # -----------------------------------------------------------------------------------------------
 
-LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
+OMITTED_ELEMENTS = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 
 THEIR_WORLD = "world"
 """Name of the fixed frame of MuJoCo and of Drake."""
@@ -123,7 +123,7 @@ def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
     root = etree.fromstring(
         text, etree.XMLParser(remove_comments=True, resolve_entities=False, no_network=True)
     )
-    for element in list(root.iter(*LEFT_OUT)):
+    for element in list(root.iter(*OMITTED_ELEMENTS)):
         element.getparent().remove(element)
     for element in list(root):
         if element.tag not in ("link", "joint"):
@@ -148,7 +148,7 @@ def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     import pinocchio as pin
 
     root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromXML(_decoded(text), *root)
+    model = pin.buildModelFromXML(_without_encoding(text), *root)
     to = PinocchioAdapter(robot, model)
     model.armature = to.armature()
     data = model.createData()
@@ -177,7 +177,7 @@ def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     return answers
 
 
-def _decoded(text: bytes) -> str:
+def _without_encoding(text: bytes) -> str:
     """The XML as Pinocchio reads it: a string without a declaration of another encoding."""
     from lxml import etree
 
@@ -396,14 +396,15 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
         _set(bodies[k], context, robot.links[k], np.zeros((3, 3)))
     balls = sorted({*changed, *(k for k, _ in moved)})
     if balls:
-        named = some([robot.links[k].name for k in balls])
+        named = count_and_names([robot.links[k].name for k in balls])
         changes.append(
             f"it puts a ball of water in the place of inertias that no body can have, for {named}; set back "
             "to those of the file"
         )
     if kept:
         changes.append(
-            f"it makes {some(kept)}, with inertia but no mass, a ball of 1 kg: masses and forces differ"
+            f"it makes {count_and_names(kept)}, with inertia but no mass, a ball of 1 kg: masses and forces "
+            "differ"
         )
 
 
@@ -459,7 +460,7 @@ ENGINES = {
 """Name of an engine -> the engine."""
 
 
-def opened(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answering:
+def open_engine(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """A file that an engine has opened, in a child with bounded time and memory.
 
     Args:
@@ -485,7 +486,7 @@ def opened(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answerin
     return answers
 
 
-MOST = 8
+MOST_OPEN_FILES = 8
 """Files that the child keeps open: one is enough for each thread that compares."""
 
 _open: dict[int, tuple[Answering, list[str]]] = {}
@@ -496,7 +497,7 @@ def open_here(name: str, text: bytes, robot: Robot) -> tuple[int, list[str]]:
     changes: list[str] = []
     answering = ENGINES[name].open(text, robot, changes)
     number = max(_open, default=0) + 1
-    if len(_open) == MOST:
+    if len(_open) == MOST_OPEN_FILES:
         del _open[min(_open)]
     _open[number] = answering, changes
     return number, changes

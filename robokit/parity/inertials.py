@@ -65,10 +65,10 @@ class Rigid:
         return math.sqrt(abs(float(np.trace(self.inertia))) / self.mass) + float(np.linalg.norm(self.com))
 
 
-NOTHING = Rigid(0.0, np.zeros(3), np.zeros((3, 3)))
+NO_MASS = Rigid(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-LEAST = 1e-9
+LENGTH_TOLERANCE = 1e-9
 """Distance of two centres of mass that is none, however small the body is [m]."""
 
 
@@ -95,7 +95,10 @@ class Slack:
             return True
         size = max(a.size, b.size)
         lever = self.mass / max(abs(a.mass), abs(b.mass), 1e-300) * size
-        return float(np.abs(a.com - b.com).max()) <= self.relative * size + self.length + lever + LEAST
+        return (
+            float(np.abs(a.com - b.com).max())
+            <= self.relative * size + self.length + lever + LENGTH_TOLERANCE
+        )
 
     def inertia_same(self, a: Rigid, b: Rigid) -> bool:
         """Whether the inertias about the centres of mass agree, measured by their largest entries."""
@@ -114,7 +117,7 @@ WATER = 1000.0
 """Density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]."""
 
 
-LENGTHS = (1000.0, 0.001, 100.0, 0.01, 0.0254, 1.0 / 0.0254, 0.3048, 1.0 / 0.3048)
+LENGTH_FACTORS = (1000.0, 0.001, 100.0, 0.01, 0.0254, 1.0 / 0.0254, 0.3048, 1.0 / 0.3048)
 """Factors between metres and other units: mm, cm, inches, feet."""
 
 
@@ -175,7 +178,7 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
         yield made("inertial-origin-twice", f"{place} applied twice", 2.0 * c, I)
         yield made("inertial-origin-twice", f"{place} applied twice", c + R @ c, R @ I @ R.T)
         yield made("inertial-origin-inverted", f"{place} negated", -c, I)
-        for k in LENGTHS:
+        for k in LENGTH_FACTORS:
             yield made("inertial-origin-units", f"{place} times {k:g}", k * c, I)
         moved = "moved from the centre of mass to the link's origin (parallel axes)"
         yield made("inertia-about-link-origin", f"its inertia {moved}", c, I + steiner(m, c))
@@ -191,7 +194,7 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
         yield made("inertial-mirrored", f"{letter} of its centre of mass negated", mirror @ c, I)
     for S in _QUARTER_TURNS:
         yield made("inertial-axes", "x, y, z exchanged, as for y up", S @ c, S @ I @ S.T)
-    yield from _replaced(m, c, I)
+    yield from _replacement_candidates(m, c, I)
 
 
 def _quarter_turns() -> list[np.ndarray]:
@@ -214,10 +217,10 @@ def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]
     yield "in degrees, read as radians", rotation(tuple(x * radians for x in rpy))
     yield "read in the order x, y, z of moving axes", rotation(rpy, "xyz")
     yield "read as yaw, pitch, roll", rotation(rpy[::-1])
-    yield from negated(rpy)
+    yield from negated_angles(rpy)
 
 
-def negated(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+def negated_angles(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
     """Rotations with some of the angles negated, as between left- and right-handed axes."""
     for signs in itertools.product((1.0, -1.0), repeat=3):
         names = [n for n, s, x in zip(("roll", "pitch", "yaw"), signs, rpy, strict=True) if s < 0.0 and x]
@@ -270,10 +273,10 @@ def _products(
     yield made("inertia-order", another, R @ matrix((xx, xy, yy, xz, yz, zz)) @ R.T)
 
 
-def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
+def _replacement_candidates(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
     zero, none, one = np.zeros(3), np.zeros((3, 3)), np.eye(3)
     gone = "B leaves its inertial out: no mass, no inertia"
-    yield Candidate("inertial-lost", gone, NOTHING)
+    yield Candidate("inertial-lost", gone, NO_MASS)
     yield Candidate("inertial-lost", gone, Rigid(0.0, c, none))
     point = "B leaves its inertia out; the mass is a point"
     yield Candidate("inertia-lost", point, Rigid(m, c, none))
@@ -302,7 +305,7 @@ def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
 # The cause of a difference between the <inertial> of a link and the inertia that B has for it
 # --------------------------------------------------------------------------------------------
 
-UNITS = {
+UNIT_FACTORS = {
     1e-3: "grams for kilograms, or millimetres for metres",
     1e3: "kilograms for grams, or metres for millimetres",
     1e-6: "mm^2 for m^2",
@@ -321,19 +324,19 @@ UNITS = {
     1.0 / (0.45359237 * 0.0254**2): "kg m^2 for lb in^2",
 }
 
-WEAK = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
+WEAK_CAUSES = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
 """Causes with a number that is taken from B: they fit more easily than others."""
 
-ROUGH = 1e-4
+ROUNDING_TOLERANCE = 1e-4
 """Relative difference up to which rounding is the cause that is named."""
 
-ROUGH_LENGTH = 1e-6
+ROUNDING_LENGTH = 1e-6
 """What rounding may move a body whose own size is smaller: origins of joints are rounded too [m]."""
 
-ROUNDINGS = (0.0, 1e-5, ROUGH)
+ROUNDINGS = (0.0, 1e-5, ROUNDING_TOLERANCE)
 """Roundings of B's numbers under which a cause is looked for: none, six digits, five digits."""
 
-CLEAR = 20.0
+CAUSE_THRESHOLD = 20.0
 """How many times its rounding a difference has to be, for a cause to be named under that rounding."""
 
 Found = tuple[str, str]
@@ -353,7 +356,7 @@ def factor(k: float) -> str:
 
 def unit_of(k: float) -> str:
     """The mistake of units that a factor belongs to, "" if there is none."""
-    return next((said for unit, said in UNITS.items() if abs(k / unit - 1.0) < 1e-5), "")
+    return next((said for unit, said in UNIT_FACTORS.items() if abs(k / unit - 1.0) < 1e-5), "")
 
 
 def causes_of(
@@ -376,7 +379,7 @@ def causes_of(
     weak: list[Found] = []
     for rounding in ROUNDINGS:
         rougher = slack.rougher(rounding)
-        if rounding and slack.rougher(CLEAR * rounding).same(a, b):
+        if rounding and slack.rougher(CAUSE_THRESHOLD * rounding).same(a, b):
             break
         found = _causes_within(own, a, b, rougher, shapes, more)
         if _exact(found):
@@ -395,13 +398,13 @@ def _causes_within(
 ) -> list[Found]:
     found: list[Found] = []
     if own is None:
-        found += _invented(b, slack)
+        found += _default_inertials(b, slack)
     else:
         for candidate in (*more, *candidates(own)):
             if slack.same(candidate.body, b) and not slack.same(candidate.body, a):
                 found.append((candidate.cause, candidate.text))
-        if not slack.rougher(ROUGH).same(a, b):
-            found += [*scaled(a, b, slack), *defaults(a, b, slack), *_clamped(own, a, b, slack)]
+        if not slack.rougher(ROUNDING_TOLERANCE).same(a, b):
+            found += [*scale_causes(a, b, slack), *defaults(a, b, slack), *_clamp_causes(own, a, b, slack)]
     if not _exact(found):
         for shape in shapes():
             if slack.same(shape.body, b) and not slack.same(shape.body, a):
@@ -418,10 +421,10 @@ def _causes_within(
 
 
 def _exact(found: list[Found]) -> bool:
-    return any(cause not in WEAK for cause, _ in found)
+    return any(cause not in WEAK_CAUSES for cause, _ in found)
 
 
-def _invented(b: Rigid, slack: Slack) -> list[Found]:
+def _default_inertials(b: Rigid, slack: Slack) -> list[Found]:
     one = Rigid(1.0, b.com, np.eye(3))
     if slack.same(one, b):
         return [("inertial-default", "B gives it 1 kg and 1 kg m^2; A has no inertial")]
@@ -435,7 +438,7 @@ def _invented(b: Rigid, slack: Slack) -> list[Found]:
     return [("mass-clamped", given)] if _round(b.mass) else []
 
 
-def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+def scale_causes(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
     """Mass, inertia or both times a factor; empty if that is not the difference."""
     found: list[Found] = []
     trace_a, trace_b = float(np.trace(a.inertia)), float(np.trace(b.inertia))
@@ -454,7 +457,7 @@ def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
                     "the inertia is A's",
                 )
             )
-        elif min(abs(k - 1.0), abs(h - 1.0)) > ROUGH and slack.inertia_same(
+        elif min(abs(k - 1.0), abs(h - 1.0)) > ROUNDING_TOLERANCE and slack.inertia_same(
             Rigid(b.mass, b.com, h * a.inertia), b
         ):
             found.append(
@@ -489,12 +492,12 @@ def _power_of_ten(x: float) -> bool:
     return x > 0.0 and abs(x / 10.0 ** round(math.log10(x)) - 1.0) < 1e-7
 
 
-def _clamped(own: InertialDescription, a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+def _clamp_causes(own: InertialDescription, a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
     """Principal moments, or the mass, raised to a least value."""
     if not slack.com_same(a, b) and a.mass > slack.mass:
         return []
     for axes, which in ((None, "principal moments"), (own.origin.rotation(), "moments of inertia")):
-        text = _raised(a, b, slack, axes)
+        text = _raised_bound(a, b, slack, axes)
         if text:
             return [("inertia-clamped", f"B's {which} are A's raised to at least {text}")]
     kept = slack.inertia_same(a, b)
@@ -504,7 +507,7 @@ def _clamped(own: InertialDescription, a: Rigid, b: Rigid, slack: Slack) -> list
     return []
 
 
-def _raised(a: Rigid, b: Rigid, slack: Slack, axes: np.ndarray | None) -> str:
+def _raised_bound(a: Rigid, b: Rigid, slack: Slack, axes: np.ndarray | None) -> str:
     """The bound that moments about these axes were raised to, "" if they were not; None: principal axes."""
     scale = float(np.abs(b.inertia).max())
     if axes is None:
@@ -519,7 +522,7 @@ def _raised(a: Rigid, b: Rigid, slack: Slack, axes: np.ndarray | None) -> str:
     allowed = slack.relative * scale
     if scale == 0.0 or float(np.abs(theirs - np.diag(own)).max()) > allowed:
         return ""
-    raised = own > moments + max(allowed, ROUGH * scale) + slack.inertia
+    raised = own > moments + max(allowed, ROUNDING_TOLERANCE * scale) + slack.inertia
     kept = np.abs(own - moments) <= allowed + slack.inertia
     bound = float(own[raised].max()) if raised.any() else 0.0
     level = np.abs(own[raised] - bound) <= allowed
@@ -539,9 +542,9 @@ def _round(x: float) -> bool:
     return float(f"{x:.1e}") == x or abs(float(f"{x:.1e}") / x - 1.0) < 1e-7
 
 
-def undetermined(a: Rigid, b: Rigid, slack: Slack) -> Found:
+def unknown_cause(a: Rigid, b: Rigid, slack: Slack) -> Found:
     """A difference without a known cause: rounding if it is small, else which of the three differ."""
-    rough = Slack(ROUGH, slack.mass, slack.length + ROUGH_LENGTH, slack.inertia)
+    rough = Slack(ROUNDING_TOLERANCE, slack.mass, slack.length + ROUNDING_LENGTH, slack.inertia)
     if rough.same(a, b):
         return "rounded", "B's mass, centre of mass or inertia is A's rounded"
     # Beside a clear difference, what is only rounded is not worth a word.
@@ -574,7 +577,7 @@ DENSITIES = {
 }
 """Densities that are tried [kg/m^3]."""
 
-LARGEST = 8 << 20
+LARGEST_MESH_FILE = 8 << 20
 """Mesh files above this size are not read for a comparison [bytes]."""
 
 Finder = Callable[[str], Path | None]
@@ -610,7 +613,7 @@ def shape_candidates(body: DescribedBody, a: Rigid, find: Finder) -> Iterator[Ca
 
 def _solid(shapes: Sequence[DescribedShape], find: Finder) -> Rigid | None:
     """The shapes at a density of 1 kg/m^3; None where one has no volume that could be computed."""
-    total = NOTHING
+    total = NO_MASS
     for shape in shapes:
         solid = _one(shape, find)
         if solid is None:
@@ -657,7 +660,7 @@ def _mesh(shape: DescribedShape, find: Finder) -> Rigid | None:
     from robokit.meshes.read_mesh import read_mesh
 
     path = find(shape.file)
-    if path is None or path.stat().st_size > LARGEST:
+    if path is None or path.stat().st_size > LARGEST_MESH_FILE:
         return None
     volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
     try:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.inertials import CLEAR, ROUGH, ROUNDINGS, factor, number, unit_of
+from robokit.parity.inertials import CAUSE_THRESHOLD, ROUNDING_TOLERANCE, ROUNDINGS, factor, number, unit_of
 from robokit.parity.matching import Alignment, Pairing
 from robokit.parity.readers.description import DescribedJoint, Description, Law, Relation
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import InertialDescription
 
-ANGLE = 1e-4
+AXIS_TOLERANCE = 1e-4
 """Angle between two axes that rounding of the file may make [rad]."""
 
 Found = tuple[str, str]
@@ -104,7 +104,7 @@ def _one_joint(
     if a.kind in ("revolute", "prismatic", "planar"):
         for found in _axis(a, R @ b.axis, pairing, tolerance, also):
             flipped = found[0] == "axis-flipped"
-            if flipped and _negated(a, b, tolerance) and not _symmetric(a, tolerance):
+            if flipped and _limits_are_negated(a, b, tolerance) and not _limits_are_symmetric(a, tolerance):
                 found = (found[0], found[1] + "; its limits are negated too: q of B is -q of A")
             yield found
     if a.written is not None and b.written is not None and a.written.has_axis:
@@ -114,7 +114,7 @@ def _one_joint(
                 f"B's axis has length {number(theirs)} (its line {b.written.axis_line}), A's {number(ours)}"
             )
             yield "axis-length", f"{text}: not every reader normalises"
-    if not (flipped and _negated(a, b, tolerance)):
+    if not (flipped and _limits_are_negated(a, b, tolerance)):
         yield from limit_causes(a, b, pairing.b.side.format, tolerance)
     yield from value_causes(a, b, tolerance)
     if b.stiffness and not a.stiffness:
@@ -131,7 +131,7 @@ def _anchor(
     """
     off = lay.rotation @ b.anchor + lay.position - a.anchor
     if a.kind == "revolute":
-        if float(np.linalg.norm(np.cross(lay.rotation @ b.axis, a.axis))) > ANGLE:
+        if float(np.linalg.norm(np.cross(lay.rotation @ b.axis, a.axis))) > AXIS_TOLERANCE:
             return
         off = np.cross(off, a.axis)
     elif a.kind != "spherical":  # a slide is everywhere the same, and free bodies have no anchor
@@ -139,7 +139,7 @@ def _anchor(
     far = float(np.linalg.norm(off))
     if far <= 10 * tolerance * size:
         return
-    if far <= ROUGH * size:
+    if far <= ROUNDING_TOLERANCE * size:
         yield "rounded", "B's anchor is A's rounded"
         return
     what = "an axis" if a.kind == "revolute" else "a point"
@@ -149,14 +149,14 @@ def _anchor(
     )
 
 
-def _negated(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> bool:
+def _limits_are_negated(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> bool:
     if a.lower is None or b.lower is None or a.upper is None or b.upper is None:
         return False
     pairs = (-a.lower, b.upper), (-a.upper, b.lower)
     return all(x == y or abs(x - y) <= tolerance * max(1.0, abs(x)) for x, y in pairs)
 
 
-def _symmetric(a: DescribedJoint, tolerance: float) -> bool:
+def _limits_are_symmetric(a: DescribedJoint, tolerance: float) -> bool:
     return a.lower is not None and a.upper is not None and abs(a.lower + a.upper) <= tolerance
 
 
@@ -169,8 +169,8 @@ def _axis(
         return
     line = a.written.axis_line if a.written else 0
     same: list[Found] = []
-    for allowed in (10 * tolerance, ANGLE):
-        if not same and (allowed < ANGLE or off > CLEAR * ANGLE):
+    for allowed in (10 * tolerance, AXIS_TOLERANCE):
+        if not same and (allowed < AXIS_TOLERANCE or off > CAUSE_THRESHOLD * AXIS_TOLERANCE):
             same = [
                 (cause, text)
                 for cause, text, candidate in _axes(a, pairing)
@@ -181,7 +181,7 @@ def _axis(
         also += dict.fromkeys(other for other, _ in same[1:] if other != cause)
         yield cause, f"B's axis is A's of line {line} {text}" if cause != "axis-default" else text
         return
-    if off <= ANGLE:
+    if off <= AXIS_TOLERANCE:
         yield "rounded", "B's axis is A's rounded"
         return
     angle = math.degrees(math.acos(max(-1.0, min(1.0, float(axis @ a.axis)))))
@@ -226,10 +226,10 @@ def _inertial_axes(inertial: InertialDescription) -> np.ndarray:
 
 DEGREES = 180.0 / math.pi
 
-FAR = 1e6
+UNLIMITED_POSITION = 1e6
 """A limit from which on a joint is unlimited [rad | m]."""
 
-UNLIMITED = 1e3
+UNLIMITED_RATIO = 1e3
 """Limits that are so many times A's are none."""
 
 
@@ -258,12 +258,12 @@ def limit_causes(a: DescribedJoint, b: DescribedJoint, format: str, tolerance: f
         return  # MuJoCo takes no range of one position
     unit = "rad" if a.kind == "revolute" else "m"
     said = f"{number(b.lower)} .. {number(b.upper)} for {number(a.lower)} .. {number(a.upper)} {unit}"
-    if same(ours, theirs, ROUGH):
+    if same(ours, theirs, ROUNDING_TOLERANCE):
         yield "rounded", f"B's limits are A's rounded: {said}"
         return
     causes = _range_cause, _range_factor  # any range is some factor of another: that comes last
     for cause, rounding in itertools.product(causes, ROUNDINGS):
-        if rounding and same(ours, theirs, CLEAR * rounding):
+        if rounding and same(ours, theirs, CAUSE_THRESHOLD * rounding):
             continue
         found = cause(ours, theirs, a.kind == "revolute", max(tolerance, rounding))
         if found is not None:
@@ -272,7 +272,7 @@ def limit_causes(a: DescribedJoint, b: DescribedJoint, format: str, tolerance: f
     which = [
         w
         for w, x, y in (("lower", a.lower, b.lower), ("upper", a.upper, b.upper))
-        if not (x == y or abs(x - y) <= ROUGH * reach)
+        if not (x == y or abs(x - y) <= ROUNDING_TOLERANCE * reach)
     ]
     yield "limits-differ", f"B's {' and '.join(which)} limit differ{'s' * (len(which) == 1)}: {said}"
 
@@ -311,7 +311,7 @@ def _range_cause(ours: Range, theirs: Range, turns: bool, tolerance: float) -> F
     if turns and any(is_theirs(-k * math.pi, k * math.pi) for k in (1.0, 2.0, 4.0)):
         return "limits-lost", "B's limits are whole turns, a default"
     reach = max(map(abs, (*ours, *theirs)))
-    if reach >= UNLIMITED * max(map(abs, ours)) and -theirs[0] == theirs[1]:
+    if reach >= UNLIMITED_RATIO * max(map(abs, ours)) and -theirs[0] == theirs[1]:
         return "limits-lost", "B's limits are so wide that they are none"
     shift = theirs[0] - lower
     if abs(theirs[1] - upper - shift) <= tolerance * reach:
@@ -333,7 +333,7 @@ def _range_factor(ours: Range, theirs: Range, _: bool, tolerance: float) -> Foun
 
 
 def _far(x: float | None) -> float | None:
-    return math.copysign(math.inf, x) if x is not None and abs(x) >= FAR else x
+    return math.copysign(math.inf, x) if x is not None and abs(x) >= UNLIMITED_POSITION else x
 
 
 def _any_finite(*pairs: tuple[float, float]) -> bool:
@@ -427,7 +427,7 @@ def _value(
     elif angular and any(near(b, a * k, 10 * tolerance) for k in (DEGREES, 1.0 / DEGREES)):
         way = "in degrees, read as radians" if abs(b) > abs(a) else "in radians, read as degrees"
         yield f"{what}-degrees", f"B's {name} is A's {way}: {said}"
-    elif near(a, b, ROUGH):
+    elif near(a, b, ROUNDING_TOLERANCE):
         yield "rounded", f"B's {name} is A's rounded: {said}"
     else:
         yield f"{what}-scaled", f"B's {name} is A's times {factor(b / a)}: {said}"
@@ -455,7 +455,7 @@ def mimic_findings(pairing: Pairing, tolerance: float) -> Iterator[Finding]:
         line = joint.written.mimic.line if joint.written and joint.written.mimic else 0
         line = line or (joint.written.line if joint.written else 0)
         found = [*_driven_twice(joint, other)]
-        curved = [law for law in other.laws if _resolved(law, ends[1]).curve]
+        curved = [law for law in other.laws if _law_of_leader(law, ends[1]).curve]
         if curved:
             found.append(("mimic-curved", f"B's law is no straight line: {_power_series(curved[0])}"))
         elif not (theirs.hold(ours.of(joint)) and ours.hold(theirs.of(other))):
@@ -558,7 +558,7 @@ def _one_law(
     if direct is None:
         yield "mimic-dropped", f"B has no mimic law; in A it follows {law.leader!r}"
         return
-    mine, his = _resolved(law, ours), _resolved(direct, theirs)
+    mine, his = _law_of_leader(law, ours), _law_of_leader(direct, theirs)
     leaders = {back.get(his.leader, his.leader), back.get(direct.leader, direct.leader)}
     if law.leader not in leaders and mine.leader not in leaders:
         yield "mimic-leader", f"B {_follows(direct)}; in A it follows {law.leader!r}"
@@ -584,7 +584,7 @@ def _of_a_tendon(name: str, leader: str, relations: list[Relation], back: dict[s
 
 def _numbers(law: Law, k: float, o: float, tolerance: float) -> Iterator[Found]:
     m, off = law.multiplier, law.offset
-    if near(k, m, ROUGH) and (near(o, off, ROUGH) or abs(o - off) <= 1e-12):
+    if near(k, m, ROUNDING_TOLERANCE) and (near(o, off, ROUNDING_TOLERANCE) or abs(o - off) <= 1e-12):
         yield "rounded", "B's mimic law is A's rounded"
         return
     said = f"{number(k)} for {number(m)}"
@@ -611,7 +611,7 @@ def _numbers(law: Law, k: float, o: float, tolerance: float) -> Iterator[Found]:
             yield "mimic-offset", f"B's offset differs: {said}"
 
 
-def _resolved(law: Law, joints: dict[str, DescribedJoint]) -> Law:
+def _law_of_leader(law: Law, joints: dict[str, DescribedJoint]) -> Law:
     """The law of the joint at the end of a chain of mimics; a constant where that joint is fixed."""
     seen = set()
     series = np.polynomial.Polynomial([law.offset, law.multiplier, *law.curve])

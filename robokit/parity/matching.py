@@ -15,12 +15,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.inertials import CLEAR, LENGTHS, NOTHING, ROUGH, Rigid, Slack, negated, number, rotation
+from robokit.parity.inertials import (
+    CAUSE_THRESHOLD,
+    LENGTH_FACTORS,
+    NO_MASS,
+    ROUNDING_TOLERANCE,
+    Rigid,
+    Slack,
+    negated_angles,
+    number,
+    rotation,
+)
 from robokit.parity.readers.description import DescribedBody, DescribedJoint, Description
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import JointDescription
 
-NAMED = 1000
+NAME_VOTES = 1000
 """Votes of a joint's name for a pair of groups; a link's name has 2."""
 
 
@@ -70,7 +80,7 @@ class Pairing:
     beside: dict[str, list[str]] = field(default_factory=dict)
 
 
-def grouped(side: Description) -> Tree:
+def rigid_groups(side: Description) -> Tree:
     """The rigid groups of a side."""
     tree = Tree(side, side.into())
     for name in side.bodies:
@@ -88,9 +98,9 @@ def grouped(side: Description) -> Tree:
     return tree
 
 
-def paired(a: Description, b: Description) -> Pairing:
+def pair_descriptions(a: Description, b: Description) -> Pairing:
     """Match two sides."""
-    pairing = Pairing(grouped(a), grouped(b))
+    pairing = Pairing(rigid_groups(a), rigid_groups(b))
     _by_name(pairing)
     _match_groups(pairing)
     _match_joints(pairing)
@@ -99,15 +109,15 @@ def paired(a: Description, b: Description) -> Pairing:
     return pairing
 
 
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name without what converters change: case, folders, signs that a format does not allow."""
     return re.sub(r"[^a-z0-9]+", "_", re.split(r"[/:]+", name)[-1].lower()).strip("_")
 
 
 def lookup(names: list[str]) -> dict[str, str]:
     """Plain name -> name, for the plain names that only one name has."""
-    count = Counter(map(plain, names))
-    return {plain(name): name for name in names if count[plain(name)] == 1}
+    count = Counter(map(plain_name, names))
+    return {plain_name(name): name for name in names if count[plain_name(name)] == 1}
 
 
 def _by_name(pairing: Pairing) -> None:
@@ -116,7 +126,7 @@ def _by_name(pairing: Pairing) -> None:
     near_body, near_frame = lookup(list(b.bodies)), lookup(list(frames))
     alike = lookup(list(pairing.a.side.bodies))
     for name, body in pairing.a.side.bodies.items():
-        own = plain(name) if alike.get(plain(name)) == name else None
+        own = plain_name(name) if alike.get(plain_name(name)) == name else None
         if name in frames:  # a frame called like the link, where the body's name is taken or merged
             pairing.direct[name] = frames[name]
         elif name in b.bodies and b.bodies[name].static == body.static:
@@ -136,9 +146,9 @@ def _match_groups(pairing: Pairing) -> None:
     near = lookup(list(named))
     for g, joint in enumerate(a.carrier):
         if joint is not None:
-            name = joint.name if joint.name in named else near.get(plain(joint.name), "")
+            name = joint.name if joint.name in named else near.get(plain_name(joint.name), "")
             if name:
-                votes[g, named[name]] += NAMED
+                votes[g, named[name]] += NAME_VOTES
     taken: set[int] = set()
     roots = root_group(a), root_group(b)
     pairing.groups[roots[0]] = roots[1]
@@ -168,7 +178,7 @@ def is_static(tree: Tree, g: int) -> bool:
     return any(tree.side.bodies[name].static for name in tree.members[g])
 
 
-def held(pairing: Pairing, base: str | None = None) -> bool:
+def is_base_fixed(pairing: Pairing, base: str | None = None) -> bool:
     """Whether the base of the two sides is fixed: by either of them, or because the caller says so."""
     a, b = pairing.a, pairing.b
     return base == "fixed" or is_static(a, root_group(a)) or is_static(b, root_group(b))
@@ -460,12 +470,12 @@ class Aligner:
     def _matter_fits(self, home: str, option: Placement) -> Iterator[bool]:
         """Whether mass and shapes of a body of B are where those of its links are in A."""
         there = self.b.bodies[home]
-        ours = NOTHING
+        ours = NO_MASS
         for link in self._heads[home]:
             own = self.a.bodies[link]
             ours = ours + Rigid(own.mass, own.com, own.inertia).at(own.pose)
         if ours.mass > 0.0 and not there.static:
-            theirs = NOTHING
+            theirs = NO_MASS
             for each in (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ()))):
                 theirs = theirs + Rigid(each.mass, each.com, each.inertia).at(option @ each.pose)
             size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
@@ -521,7 +531,7 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
             for text, S in (
                 ("read in the order x, y, z of moving axes", rotation(rpy, "xyz")),
                 ("read as yaw, pitch, roll", rotation(rpy[::-1])),
-                *negated(rpy),
+                *negated_angles(rpy),
             ):
                 yield "origin-rotation-convention", f"{it} {text}", Placement(S, p)
         yield (
@@ -536,7 +546,7 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
         yield "origin-position-lost", f"{it} left out", Placement(R, zero)
         yield "origin-position-twice", f"{it} applied twice", Placement(R, 2.0 * p)
         yield "origin-position-inverted", f"{it} negated", Placement(R, -p)
-        for k in LENGTHS:
+        for k in LENGTH_FACTORS:
             yield "origin-units", f"{it} times {k:g}", Placement(R, k * p)
         for k, letter in enumerate("xyz"):
             mirrored = p.copy()
@@ -562,13 +572,15 @@ def placement_text(
     if joint.written is not None:
         found: list[tuple[str, str]] = []
         for k in (1.0, 10.0):  # B's numbers may be rounded
-            if k > 1.0 and (found or _near(theirs, right, CLEAR * k * tolerance, CLEAR * k * reach)):
+            if k > 1.0 and (
+                found or _near(theirs, right, CAUSE_THRESHOLD * k * tolerance, CAUSE_THRESHOLD * k * reach)
+            ):
                 break
             found = [
                 (cause, text)
                 for cause, text, wrong in origin_causes(joint.written)
                 if _near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
-                and not _near(wrong, right, CLEAR * k * tolerance, k * reach)
+                and not _near(wrong, right, CAUSE_THRESHOLD * k * tolerance, k * reach)
             ]
         if found:
             also = tuple(dict.fromkeys(cause for cause, _ in found[1:] if cause != found[0][0]))
@@ -577,7 +589,9 @@ def placement_text(
     turn = right.rotation.T @ theirs.rotation
     angle = math.acos(min(1.0, max(-1.0, (float(np.trace(turn)) - 1.0) / 2.0)))
     own = float(np.abs(right.position).max())
-    rough = far <= max(ROUGH * own, 0.1 * ROUGH * size) and angle <= ROUGH
+    rough = (
+        far <= max(ROUNDING_TOLERANCE * own, 0.1 * ROUNDING_TOLERANCE * size) and angle <= ROUNDING_TOLERANCE
+    )
     parts = [f"{number(far * 1e3)} mm away"] if far > reach else []
     parts += [f"turned by {number(math.degrees(angle))} deg"] if angle > tolerance else []
     place = " and ".join(parts) or "elsewhere"

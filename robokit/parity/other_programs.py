@@ -19,7 +19,7 @@ from robokit.child_process import Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
 from robokit.parity import worker
 
-PLAIN = ("robokit.parity.readers.description", "robokit.model.geometry")
+ANSWER_MODULES = ("robokit.parity.readers.description", "robokit.model.geometry")
 """Modules with the classes that answers are made of."""
 
 
@@ -39,7 +39,7 @@ PROGRAMS = {
     "usd": Program("USD", "pxr.Usd", "usd-core"),
 }
 
-_child = Child(worker.__file__, modules=PLAIN)
+_child = Child(worker.__file__, modules=ANSWER_MODULES)
 atexit.register(_child.close)
 
 
@@ -109,7 +109,7 @@ def one_line(refusal: BaseException) -> str:
     return " ".join(str(refusal).split()) or type(refusal).__name__
 
 
-def some(links: list[str]) -> str:
+def count_and_names(links: list[str]) -> str:
     """How many links, and the names of the first."""
     shown = ", ".join(map(repr, links[:3])) + (", ..." if len(links) > 3 else "")
     return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"
@@ -139,7 +139,7 @@ class Fault:
     text: str
 
 
-def _turned(root: Any) -> list[str]:
+def _rotated_inertials(root: Any) -> list[str]:
     """Links of a URDF whose inertia is turned by the rpy of its <inertial>."""
     found = []
     for link in root.iterfind("link"):
@@ -155,7 +155,7 @@ def _turned(root: Any) -> list[str]:
     return found
 
 
-def _fused(root: Any) -> list[str]:
+def _merged_links(root: Any) -> list[str]:
     """Links with mass that MuJoCo's importer merges into another that moves."""
     if root.tag == "mujoco":
         compiler = root.find("compiler")
@@ -186,14 +186,14 @@ FAULTS = (
         "mujoco",
         (3, 1, 3),
         (3, 14),
-        _turned,
+        _rotated_inertials,
         "drops the rotation of <inertial> when it reads a URDF",
     ),
     Fault(
         "mujoco",
         (3, 3, 3),
         (3, 11),
-        _fused,
+        _merged_links,
         "places and turns the inertia of links that it fuses (fusestatic) wrongly",
     ),
 )
@@ -211,9 +211,9 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     from lxml import etree
 
     known = [fault for fault in FAULTS if fault.program == program]
-    version = _installed(program) if known else ""
+    version = _installed_version(program) if known else ""
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-    mine = [f for f in known if f.first <= number < f.fixed and (fuses or f.concerns is not _fused)]
+    mine = [f for f in known if f.first <= number < f.fixed and (fuses or f.concerns is not _merged_links)]
     if not mine:
         return []
     try:
@@ -230,13 +230,13 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
         if links:
             first, fixed = (".".join(map(str, which)) for which in (fault.first, fault.fixed))
             told.append(
-                f"{name} {version} {fault.text}: {some(links)}; a fault of {name} from {first} on, mended in "
-                f"{fixed}: pip install -U {PROGRAMS[program].package}"
+                f"{name} {version} {fault.text}: {count_and_names(links)}; a fault of {name} from {first} "
+                f"on, mended in {fixed}: pip install -U {PROGRAMS[program].package}"
             )
     return told
 
 
-def _installed(program: str) -> str:
+def _installed_version(program: str) -> str:
     try:
         return importlib.metadata.version(PROGRAMS[program].package)
     except importlib.metadata.PackageNotFoundError:

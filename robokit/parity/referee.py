@@ -16,9 +16,9 @@ from robokit.parity import other_programs
 from robokit.parity.bodies import Bodies
 from robokit.parity.dynamics import compared_dynamics, dynamics_finding
 from robokit.parity.joints import joint_findings, mimic_findings
-from robokit.parity.matching import Aligner, paired, plain
+from robokit.parity.matching import Aligner, pair_descriptions, plain_name
 from robokit.parity.other_programs import peer_faults
-from robokit.parity.readers.description import Description, check_numbers, joined
+from robokit.parity.readers.description import Description, check_numbers, with_composite_joints
 from robokit.parity.readers.urdf import read_urdf
 from robokit.parity.shapes import Shapes
 from robokit.parity.structure import Loops, shared_factor, tree_findings, whole_findings, with_the_same_root
@@ -26,7 +26,7 @@ from robokit.parity.verdict import Finding, Verdict
 from robokit.urdf.mesh_files import Resolver, folders
 from robokit.urdf.xacro import expand_xacro, is_xacro
 
-EXACT = 1e-6
+DEFAULT_TOLERANCE = 1e-6
 """Largest relative difference that counts as none, unless the caller says otherwise."""
 
 PathLike = str | os.PathLike[str]
@@ -36,7 +36,7 @@ def referee(
     a: PathLike,
     b: PathLike,
     base: str | None = None,
-    tolerance: float = EXACT,
+    tolerance: float = DEFAULT_TOLERANCE,
     through: str = "robokit",
     package_dirs: Sequence[PathLike] = (),
     xacro_args: Mapping[str, str] | None = None,
@@ -87,12 +87,12 @@ def compare_descriptions(
     a: Description,
     b: Description,
     base: str | None = None,
-    tolerance: float = EXACT,
+    tolerance: float = DEFAULT_TOLERANCE,
     package_dirs: Sequence[PathLike] = (),
 ) -> Verdict:
     """The verdict over two descriptions that have been read; arguments as for :func:`referee`."""
-    b, other_root = with_the_same_root(a, joined(b, a))
-    pairing = paired(a, b)
+    b, other_root = with_the_same_root(a, with_composite_joints(b, a))
+    pairing = pair_descriptions(a, b)
     aligner = Aligner(pairing, tolerance)
     alignment = aligner.align()
     resolver = Resolver(Path(a.file).absolute().parent, folders(package_dirs))
@@ -127,7 +127,7 @@ def compare_descriptions(
         names = list(dict.fromkeys(f.name for f in rounded))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         verdict.notes.append(f"B's numbers are rounded: {', '.join(names[:3])}{more}")
-    named = sum(plain(name) == plain(theirs.name) for name, theirs in pairing.joints.items())
+    named = sum(plain_name(name) == plain_name(theirs.name) for name, theirs in pairing.joints.items())
     alike, names_of_a = len(pairing.direct) + named, len(a.bodies) + len(a.movable)
     if alike < names_of_a / 4 and len(verdict.findings) > len(a.bodies):
         verdict.notes.insert(0, "hardly a name is the same, and most differs: B may be another robot")
@@ -149,8 +149,8 @@ def compare_descriptions(
 PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
 """Programs that may read a URDF."""
 
-USD = (".usd", ".usda", ".usdc", ".usdz")
-HEAD = 1 << 16
+USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
+HEAD_BYTES = 1 << 16
 
 XACRO_OF = {"mujoco": ".xml", "sdf": ".sdf", "model": ".sdf", "world": ".sdf"}
 """Outermost element of a xacro file -> ending of what it expands to, other than a URDF's."""
@@ -182,11 +182,11 @@ def read_description(
         raise RobokitError(
             f"no file {os.fspath(path)!r}; give the path of a URDF, xacro, MJCF, SDF or USD file"
         )
-    tag = "" if file.suffix.lower() in USD else _outermost(file)
+    tag = "" if file.suffix.lower() in USD_ENDINGS else _outermost(file)
     with file.open("rb") as stream:
         if stream.read(64).startswith(POINTER):
             raise RobokitError(f"{file}: is a Git LFS pointer, not the file itself; {FETCH}")
-    if file.suffix.lower() in USD:
+    if file.suffix.lower() in USD_ENDINGS:
         program = "usd"
     elif tag == "mujoco":
         program = "mujoco"
@@ -243,7 +243,7 @@ def _read_elsewhere(
 def _outermost(file: Path) -> str:
     """Name of the outermost element; "" if it is not XML."""
     with file.open("rb") as stream:
-        head = stream.read(HEAD)
+        head = stream.read(HEAD_BYTES)
     text = re.sub(rb"<!--.*?-->|<\?.*?\?>|<![^>]*>", b"", head.replace(b"\0", b""), flags=re.DOTALL)
     found = re.search(rb"<\s*([A-Za-z_][\w.-]*)", text)
     return found.group(1).decode() if found else ""

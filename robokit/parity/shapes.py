@@ -10,20 +10,20 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.inertials import LARGEST, ROUGH, Finder, factor, number
+from robokit.parity.inertials import LARGEST_MESH_FILE, ROUNDING_TOLERANCE, Finder, factor, number
 from robokit.parity.matching import Pairing, close
 from robokit.parity.readers.description import DescribedShape
 from robokit.parity.verdict import Finding
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
-QUARTER = 1e-2
+QUARTER_TURN_TOLERANCE = 1e-2
 """How far a box may be from quarter turns for its edges to be taken in another order."""
 
-OTHER_MESH = 1e-2
+OTHER_MESH_THRESHOLD = 1e-2
 """Relative difference of bounding boxes above which two files hold different meshes."""
 
-ANOTHER_KIND, NEARBY = 4.0, 0.05
+OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05
 """Cost of pairing shapes of two kinds, and of how far away they may be for that."""
 
 Placed = tuple[str, DescribedShape, Placement]
@@ -111,7 +111,7 @@ class Shapes:
         both = [
             (i, j)
             for i, j in zip(rows, columns, strict=True)
-            if ours[i][1].kind == theirs[j][1].kind or costs[i, j] < ANOTHER_KIND + NEARBY
+            if ours[i][1].kind == theirs[j][1].kind or costs[i, j] < OTHER_KIND_COST + NEARBY_COST
         ]
         rest = [x for i, x in enumerate(ours) if i not in {i for i, _ in both}]
         extra = [y for j, y in enumerate(theirs) if j not in {j for _, j in both}]
@@ -150,7 +150,9 @@ class Shapes:
                 yield "shape-pose", f"B has the collision {name} with {text}"
                 return
         far = float(np.linalg.norm(theirs.position - a.pose.position))
-        if far <= ROUGH * size and close(*_symmetric(a, a.pose, theirs), ROUGH, size):
+        if far <= ROUNDING_TOLERANCE * size and close(
+            *_symmetric(a, a.pose, theirs), ROUNDING_TOLERANCE, size
+        ):
             yield "rounded", f"B's pose of the collision {name} is A's rounded"
             return
         place = f"{number(far * 1e3)} mm away" if far > 10 * self.tolerance * size else "turned"
@@ -163,7 +165,7 @@ class Shapes:
         ours, theirs = self._bounds(self.find(a.file)), self._bounds(self._file_of_b(b.file))
         if ours is None or theirs is None:
             return False
-        return float(np.abs(ours - theirs).max()) > OTHER_MESH * float(np.ptp(ours, axis=0).max())
+        return float(np.abs(ours - theirs).max()) > OTHER_MESH_THRESHOLD * float(np.ptp(ours, axis=0).max())
 
     def _file_of_b(self, name: str) -> Path | None:
         beside = Path(self.b.file).parent / name
@@ -173,7 +175,7 @@ class Shapes:
         """Corners of a mesh's bounding box, (2, 3) [m]; None if it cannot be read."""
         from robokit.meshes.read_mesh import read_mesh
 
-        if path is None or not path.is_file() or path.stat().st_size > LARGEST:
+        if path is None or not path.is_file() or path.stat().st_size > LARGEST_MESH_FILE:
             return None
         if path not in self._boxes:
             try:
@@ -193,7 +195,11 @@ class Shapes:
             if same:
                 return "mesh-scale", f"B's mesh scale is A's times {factor(ratios[0])}: {said} ({name})"
             return "mesh-scale", f"B's mesh scale differs: {said} ({name})"
-        if same and all(abs(r - ratios[0]) <= ROUGH for r in ratios) and abs(ratios[0] - 1.0) <= ROUGH:
+        if (
+            same
+            and all(abs(r - ratios[0]) <= ROUNDING_TOLERANCE for r in ratios)
+            and abs(ratios[0] - 1.0) <= ROUNDING_TOLERANCE
+        ):
             return "rounded", f"B's size of the collision {name} is A's rounded"
         if same:
             hint = {0.5: " (half sizes for full ones)", 2.0: " (full sizes for half ones)"}
@@ -209,12 +215,15 @@ def turned_box(x: Placed, y: Placed) -> Placed:
         return y
     turn = x[2].rotation.T @ pose.rotation
     near = np.rint(turn)
-    if not np.array_equal(near @ near.T, np.eye(3)) or float(np.abs(turn - near).max()) > QUARTER:
+    if (
+        not np.array_equal(near @ near.T, np.eye(3))
+        or float(np.abs(turn - near).max()) > QUARTER_TURN_TOLERANCE
+    ):
         return y
     size = tuple(map(float, np.abs(near) @ np.array(shape.size)))
     straight = replace(shape, size=size)
     # With other edges it is another box, or one whose rotation is lost.
-    if not _sizes_near(x[1], straight, ROUGH):
+    if not _sizes_near(x[1], straight, ROUNDING_TOLERANCE):
         return y
     return name, straight, Placement(pose.rotation @ near.T, pose.position)
 
@@ -241,7 +250,7 @@ def _sizes_near(a: DescribedShape, b: DescribedShape, tolerance: float) -> bool:
 
 def _unlike(x: Placed, y: Placed) -> float:
     a, b = x[1], y[1]
-    cost = 0.0 if a.kind == b.kind else ANOTHER_KIND
+    cost = 0.0 if a.kind == b.kind else OTHER_KIND_COST
     if a.kind == b.kind == "mesh":
         cost += 0.0 if _stem(a) == _stem(b) else 2.0
     far = float(np.linalg.norm(x[2].position - y[2].position))

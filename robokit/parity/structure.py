@@ -11,8 +11,8 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.model.geometry import Placement
-from robokit.parity.inertials import ROUGH, number
-from robokit.parity.matching import Pairing, Tree, grouped, held, is_static, root_group
+from robokit.parity.inertials import ROUNDING_TOLERANCE, number
+from robokit.parity.matching import Pairing, Tree, is_base_fixed, is_static, rigid_groups, root_group
 from robokit.parity.readers.description import (
     WORLD,
     DescribedJoint,
@@ -31,7 +31,7 @@ def counterpart(pairing: Pairing, g: int) -> int | None:
     return pairing.groups.get(g)
 
 
-def known(pairing: Pairing, h: int) -> int | None:
+def nearest_paired_group(pairing: Pairing, h: int) -> int | None:
     """The group of B with a counterpart that a group of B is part of, likewise."""
     found = set(pairing.groups.values())
     while h >= 0 and h not in found:
@@ -50,25 +50,25 @@ def tree_findings(pairing: Pairing) -> Iterator[Finding]:
         h = pairing.groups.get(g)
         if joint is None or h is None or a.parent[g] < 0 or b.parent[h] < 0:
             continue
-        ours, theirs = counterpart(pairing, a.parent[g]), known(pairing, b.parent[h])
+        ours, theirs = counterpart(pairing, a.parent[g]), nearest_paired_group(pairing, b.parent[h])
         if ours is not None and theirs is not None and ours != theirs:
-            text = f"B hangs it on {_named(b, theirs)}; A on {joint.parent!r}"
+            text = f"B hangs it on {_group_name(b, theirs)}; A on {joint.parent!r}"
             line = joint.written.line if joint.written else 0
             yield Finding("joint-parent", "joint", joint.name, line, text)
     for name, (body, _) in pairing.direct.items():
         link = a.side.bodies[name]
         if link.static or b.side.bodies[body].static != is_static(b, b.group[body]):
             continue
-        ours, theirs = counterpart(pairing, a.group[name]), known(pairing, b.group[body])
+        ours, theirs = counterpart(pairing, a.group[name]), nearest_paired_group(pairing, b.group[body])
         if ours is not None and theirs is not None and ours != theirs:
             into = a.into.get(name)
-            on = f"{into.parent!r}" if into is not None and not into.moves else _named(a, a.group[name])
-            text = f"B has it on {_named(b, theirs)}; A on {on}"
+            on = f"{into.parent!r}" if into is not None and not into.moves else _group_name(a, a.group[name])
+            text = f"B has it on {_group_name(b, theirs)}; A on {on}"
             line = into.written.line if into is not None and into.written else link.line
             yield Finding("link-on-another-body", "link", name, line, text)
 
 
-def _named(tree: Tree, g: int) -> str:
+def _group_name(tree: Tree, g: int) -> str:
     """A rigid body by its first link, with the joint that carries it."""
     carrier = tree.carrier[g]
     by = f" (behind {carrier.name!r})" if carrier is not None and carrier.name else ""
@@ -81,7 +81,7 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
     Where nothing holds the root, the same bodies and joints can be written from another one outwards: so one
     exchanged root is one difference, and not one for each joint on the way.
     """
-    ours, theirs = grouped(a), grouped(b)
+    ours, theirs = rigid_groups(a), rigid_groups(b)
     g, h = root_group(ours), root_group(theirs)
     root = next((name for name in ours.members[g] if name in b.bodies), None)
     if is_static(ours, g) or root is None or any(theirs.group.get(name) == h for name in ours.members[g]):
@@ -113,7 +113,7 @@ def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
 # Joints and constraints that close loops: missing, added, or elsewhere
 # ---------------------------------------------------------------------
 
-POSITIONS = (0.0, 0.7, -0.4)
+LOOP_POSITIONS = (0.0, 0.7, -0.4)
 """Positions of a loop's joint at which A's loop is held against B's [rad | m]: three tell any two apart."""
 
 Ends = tuple[int | None, int | None]
@@ -163,7 +163,7 @@ class Loops:
         off = self._off(a, b)
         if off <= 10.0 * self.tolerance:
             return None
-        if off <= ROUGH:
+        if off <= ROUNDING_TOLERANCE:
             return "rounded", "B's loop joint is A's rounded"
         return "loop-differs", f"B has the loop joint elsewhere, {number(off * self.size)} m or rad away"
 
@@ -176,7 +176,9 @@ class Loops:
 
     def _ends_of_b(self, loop: DescribedLoop) -> Ends:
         group = self.pairing.b.group
-        return known(self.pairing, group[loop.predecessor]), known(self.pairing, group[loop.successor])
+        return nearest_paired_group(self.pairing, group[loop.predecessor]), nearest_paired_group(
+            self.pairing, group[loop.successor]
+        )
 
     def _holds(self, loop: DescribedLoop) -> bool:
         """Whether a loop of B connects two bodies that can move against each other."""
@@ -197,14 +199,14 @@ class Loops:
         ends = (a.predecessor, theirs[0]), (a.successor, theirs[1])
         third, fourth = (self.maps[link] @ there[body].pose @ frame for link, (body, frame) in ends)
         largest = 0.0
-        for x in POSITIONS:
-            moved = first @ _moved(a.kind, x) @ second.inverse()  # the successor, held by A's loop
+        for x in LOOP_POSITIONS:
+            moved = first @ _allowed_pose(a.kind, x) @ second.inverse()  # the successor, held by A's loop
             apart = third.inverse() @ moved @ fourth
             largest = max(largest, _violation(a.kind, apart, self.size))
         return largest
 
 
-def _moved(kind: str, x: float) -> Placement:
+def _allowed_pose(kind: str, x: float) -> Placement:
     """The successor's frame in the predecessor's at some position that the joint allows."""
     z, c, s = np.array([0.0, 0.0, x]), math.cos(x), math.sin(x)
     about_z = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -238,7 +240,7 @@ def _violation(kind: str, apart: Placement, size: float) -> float:
 # What concerns the whole robot: base, gravity, the order of the joints, one factor on every mass
 # -----------------------------------------------------------------------------------------------
 
-LIKE_DEFAULT = 2e-3
+DEFAULT_GRAVITY_TOLERANCE = 2e-3
 """Relative difference of a gravity from 9.81 m/s^2 that is only another default, where A says none."""
 
 Text = tuple[str, str]
@@ -311,7 +313,7 @@ def _gravity(a: Description, b: Description, tolerance: float, notes: list[str])
     theirs = np.array(GRAVITY) if b.gravity is None else b.gravity
     g = float(np.linalg.norm(ours))
     off = float(np.abs(theirs - ours).max())
-    if off <= (LIKE_DEFAULT if a.gravity is None else tolerance) * max(g, 1.0):
+    if off <= (DEFAULT_GRAVITY_TOLERANCE if a.gravity is None else tolerance) * max(g, 1.0):
         if off > max(tolerance, 1e-6) * g:
             notes.append(f"B's gravity is {_vector(theirs)} m/s^2; A says none, and robokit's is 9.81")
         return
@@ -320,7 +322,7 @@ def _gravity(a: Description, b: Description, tolerance: float, notes: list[str])
         yield "gravity", f"B has no gravity: {said}"
     elif float(np.abs(theirs + ours).max()) <= 1e-3 * g:
         yield "gravity", f"B's gravity points up: {said}"
-    elif abs(float(np.linalg.norm(theirs)) - g) <= LIKE_DEFAULT * g:
+    elif abs(float(np.linalg.norm(theirs)) - g) <= DEFAULT_GRAVITY_TOLERANCE * g:
         yield "gravity", f"B's gravity points elsewhere: {said}"
     else:
         yield "gravity", f"B's gravity has another strength: {said}"
@@ -330,11 +332,11 @@ def _tilt(pairing: Pairing, maps: dict[str, Placement], base: str | None, tolera
     """Whether a fixed base is turned against gravity."""
     a = pairing.a
     root = a.members[root_group(a)][0]
-    if not held(pairing, base):
+    if not is_base_fixed(pairing, base):
         return
     down = pairing.b.side.gravity if pairing.b.side.gravity is not None else np.array(GRAVITY)
     off = float(np.linalg.norm(maps[root].rotation @ down - down)) / max(float(np.linalg.norm(down)), 1e-300)
-    if off > max(10.0 * tolerance, ROUGH):
+    if off > max(10.0 * tolerance, ROUNDING_TOLERANCE):
         angle = math.degrees(2.0 * math.asin(min(1.0, off / 2.0)))
         yield "base-tilted", f"B's base is fixed {number(angle)} deg from where A's is against gravity"
 

@@ -294,11 +294,11 @@ CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row i
 # A verdict as lines of text and as a table for JSON
 # --------------------------------------------------
 
-MOST = 8
+MOST_SHOWN = 8
 """Findings of one cause that are shown."""
 
 
-def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST) -> list[str]:
+def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST_SHOWN) -> list[str]:
     """The verdict in lines: the two files, one line for each finding, notes, and a summary.
 
     Args:
@@ -308,20 +308,20 @@ def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None =
     """
     a, b = verdict.a, verdict.b
     lines = [f"A  {a} ({verdict.a_format})", f"B  {b} ({verdict.b_format})"]
-    lines.append(f"   {_counted(verdict.bodies, 'link')} and {_counted(verdict.joints, 'joint')} matched")
+    lines.append(f"   {_count(verdict.bodies, 'link')} and {_count(verdict.joints, 'joint')} matched")
     shown: Counter[str] = Counter()
     count = Counter(finding.cause for finding in verdict.findings)
     for finding in verdict.findings:
         shown[finding.cause] += 1
         if most is None or shown[finding.cause] <= most:
-            lines += _wrapped(_line(finding), width, "    ")
+            lines += _wrap(_line(finding), width, "    ")
         elif shown[finding.cause] == most + 1:
             lines.append(f"... and {count[finding.cause] - most} more [{finding.cause}] (--all shows them)")
     for note in verdict.notes:
-        lines += _wrapped(f"note: {note}", width, "    ")
+        lines += _wrap(f"note: {note}", width, "    ")
     if verdict.dynamics is not None:
-        lines += _wrapped(_dynamics(verdict.dynamics), width, "    ")
-    return [*lines, *_wrapped(_summary(verdict, count), width, "    ")]
+        lines += _wrap(_dynamics(verdict.dynamics), width, "    ")
+    return [*lines, *_wrap(_summary(verdict, count), width, "    ")]
 
 
 def verdict_table(verdict: Verdict) -> dict[str, Any]:
@@ -349,14 +349,14 @@ def _summary(verdict: Verdict, count: Counter[str]) -> str:
     if verdict.same:
         return f"same: no difference above {verdict.tolerance:g}"
     causes = ", ".join(f"{cause} {n}" if n > 1 else cause for cause, n in count.most_common())
-    return f"different: {_counted(len(verdict.findings), 'finding')} ({causes})"
+    return f"different: {_count(len(verdict.findings), 'finding')} ({causes})"
 
 
-def _counted(n: int, thing: str) -> str:
+def _count(n: int, thing: str) -> str:
     return f"{n} {thing if n == 1 else thing + 's'}"
 
 
-def _wrapped(line: str, width: int | None, indent: str) -> list[str]:
+def _wrap(line: str, width: int | None, indent: str) -> list[str]:
     if width is None:
         return [line]
     return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robokit.arguments import path_argument
-from robokit.child_process import MEMORY, SECONDS, Child, OutOfBounds
+from robokit.child_process import MOST_MEMORY, MOST_SECONDS, Child, OutOfBounds
 from robokit.errors import WrongType
 from robokit.urdf import xacro_child
 from robokit.urdf.findings import Report, refusal
@@ -118,7 +118,9 @@ def _ask_child(path: str, args: dict[str, str], resolver: Resolver) -> dict[str,
     named = {str(name): str(value) for name, value in args.items()}
     question = {"path": path, "args": named, "roots": resolver.roots, "longest": MAX_BYTES}
     try:
-        with Child(xacro_child.__file__, SECONDS, MEMORY, work="expands") as child:  # a new one for each file
+        with Child(
+            xacro_child.__file__, MOST_SECONDS, MOST_MEMORY, work="expands"
+        ) as child:  # a new one for each file
             return dict(child.ask(question))
     except OutOfBounds as problem:
         hint = "look for an expression that never ends, or a macro that calls itself"

@@ -14,7 +14,7 @@ from robokit import robot_names as catalog
 from robokit.cli import main
 from robokit.parity import CAUSES, QUANTITIES, compare, engines, plain_text, referee
 from robokit.parity.engines import Engine
-from robokit.parity.inertials import NOTHING, Rigid
+from robokit.parity.inertials import NO_MASS, Rigid
 
 COUPLED = """<robot name="coupled">
 <link name="world"/>
@@ -375,7 +375,7 @@ BOLTED = ("trunk", "pack", "camera", "antenna")
 def described(dropped, digits, merged):
     """A trunk with three links fixed to it and a leg; merged: as one link, without those that are dropped."""
     rng = np.random.default_rng(3)
-    total, links, joints = NOTHING, "", ""
+    total, links, joints = NO_MASS, "", ""
     for k, name in enumerate(BOLTED):
         m, com = 4.0 / (1 + 3 * k), rng.normal(0, 0.03, 3).round(4)
         inertia = np.diag(m * np.array([0.005, 0.006, 0.004]))

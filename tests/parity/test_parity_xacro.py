@@ -71,7 +71,7 @@ def test_what_xacro_refuses_is_an_error_of_the_file(path, body, words, capfd):
 
 @pytest.mark.parametrize("value", ["${9**9**9}", "${'x' * 10**12}", "${[0] * 10**12}"])
 def test_an_expression_without_end_is_stopped(path, value, monkeypatch):
-    monkeypatch.setattr("robokit.urdf.xacro.SECONDS", 2.0)
+    monkeypatch.setattr("robokit.urdf.xacro.MOST_SECONDS", 2.0)
     path.write_text(f'{HEAD}<link name="{value}"/></robot>')
     with pytest.raises(UrdfError, match=r"xacro-failed.*(stopped after 2 s|more memory than it may have)"):
         load_urdf(path)

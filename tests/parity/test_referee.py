@@ -499,17 +499,17 @@ def test_a_fixed_base_that_is_turned_against_gravity(judge):
 
 @pytest.mark.parametrize("name", ["arm", "humanoid"])
 def test_its_dynamics_are_robokits(name):
-    from robokit.parity.matching import Aligner, paired
+    from robokit.parity.matching import Aligner, pair_descriptions
     from robokit.parity.readers.urdf import read_urdf
 
     file = rk.find_robot(name)
     robot, side = rk.load_urdf(file, base="fixed"), read_urdf(file)
-    pairing = paired(side, side)
+    pairing = pair_descriptions(side, side)
     made, _, names, ranges = dynamics._mechanisms(pairing, Aligner(pairing, 1e-6).align(), "fixed")
     states = dynamics._states(made, ranges, np.random.default_rng(1))
     (H, C, G), _ = dynamics._answers(made, states)
     order = [robot.joint_names.index(each) for each in names]
-    for k in range(dynamics.STATES):
+    for k in range(dynamics.STATE_COUNT):
         q, v = np.zeros(robot.nq), np.zeros(robot.nv)
         q[order] = [states.moved[i][0][k] for i in range(len(names))]
         v[order] = states.v[k]

@@ -257,7 +257,7 @@ def _check(element: str, parts: Mapping[str, Any], infinite: bool = False) -> No
             raise RobokitError(f"{element}: its {what} is {given:g}; expected {accepted}")
 
 
-def along(point: np.ndarray, axis: np.ndarray) -> Placement:
+def frame_along(point: np.ndarray, axis: np.ndarray) -> Placement:
     """A frame at a point (3,) whose z is along an axis (3,)."""
     z = axis / (np.linalg.norm(axis) or 1.0)
     x = np.cross(z, np.eye(3)[int(np.abs(z).argmin())])
@@ -280,7 +280,7 @@ def parents_first(
     return {name: bodies[name] for name in order}
 
 
-def outwards(joints: list[DescribedJoint]) -> list[DescribedJoint]:
+def joints_outwards(joints: list[DescribedJoint]) -> list[DescribedJoint]:
     """The joints, each from the body that is nearer to the fixed frame to the one that is farther.
 
     A joint that is turned round has its axis negated: its coordinate stays what it is.
@@ -302,7 +302,7 @@ def turned_round(joint: DescribedJoint) -> DescribedJoint:
     return replace(joint, parent=joint.child, child=joint.parent, axis=0.0 - joint.axis)
 
 
-def joined(side: Description, other: Description) -> Description:
+def with_composite_joints(side: Description, other: Description) -> Description:
     """The side with one joint for several of one body, where the other side has it so."""
     names = {joint.name for joint in other.joints}
     for whole, parts in side.wholes:

@@ -32,8 +32,8 @@ from robokit.parity.readers.description import (
     DescribedShape,
     Description,
     Law,
-    along,
-    outwards,
+    frame_along,
+    joints_outwards,
     parents_first,
 )
 from robokit.urdf.description import InertialDescription, Origin
@@ -63,7 +63,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
         RobokitError: Drake refuses the file.
     """
     if Path(path).suffix.lower() in (".urdf", ".xacro"):
-        side = _loaded(path, Path(path), Path(path), "URDF through Drake")
+        side = _load(path, Path(path), Path(path), "URDF through Drake")
         side.base, side.gravity = None, None  # Drake's own: a URDF says neither
         if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
             side.notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
@@ -72,7 +72,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         plain = files.write(Path(first))
         left_out = files.meshes_left_out
-        side = _loaded(path, plain, plain if left_out else files.write(Path(second), meshes=False), "SDF")
+        side = _load(path, plain, plain if left_out else files.write(Path(second), meshes=False), "SDF")
     if left_out and side.shapes == "all":
         side.shapes = "primitives"
     side.notes += dict.fromkeys(files.notes)
@@ -80,7 +80,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
     return side
 
 
-def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str) -> Description:
+def _load(path: str | os.PathLike[str], file: Path, second: Path, format: str) -> Description:
     """The side of a file; of the second, without shapes, if Drake refuses the first.
 
     Args:
@@ -94,8 +94,10 @@ def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str)
             try:
                 plant, graph, loops = _read(second, False)
             except Exception as refusal:
-                raise RobokitError(f"{path}: Drake cannot load it: {_said(refusal, second)}") from None
-            notes.append(f"read without shapes ({_said(first, file)[:120]})")
+                raise RobokitError(
+                    f"{path}: Drake cannot load it: {_refusal_text(refusal, second)}"
+                ) from None
+            notes.append(f"read without shapes ({_refusal_text(first, file)[:120]})")
     side = _describe(plant, graph, format, os.fspath(path))
     side.notes, side.loops = notes, loops
     if plant.num_constraints():
@@ -103,7 +105,7 @@ def _loaded(path: str | os.PathLike[str], file: Path, second: Path, format: str)
     return side
 
 
-def _said(refusal: Exception, file: Path) -> str:
+def _refusal_text(refusal: Exception, file: Path) -> str:
     """What Drake says, without the place in the file that it was given, which is a copy."""
     places = "|".join(re.escape(path) for path in (os.path.abspath(file), str(file)))
     return re.sub(rf"/?({places})(:\d+)?:? *", "", one_line(refusal)).removeprefix("error: ")
@@ -135,12 +137,12 @@ def _read(path: str | os.PathLike[str], shapes: bool) -> tuple[Any, Any, list[De
         if parent.name and not packages.Contains(parent.name):
             packages.Add(parent.name, str(parent))
     parser.AddModels(os.fspath(path))
-    loops = _opened(plant)
+    loops = _take_out_loops(plant)
     plant.Finalize()
     return plant, graph, loops
 
 
-def _opened(plant: Any) -> list[DescribedLoop]:
+def _take_out_loops(plant: Any) -> list[DescribedLoop]:
     """Take the joints that close loops out of a plant, which Drake refuses to build with them."""
     group = {k: {k} for k in range(plant.num_bodies())}
     loops = []
@@ -156,7 +158,7 @@ def _opened(plant: Any) -> list[DescribedLoop]:
         kind, turn = KINDS.get(joint.type_name(), joint.type_name()), Placement()
         if kind in ("revolute", "prismatic"):
             own = joint.revolute_axis() if kind == "revolute" else joint.translation_axis()
-            turn = along(np.zeros(3), np.array(own))
+            turn = frame_along(np.zeros(3), np.array(own))
         first = _placement(joint.frame_on_parent().GetFixedPoseInBodyFrame()) @ turn
         second = _placement(joint.frame_on_child().GetFixedPoseInBodyFrame()) @ turn
         ends = [names[_key(plant, body)] for body in (joint.parent_body(), joint.child_body())]
@@ -197,7 +199,7 @@ def _describe(plant: Any, graph: Any, format: str, file: str) -> Description:
     free = [names[_key(plant, plant.get_body(index))] for index in plant.GetFloatingBaseBodies()]
     found = [joint for joint in found if joint.kind != "floating" or joint.parent != WORLD]
     found += [DescribedJoint("", "floating", WORLD, name) for name in free]
-    found = outwards(found)
+    found = joints_outwards(found)
     side = Description(format, file, "", parents_first(bodies, found), found)
     side.gravity = np.array(plant.gravity_field().gravity_vector())
     side.base = "floating" if any(j.kind == "floating" and j.parent == WORLD for j in found) else "fixed"
@@ -371,7 +373,7 @@ def _number(element: Any, path: str, absent: float) -> float:
 # An SDF and the models that it includes, without what Drake refuses and a comparison does not need
 # -------------------------------------------------------------------------------------------------
 
-KEPT: dict[str, tuple[str, ...]] = {
+KEPT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "sdf": ("model", "world"),
     "world": ("name", "model", "include", "joint", "frame", "gravity"),
     "model": ("link", "joint", "frame", "model", "include", "pose", "static"),
@@ -397,9 +399,9 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 """Element -> the elements in it that say where bodies are, what they weigh, how they move and collide."""
 
-KEPT["axis2"] = KEPT["axis"]
+KEPT_ELEMENTS["axis2"] = KEPT_ELEMENTS["axis"]
 
-ATTRIBUTES = {
+KEPT_ATTRIBUTES = {
     "sdf": ("version",),
     "world": ("name",),
     "model": ("name", "canonical_link", "placement_frame"),
@@ -446,7 +448,7 @@ NEWEST = (9,)
 MESHES = (".obj", ".vtk", ".gltf")
 """Endings of the mesh files that Drake reads."""
 
-MOST = 1000
+MOST_INCLUDED_FILES = 1000
 """Files that a model may include, directly and through others."""
 
 
@@ -481,9 +483,11 @@ class SdfFiles:
             raise RobokitError(f"{path} includes itself ({names}); remove the <include>")
         if real in self._trees:
             return
-        if len(self._trees) == MOST:
-            raise RobokitError(f"{self.path} includes more than {MOST} files; remove some <include>s")
-        root = _parsed(path)
+        if len(self._trees) == MOST_INCLUDED_FILES:
+            raise RobokitError(
+                f"{self.path} includes more than {MOST_INCLUDED_FILES} files; remove some <include>s"
+            )
+        root = _parse(path)
         self._trees[real] = root
         for element in root.iter(*NUMBERS):
             _check_numbers(path, element)
@@ -582,8 +586,8 @@ class SdfFiles:
         return names[self.path.resolve()]
 
     def _strip(self, element: Any, version: tuple[int, ...]) -> None:
-        kept = KEPT.get(element.tag)
-        known = ATTRIBUTES.get(element.tag, ())
+        kept = KEPT_ELEMENTS.get(element.tag)
+        known = KEPT_ATTRIBUTES.get(element.tag, ())
         for name in list(element.attrib):
             if name not in known or OLD.get(f"{element.tag} {name}", (*NEWEST, 1)) <= version:
                 del element.attrib[name]
@@ -595,7 +599,7 @@ class SdfFiles:
                 self._set_aside(element, child)
             elif tag == "joint" and child.get("type") == "gearbox":
                 self._set_aside(element, child, "gearbox")
-            elif tag == "geometry" and not any(each.tag in KEPT["geometry"] for each in child):
+            elif tag == "geometry" and not any(each.tag in KEPT_ELEMENTS["geometry"] for each in child):
                 for each in child:
                     self._left[str(each.tag)] += each.tag != "empty"
                 element.getparent().remove(element)
@@ -624,7 +628,7 @@ class SdfFiles:
                     self._left["mesh"] += 1
 
 
-def _parsed(path: Path) -> Any:
+def _parse(path: Path) -> Any:
     """The outermost element of a file; SDF knows no namespaces, so their prefixes need not be declared."""
     from lxml import etree
 
@@ -633,7 +637,7 @@ def _parsed(path: Path) -> Any:
     if not path.is_file() or path.stat().st_size > MAX_BYTES:
         raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
     try:
-        root = etree.fromstring(_uncommented(path.read_bytes()), parser)
+        root = etree.fromstring(_without_comments(path.read_bytes()), parser)
         said = [e for e in parser.error_log if e.domain_name != "NAMESPACE"]
         problem = f"{said[0].message}, line {said[0].line}" if said else "it is empty" if root is None else ""
     except (etree.XMLSyntaxError, ValueError, OSError) as error:
@@ -643,7 +647,7 @@ def _parsed(path: Path) -> Any:
     return root
 
 
-def _uncommented(text: bytes) -> bytes:
+def _without_comments(text: bytes) -> bytes:
     """Without comments, in which Gazebo's parser, unlike XML, allows "--"; every line keeps its number."""
     return re.sub(rb"<!--.*?-->", lambda found: b"\n" * found.group().count(b"\n"), text, flags=re.DOTALL)
 
@@ -659,7 +663,7 @@ def _uri(include: Any) -> str:
 
 def _check_numbers(path: Path, element: Any) -> None:
     """An error for what is no number where the comparison needs one: NaN and words."""
-    if element.getparent() is None or element.getparent().tag not in (*KEPT, "mimic"):
+    if element.getparent() is None or element.getparent().tag not in (*KEPT_ELEMENTS, "mimic"):
         return
     for word in (element.text or "").split():
         try:

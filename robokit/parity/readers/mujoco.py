@@ -25,7 +25,7 @@ from robokit.parity.readers.description import (
     Description,
     Law,
     Relation,
-    along,
+    frame_along,
 )
 
 KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
@@ -60,7 +60,7 @@ def read_mujoco(path: str | os.PathLike[str]) -> Description:
     import mujoco
 
     notes: list[str] = []
-    model, spec = _compiled(mujoco, Path(path), notes)
+    model, spec = _compile(mujoco, Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
     if model.nbody == 1 and not model.ngeom and not urdf:
         raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
@@ -93,7 +93,7 @@ def _merged_root(path: Path, side: Description) -> str:
     return ""
 
 
-def _compiled(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
+def _compile(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
     def parsed() -> Any:
         return mujoco.MjSpec.from_file(str(path))
 
@@ -341,20 +341,22 @@ def loops_of(model: Any) -> list[DescribedLoop]:
         first, second = _frames(
             model, k, model.eq_data[k, 3:6], model.eq_data[k, 6:10], model.eq_data[k, 0:3]
         )
-        found.append(DescribedLoop(_named(model, k), "fixed", first[0], second[0], first[1], second[1]))
+        found.append(
+            DescribedLoop(_equality_name(model, k), "fixed", first[0], second[0], first[1], second[1])
+        )
     points: dict[tuple[str, str], list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for k in _active(model, mujoco.mjtEq.mjEQ_CONNECT):
         (a, at), (b, there) = _frames(model, k, model.eq_data[k, 0:3], None, model.eq_data[k, 3:6])
         if (b, a) in points:
             a, at, b, there = b, there, a, at
-        points.setdefault((a, b), []).append((_named(model, k), at.position, there.position))
+        points.setdefault((a, b), []).append((_equality_name(model, k), at.position, there.position))
     for (a, b), those in points.items():
-        kind, at, there = _held(those)
+        kind, at, there = _joint_of_points(those)
         found.append(DescribedLoop(those[0][0], kind, a, b, at, there))
     return found
 
 
-def _named(model: Any, k: int) -> str:
+def _equality_name(model: Any, k: int) -> str:
     import mujoco
 
     own = str(model.equality(k).name)
@@ -380,7 +382,7 @@ def _frames(
     return (names[0], frames[0]), (names[1], frames[1])
 
 
-def _held(points: list[tuple[str, np.ndarray, np.ndarray]]) -> tuple[str, Placement, Placement]:
+def _joint_of_points(points: list[tuple[str, np.ndarray, np.ndarray]]) -> tuple[str, Placement, Placement]:
     """Kind and frames of what holds points (of one body, of the other) together."""
     _, at, there = points[0]
     rest = [(p - at, q - there) for _, p, q in points[1:] if np.linalg.norm(p - at) > 1e-9]
@@ -389,7 +391,7 @@ def _held(points: list[tuple[str, np.ndarray, np.ndarray]]) -> tuple[str, Placem
     (x, y), *more = rest
     aside = next(((p, q) for p, q in more if np.linalg.norm(np.cross(x, p)) > 1e-9), None)
     if aside is None:
-        return "revolute", along(at, x), along(there, y)
+        return "revolute", frame_along(at, x), frame_along(there, y)
     return "fixed", _three(at, x, aside[0]), _three(there, y, aside[1])
 
 

@@ -20,7 +20,7 @@ from robokit.parity.readers.description import (
     DescribedShape,
     Description,
     Law,
-    along,
+    frame_along,
 )
 from robokit.urdf import check_urdf
 from robokit.urdf.description import (
@@ -161,7 +161,7 @@ def _joint(joint: JointDescription, bodies: dict[str, DescribedBody]) -> Describ
 def _loop(loop: LoopDescription) -> DescribedLoop:
     assert loop.predecessor is not None and loop.successor is not None
     kind = KINDS.get(loop.type, loop.type)
-    turn = along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
+    turn = frame_along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
     ends = loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn
     return DescribedLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
 

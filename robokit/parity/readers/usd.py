@@ -21,7 +21,7 @@ from robokit.parity.readers.description import (
     DescribedShape,
     Description,
     Law,
-    along,
+    frame_along,
     parents_first,
 )
 
@@ -46,7 +46,7 @@ Edge = tuple[Any, str, str, Placement, Placement]
 """Joint, names of its two bodies, and its frame in either."""
 
 
-def _said(refusal: Exception) -> str:
+def _refusal_text(refusal: Exception) -> str:
     """What USD says, without the places in its own code."""
     return re.sub(r"Error in '[^']*' at line \d+ in file \S+ : ", "", one_line(refusal))
 
@@ -62,7 +62,7 @@ def read_usd(path: str | os.PathLike[str]) -> Description:
     try:
         stage = Usd.Stage.Open(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's
-        raise RobokitError(f"{path}: USD cannot open it: {_said(refusal)}") from None
+        raise RobokitError(f"{path}: USD cannot open it: {_refusal_text(refusal)}") from None
     metres = _unit(path, "metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage))
     kilograms = _unit(path, "kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage))
     letter = str(stage.GetMetadata("upAxis") or "Y")
@@ -112,7 +112,7 @@ def _get(attribute: Any, absent: Any) -> Any:
     return absent if value is None else value
 
 
-def _named(prim: Any, *names: str) -> float | None:
+def _first_attribute(prim: Any, *names: str) -> float | None:
     """The first of several attributes that is written."""
     for name in names:
         value = _get(prim.GetAttribute(name), None)
@@ -184,7 +184,7 @@ def _loop(edge: Edge) -> DescribedLoop:
     kind, turn = KINDS.get(prim.GetTypeName(), "other"), Placement()
     if kind in ("revolute", "prismatic"):
         letter = str(_get(prim.GetAttribute("physics:axis"), "X"))
-        turn = along(np.zeros(3), np.array(AXES[letter]))
+        turn = frame_along(np.zeros(3), np.array(AXES[letter]))
     return DescribedLoop(prim.GetName(), kind, first, second, in_first @ turn, in_second @ turn)
 
 
@@ -246,22 +246,24 @@ def _joint(
     which = "angular" if kind == "revolute" else "linear"
     drive = UsdPhysics.DriveAPI.Get(prim, which)
     force = float(_get(drive.GetMaxForceAttr(), math.inf)) * force_unit if drive else math.inf
-    said = _named(prim, "newton:effortLimit")
-    plain = _named(prim, "urdf:limit:effort")
+    said = _first_attribute(prim, "newton:effortLimit")
+    plain = _first_attribute(prim, "urdf:limit:effort")
     out.effort = said * force_unit if said is not None else force
     if plain is not None and not math.isfinite(out.effort):
         out.effort = plain
-    velocity = _named(prim, "newton:velocityLimit", "physxJoint:maxJointVelocity")
-    plain = _named(prim, "urdf:limit:velocity")
+    velocity = _first_attribute(prim, "newton:velocityLimit", "physxJoint:maxJointVelocity")
+    plain = _first_attribute(prim, "urdf:limit:velocity")
     out.velocity = velocity * unit if velocity is not None else math.inf if plain is None else plain
-    damping = _named(prim, "newton:damping")
+    damping = _first_attribute(prim, "newton:damping")
     out.damping = (
-        damping * gain * force_unit if damping is not None else _named(prim, "urdf:dynamics:damping") or 0.0
+        damping * gain * force_unit
+        if damping is not None
+        else _first_attribute(prim, "urdf:dynamics:damping") or 0.0
     )
     out.friction = (
-        _named(prim, "newton:friction", "physxJoint:jointFriction", "urdf:dynamics:friction") or 0.0
+        _first_attribute(prim, "newton:friction", "physxJoint:jointFriction", "urdf:dynamics:friction") or 0.0
     )
-    out.armature = _named(prim, "newton:armature", "physxJoint:armature") or 0.0
+    out.armature = _first_attribute(prim, "newton:armature", "physxJoint:armature") or 0.0
     out.stiffness = 0.0
     gains = [float(_get(a, 0.0)) for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr())] if drive else []
     out.drives = int(any(gains))
@@ -274,13 +276,13 @@ def _laws(prim: Any, unit: float) -> list[Law]:
     laws = []
     leader = prim.GetRelationship("newton:mimicJoint")
     if leader and leader.GetTargets():
-        k, o = _named(prim, "newton:mimicCoef1"), _named(prim, "newton:mimicCoef0")
+        k, o = _first_attribute(prim, "newton:mimicCoef1"), _first_attribute(prim, "newton:mimicCoef0")
         laws.append(Law(leader.GetTargets()[0].name, 1.0 if k is None else k, (o or 0.0) * unit))
     for which in ("rotX", "rotY", "rotZ", "transX", "transY", "transZ"):
         leader = prim.GetRelationship(f"physxMimicJoint:{which}:referenceJoint")
         if leader and leader.GetTargets():
-            gearing = _named(prim, f"physxMimicJoint:{which}:gearing")
-            offset = _named(prim, f"physxMimicJoint:{which}:offset") or 0.0
+            gearing = _first_attribute(prim, f"physxMimicJoint:{which}:gearing")
+            offset = _first_attribute(prim, f"physxMimicJoint:{which}:offset") or 0.0
             laws.append(
                 Law(leader.GetTargets()[0].name, -(1.0 if gearing is None else gearing), -offset * unit)
             )
