@@ -53,10 +53,10 @@ def identify(
 
     tau = Y(q, v, a) pi + viscous v + coulomb sign(v) + armature a + noise
 
-    The estimate is the most probable one. Each joint is weighted by its noise, which is estimated from its own
-    equations. Every body has a positive definite pseudo-inertia: its mass is positive, and its moments are
-    those of a mass distribution. Combinations that the motion does not excite keep their prior values. Apply
-    the same filter to q, v, a and tau first; noise on v and a is not modelled.
+    The estimate is the most probable one. Each joint is weighted by its noise, which is estimated from its
+    own equations. Every body has a positive definite pseudo-inertia: its mass is positive, and its moments
+    are those of a mass distribution. Combinations that the motion does not excite keep their prior values.
+    Apply the same filter to q, v, a and tau first; noise on v and a is not modelled.
 
     Source: Wensing, Kim, Slotine 2018; Lee, Wensing, Park 2020.  Cost: O(B n d^2) for the equations, then
     about ten Newton steps of O(p^3) for p parameters.
