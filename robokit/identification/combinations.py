@@ -96,10 +96,10 @@ class BaseParameters:
 def base_parameters(
     robot: Robot, q: Any = None, v: Any = None, a: Any = None, *, tolerance: float = DEPENDENCE_TOLERANCE
 ) -> BaseParameters:
-    """The combinations of inertial parameters that joint forces depend on.
+    """Base parameters: the combinations of inertial parameters that joint forces depend on.
 
-    Without states: those of the robot's structure, from random motion. With the states of a motion: those
-    that this motion excites at all; :func:`identify` says how well.
+    Without states, they are those of the robot's structure, computed from random motion. With the states of a
+    motion, they are those that this motion excites at all; :func:`identify` says how well.
 
     Source: Gautier 1991.  Cost: O(n^3), n the number of parameters.
 

@@ -49,38 +49,38 @@ def identify(
     fixed: Iterable[str] = (),
     progress: bool = False,
 ) -> Identification:
-    """Inertial parameters from a measured motion, of bodies that can exist, and how certain they are.
+    """Physically consistent inertial parameters from a measured motion, and their uncertainty.
 
     tau = Y(q, v, a) pi + viscous v + coulomb sign(v) + armature a + noise
 
-    The estimate is the most probable one. Each joint is weighed with its noise, which is found from its own
-    equations. Every body keeps a positive pseudo-inertia: positive mass, and moments that a distribution of
-    mass has. Combinations that the motion does not excite stay where the prior has them. Filter q, v, a and
-    tau alike before; noise on v and a is not modelled.
+    The estimate is the most probable one. Each joint is weighted by its noise, which is estimated from its
+    own equations. Every body has a positive definite pseudo-inertia: its mass is positive, and its moments
+    are those of a mass distribution. Combinations that the motion does not excite keep their prior values.
+    Apply the same filter to q, v, a and tau first; noise on v and a is not modelled.
 
     Source: Wensing, Kim, Slotine 2018; Lee, Wensing, Park 2020.  Cost: O(B n d^2) for the equations, then
-    some ten Newton steps of O(p^3) for p parameters.
+    about ten Newton steps of O(p^3) for p parameters.
 
     Args:
-        robot: the robot: its joints, and the bodies to begin with. Its gravity counts.
+        robot: the robot: its joints, its gravity, and the prior bodies unless ``prior`` is given.
         q: configurations of the motion [rad | m | unit quaternion wxyz], (B, nq).
         v: velocities [rad/s | m/s], (B, nv).
         a: accelerations [rad/s^2 | m/s^2], (B, nv).
         tau: joint forces [N m | N], (B, nv); zero for the six of a floating base.
         f_ext: measured forces on the bodies, as in :func:`rnea`; also those of loop joints.
-        friction: True for both of "viscous" and "coulomb", or one of them.
-        armature: whether inertias of motors are fitted; those that the robot has count as known otherwise.
-        prior: another robot with the same bodies, or inertial parameters (N + 1, 10) to begin with. Bodies
-            without mass there keep none.
+        friction: what to estimate: "viscous", "coulomb", or True for both.
+        armature: whether to estimate the inertia of the motors; otherwise that of the robot is used.
+        prior: another robot with the same bodies, or inertial parameters (N + 1, 10). Bodies without mass
+            in the prior keep none.
         prior_deviation: standard deviation of the logarithm of a body's size: 0.1 for bodies that are known
-            to some ten per cent, 1 for a guess.
-        weights: 1 over the standard deviations of tau, (nv,) or (B, nv), zero for what does not count; found
-            from the data if None.
+            to about ten per cent, 1 for a guess.
+        weights: 1 over the standard deviations of tau, (nv,) or (B, nv), zero for forces to be left out;
+            estimated from the data if None.
         fixed: links whose bodies keep the prior's parameters.
         progress: whether to show a bar on stderr.
 
     Returns:
-        the estimate; print it, plot it, or simulate its ``.robot``.
+        the estimate, which can be printed and plotted; its ``.robot`` can be simulated.
 
     Raises:
         ShapeError: a wrong shape, too few states, forces that are all zero, or a prior without masses; names

@@ -107,10 +107,10 @@ def excitation(
     rng: np.random.Generator | int | None = 0,
     progress: bool = False,
 ) -> Excitation:
-    """A motion within the joints' limits that determines the inertial parameters well.
+    """A motion within the joints' limits from which the inertial parameters can be identified well.
 
-    A finite Fourier series for each joint, at rest at both ends. The best of random ones is improved step by
-    step. Collisions are not looked at: see the motion before a robot makes it.
+    It is a finite Fourier series for each joint, at rest at both ends. The best of several random motions is
+    improved step by step. Collisions are not considered: inspect the motion before a robot performs it.
 
     Source: Swevers and others 1997.
 
@@ -119,11 +119,11 @@ def excitation(
         duration: of the motion [s].
         harmonics: frequencies of the series, 1/duration to harmonics/duration [Hz]; at least 2.
         rate: states a second.
-        margin: share of the limits of position and velocity that is used, at most 1.
+        margin: fraction of the position and velocity limits that is used, at most 1.
         acceleration: largest acceleration of a joint [rad/s^2 | m/s^2].
         criterion: "volume", of the estimate's confidence ellipsoid, or "condition", the condition number of
             the regressor with columns of equal length.
-        effort: how many motions to try.
+        effort: number of motions to try.
         rng: NumPy random generator or seed.
         progress: whether to show a bar on stderr.
 

@@ -33,9 +33,9 @@ WELL_DETERMINED_SHARE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """Parameters that a motion was identified with.
+    """The estimate of :func:`robokit.identify`.
 
-    p counts all parameters: 10 N inertial ones, then friction and armature of each joint that has them.
+    p is the number of all parameters: 10 N inertial ones, then friction and armature of each joint.
 
     Attributes:
         columns: which parameters were fitted; ``columns.robot`` is the robot as it was given.

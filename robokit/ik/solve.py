@@ -35,12 +35,12 @@ def inverse_kinematics(
     iterations: int = 100,
     engine: str | None = None,
 ) -> InverseKinematicsResult:
-    """A configuration that puts points or frames of links where they are wanted.
+    """A configuration that places points or frames of links at targets.
 
-    Levenberg-Marquardt steps on the robot's manifold, damped by the error; the same for all rows of a batch
-    at once. Joints that support no target keep their values in q0. A floating base is free to move; its
-    joint has no limits. Where a start leads to a local minimum, others follow. Where none meets the targets,
-    q is the nearest that was found and ``converged`` is False.
+    Levenberg-Marquardt steps on the robot's manifold, damped by the error, for all rows of a batch at once.
+    Joints that do not move any target keep their values in q0. A floating base is free to move; its joint has
+    no limits. If a start leads to a local minimum, other starts follow. If none meets the targets, q is the
+    nearest configuration that was found, and ``converged`` is False.
 
     Source: Nielsen 1999, Sugihara 2011 (the steps); RBDA sections 2.3, 4.1 (Jacobians).
     Cost: O(n) a step and the solution of the smaller of (rows of the error, joints) equations.
@@ -50,22 +50,21 @@ def inverse_kinematics(
         targets: {link: target}: a position (3,) in the world [m]; or a pose: (R (3, 3), p (3,)),
             (quat_wxyz (4,), p (3,)), an array (4, 4) or (3, 4), or (7,) [quat_wxyz, position]. Each may be a
             batch with a leading B.
-        q0: where to start, (nq,) or (B, nq). By default the neutral configuration, with joints whose limits
-            exclude zero in the middle of their range. A joint of q0 outside its limits starts at the nearest
-            of them.
-        limits: keep to the joints' position limits, and to those of the joints that follow them.
+        q0: start, (nq,) or (B, nq). By default the neutral configuration, with joints whose limits exclude
+            zero in the middle of their range. A joint of q0 outside its limits starts at the nearest limit.
+        limits: whether to respect the joints' position limits, and those of the joints that follow them.
         at: {link: point (3,) in the link's frame [m]} that is to be at the target's position; the link's
             origin by default.
         weights: {link: number, or (3,) for a position in world axes, or (6,) for a pose, [angular; linear] in
-            the target's axes}; 1 by default. What has weight 0 is left free. "center of mass" stands for the
-            target of that name.
+            the target's axes}; 1 by default. An axis of weight 0 is free. The key "center of mass" is for
+            the target of the centre of mass.
         center_of_mass: target of the centre of mass in the world, (3,) or (B, 3) [m].
-        posture: configuration that is preferred among those that meet the targets, (nq,): the weighted sum of
-            all errors is minimised first, that of the targets alone from there. Joints of several
-            coordinates, the floating base too, have none.
-        posture_weight: of a joint's distance from it, a number or (nv,).
-        starts: starts to try: q0, then, where that fails, random ones within the limits, of which the first
-            to arrive is taken. Where q must stay near q0, as in control that follows a moving target, take 1.
+        posture: preferred configuration among those that meet the targets, (nq,): the weighted sum of all
+            errors is minimised first, then that of the targets alone, starting from there. It does not apply
+            to joints of several coordinates, such as a floating base.
+        posture_weight: weight of a joint's distance from the posture, a number or (nv,).
+        starts: number of starts: q0 and, if it fails, random ones within the limits until one succeeds. Use 1
+            if q must stay near q0, as in a control loop that follows a moving target.
         seed: of the random starts: a whole number or a generator of NumPy.
         tolerance: largest error of a target that is met [m | rad].
         iterations: steps from each start, at most.

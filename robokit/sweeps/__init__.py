@@ -18,8 +18,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     table           rows as columns of NumPy, as a Parquet file, and as a hash of their values
     folder          the folder, and the file with the recipe and the size of the chunks
     report          the report: one HTML file that runs each row again
-    report_columns  parameters and measures as it gets them, and which rows it holds
-    report_rows     what the page needs to run the rows of a robot again
+    report_rows     which rows it holds, and what the page needs to run them again
 """
 
 from robokit.sweeps.api import Sweep, open_sweep, sweep

@@ -57,53 +57,54 @@ def sweep(
     gravity: Sequence[float] | None = None,
     actuators: Any = None,
 ) -> Sweep:
-    """Run a simulation many times, with other starts, masses, friction, pushes and robots.
+    """Run a simulation many times with different starts, masses, friction, pushes and robots.
 
-    Each row has its own parameters, which follow from the seed and the row's number alone. A row is computed
-    with the same bits in every chunk, by any number of workers and on every machine, so that its motion need
-    not be stored: :meth:`Sweep.replay` makes it again. A row that cannot be run, or breaks down, is a row
-    with a reason in its column ``failure``; the others go on.
+    Each run is a row of a table. Its parameters follow from the seed and the number of the row alone, and it
+    has the same bits in every chunk, with any number of workers and on every machine. Its motion is therefore
+    not stored: :meth:`Sweep.replay` computes it again. A row that cannot be run, or breaks down, has the
+    reason in its column ``failure``; the other rows continue.
 
     Args:
-        robots: a robot, several, or {name: robot}. Of several, row after row has the next; with
-            ``parameters={"robot": rk.Choice([...])}`` they are drawn.
-        starts: parameters of the start as a mapping, such as ``{"tilt": rk.Uniform(0, 0.35)}``; with "q" and
-            "v" in it, or an array alone, configurations (S, nq) to start from, of which row after row has the
-            next. None for the standing robot, 2 cm above the ground; a robot with a fixed base starts
-            neutral.
-        parameters: the other parameters as a mapping, such as ``{"mass": rk.Uniform(0.8, 1.2)}``. Which there
-            are: ``print(rk.sweep_parameters)``. A value is a number or a distribution: :class:`Uniform`,
-            :class:`Normal`, :class:`Choice`, :class:`Grid`, :class:`Sobol`.
+        robots: a robot, several, or {name: robot}. Several take turns from row to row; with
+            ``parameters={"robot": rk.Choice([...])}`` they are drawn at random.
+        starts: parameters of the start, such as ``{"tilt": rk.Uniform(0, 0.35)}``. Its keys "q" and "v", or
+            an array instead of the mapping, are configurations (S, nq) and velocities (S, nv) to start from,
+            which take turns from row to row. None for the standing robot, 2 cm above the ground, or for the
+            neutral configuration of a robot with a fixed base.
+        parameters: the other parameters, such as ``{"mass": rk.Uniform(0.8, 1.2)}``;
+            ``print(rk.sweep_parameters)`` lists them. A value is a number or a distribution:
+            :class:`Uniform`, :class:`Normal`, :class:`Choice`, :class:`Grid`, :class:`Sobol`.
         duration: of each run [s]; rounded to whole steps.
-        ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        measures: what is measured in every step, as in :func:`robokit.rollout`; None for most of what
-            ``rk.measures`` lists. The code of a :class:`robokit.Measure` of your own is stored with the
-            recipe, and runs again where the sweep goes on: resume only folders that you trust.
-        out: a new folder for the results; None keeps them in memory and computes here, without workers.
-        count: number of rows; None for one of each combination of the grids.
+        ground: ``rk.Ground(...)``, True for the default ground, None for none.
+        measures: what is measured, as in :func:`robokit.rollout`; None for most of what ``rk.measures``
+            lists. The code of a user-defined :class:`robokit.Measure` is stored with the recipe and runs when
+            the sweep is resumed: resume only folders that you trust.
+        out: a new folder for the results; None keeps them in memory and computes them in this process.
+        count: number of rows; None for one row per combination of the grids.
         seed: of all random numbers.
         dt: time step [s]; None as in :func:`robokit.simulate`.
-        sobol: take all uniform parameters from one Sobol sequence.
-        trajectories: numbers of rows whose motions are written to ``out/trajectories``, too.
-        chunk: rows that are computed and written together; None for some seconds of work.
+        sobol: whether all uniform parameters are taken from one Sobol sequence.
+        trajectories: numbers of rows whose motions are also written to ``out/trajectories``.
+        chunk: number of rows that are computed and written together; None for a few seconds of work.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
-        workers: number of these processes; None for one a processor, 0 to compute in this process.
-        resume: go on with the sweep in ``out``, which must be the same.
-        progress: show rows, rows a second, failures, time left.
+        workers: number of these processes; None for one per processor, 0 to compute in this process, without
+            Dask and pyarrow.
+        resume: whether to continue the sweep in ``out``, which must be the same.
+        progress: whether to show rows, rows per second, failures and the remaining time.
         integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
-        actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}; the parameters kp, kd,
+        actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}. The parameters kp, kd,
             effort, target and target_noise change them from row to row.
 
     Returns:
         the sweep; :func:`robokit.open_sweep` opens it again.
 
     Raises:
-        UnknownName: no such parameter, measure, link, joint or robot.
-        ShapeError, WrongType: an argument, or a value of a parameter, that makes no sense.
-        ModelError: a robot that a URDF cannot say.
-        MissingDependency: pyarrow or Dask is not installed.
-        RobokitError: the folder holds something else, takes no files, or the cluster has come to an end.
-        KeyboardInterrupt: Ctrl-C; what was computed is kept, and the text says how to go on.
+        UnknownName: an unknown parameter, measure, link, joint or robot.
+        ShapeError, WrongType: an invalid argument, or an invalid value of a parameter.
+        ModelError: a robot that cannot be written as URDF.
+        MissingDependency: Dask is not installed, and workers are asked for.
+        RobokitError: the folder holds something else or cannot be written, or the cluster has ended.
+        KeyboardInterrupt: Ctrl-C; the computed rows are kept, and the text says how to resume.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -199,13 +200,13 @@ class Sweep:
         return self._numbers.num_rows
 
     def table(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
-        """The rows that are computed, ascending: parameters, measures, final_hash, failure.
+        """The computed rows in ascending order: parameters, measures, final_hash, failure.
 
-        ``.to_pandas()`` of it is a DataFrame. Where pyarrow is not installed, it is what :meth:`rows` gives,
-        which has ``column_names``, ``num_rows``, ``to_pylist()`` and ``to_pandas()``, too.
+        ``.to_pandas()`` makes a DataFrame of it. If pyarrow is not installed, the result is that of
+        :meth:`rows`, which also has ``column_names``, ``num_rows``, ``to_pylist()`` and ``to_pandas()``.
 
         Args:
-            columns: names of those that are wanted; None for all.
+            columns: names of the columns; None for all.
 
         Raises:
             UnknownName: there is no such column.
@@ -214,7 +215,14 @@ class Sweep:
         return public_table(self.rows(columns))
 
     def rows(self, columns: Sequence[str] | None = None) -> RowTable:
-        """The rows that are computed, ascending, as columns of NumPy; arguments as those of :meth:`table`."""
+        """The computed rows in ascending order, as columns of NumPy.
+
+        Args:
+            columns: names of the columns; None for all.
+
+        Raises:
+            UnknownName, RobokitError: as in :meth:`table`.
+        """
         for name in columns or ():
             if name not in self.columns:
                 raise UnknownName("column", name, self.columns, "in this sweep")
@@ -227,20 +235,20 @@ class Sweep:
 
     @property
     def failures(self) -> pyarrow.Table:
-        """The rows that failed, with the reason in the column ``failure``; a table as :meth:`table` gives."""
+        """The failed rows, with the reason in the column ``failure``; a table like that of :meth:`table`."""
         rows = self.rows()
         return public_table(rows.take([k for k, why in enumerate(rows[FAILURE]) if why is not None]))
 
     def worst(self, measure: str, n: int = 10, smallest: bool = False) -> pyarrow.Table:
-        """The rows with the largest values of a measure, the largest first; rows that failed are left out.
+        """The rows with the largest values of a measure, the largest first, without failed rows.
 
         Args:
             measure: name of a column of numbers.
-            n: how many rows.
-            smallest: those with the smallest values instead.
+            n: number of rows.
+            smallest: whether to return the rows with the smallest values instead.
 
         Returns:
-            a table as :meth:`table` gives.
+            a table like that of :meth:`table`.
 
         Raises:
             UnknownName: there is no such column.
@@ -272,9 +280,9 @@ class Sweep:
         return found
 
     def replay(self, row: int, record_every: int | None = None) -> Trajectory:
-        """The motion of a row once more, to the last bit, with energies, contacts and events.
+        """The motion of a row, computed again to the last bit, with energies, contacts and events.
 
-        ``.to_html(path)`` of it is its page.
+        ``.to_html(path)`` writes its page.
 
         Args:
             row: its number.
@@ -285,7 +293,7 @@ class Sweep:
             SimulationError: the row failed before its first step.
 
         Warns:
-            UserWarning: the motion is not that of the sweep, to the bit.
+            UserWarning: the motion differs in a bit from that of the sweep.
         """
         row = whole_number("row", row, 0, self.recipe.count - 1)
         recorded = self._row(row)  # first: what contradicts its recipe is not computed
@@ -308,7 +316,7 @@ class Sweep:
     def resume(
         self, scheduler: str | None = None, workers: int | None = None, progress: bool = False
     ) -> Sweep:
-        """Compute the rows that are missing; arguments and errors as those of :func:`robokit.sweep`."""
+        """Compute the missing rows; arguments and errors as those of :func:`robokit.sweep`."""
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
         with self._by_recipe():
@@ -320,14 +328,14 @@ class Sweep:
         return found
 
     def report(self, path: str | os.PathLike[str], rows: int | None = None, replay: bool = True) -> Path:
-        """Write the sweep's page: distributions, scatter plots, the worst rows, each to be run again there.
+        """Write the report of the sweep: distributions, scatter plots, and rows that can be run in the page.
 
         Args:
-            path: where to; ".html" is appended where there is no suffix.
-            rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed,
-                and the most extreme ones. The distributions count all. None for 100,000, or fewer where there
-                are many columns.
-            replay: whether rows run again in the page.
+            path: of the page; ".html" is appended if it has no suffix.
+            rows: number of rows that the page holds. Of a larger sweep, it holds this number at equal
+                distances, all failed rows and the most extreme ones; the distributions count all rows. None
+                for 100,000, or fewer if there are many columns.
+            replay: whether rows can be run again in the page.
 
         Returns:
             The path of the file.
@@ -392,13 +400,13 @@ class Sweep:
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """A sweep that was computed, or begun, in a folder.
+    """The sweep in a folder, complete or not.
 
     Args:
         folder: of :func:`robokit.sweep`, or of ``robokit sweep ... -o folder``.
 
     Raises:
-        RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+        RobokitError: the folder holds no sweep, or one that this version cannot read; says which can.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -129,8 +129,8 @@ class Uniform(Distribution):
 class Sobol(Uniform):
     """Any number between two, from a Sobol sequence: rows fill the range more evenly than at random.
 
-    All parameters of a sweep that are given so share one sequence, each a dimension, so that their
-    combinations are even too. Most even are powers of two of rows.
+    All Sobol parameters of a sweep share one sequence, in which each is a dimension, so that their
+    combinations are even, too. A number of rows that is a power of two is the most even.
     """
 
     kind: ClassVar[str] = "sobol"
@@ -143,7 +143,7 @@ class Normal(Distribution):
     Attributes:
         mean: its mean.
         deviation: its standard deviation.
-        low, high: where it is cut off; None for nowhere.
+        low, high: where it is truncated; None for nowhere.
     """
 
     mean: float
@@ -237,9 +237,9 @@ class Choice(Distribution):
 
 @dataclass(frozen=True, init=False)
 class Grid(Distribution):
-    """Values one after the other: row k has the k-th, and from the start again.
+    """Values in order: row k has the k-th one, and after the last the first again.
 
-    Several grids of a sweep make all combinations: the one that is given last changes fastest.
+    Several grids of a sweep form all combinations; the last one changes fastest.
 
     Attributes:
         points: the values.

@@ -122,7 +122,7 @@ def frame_pairs(robot: RobotDescription) -> list[FramePair]:
             found.setdefault(match[1], {})[match[2]] = link.name, link.line
     if not found:
         return []
-    bodies = _bodies(robot)
+    bodies = body_of_links(robot)
     closed = {frozenset((loop.predecessor, loop.successor)) for loop in robot.loops}
     pairs = []
     for name, ends in found.items():
@@ -134,8 +134,8 @@ def frame_pairs(robot: RobotDescription) -> list[FramePair]:
     return pairs
 
 
-def _bodies(robot: RobotDescription) -> dict[str, str]:
-    """Link -> the link at the upper end of the fixed joints above it."""
+def body_of_links(robot: RobotDescription) -> dict[str, str]:
+    """Link -> the link at the upper end of the fixed joints above it: the same for all links of a body."""
     above = {joint.child: joint.parent for joint in robot.joints if not joint.moves}
     bodies: dict[str, str] = {}
     for link in robot.links:

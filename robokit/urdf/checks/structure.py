@@ -14,7 +14,7 @@ import numpy as np
 from robokit.model.joints import JOINT_TABLE
 from robokit.urdf.description import JointDescription, Origin, RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.rewrites import frame_pairs, second_parents
+from robokit.urdf.rewrites import body_of_links, frame_pairs, second_parents
 
 Pose = tuple[np.ndarray, np.ndarray]
 """Rotation (3, 3) and position (3,) [m] of a frame in another."""
@@ -327,9 +327,7 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
         return
     links = {link.name for link in robot.links}
     names = {joint.name: joint.line for joint in robot.joints}
-    # Link -> the link that a fixed joint hangs it on: links of one body lead to the same end.
-    rigid = {joint.child: joint.parent for joint in robot.joints if not joint.moves}
-    bodies: dict[str | None, str | None] = {}
+    bodies = body_of_links(robot)
     for loop in robot.loops:
         where = f"loop joint {loop.name!r}"
         if loop.name in names:
@@ -344,23 +342,10 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
             report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
         elif loop.predecessor is None or loop.successor is None:
             pass  # reported by the reader
-        elif _body(loop.predecessor, rigid, bodies) == _body(loop.successor, rigid, bodies):
+        elif bodies.get(loop.predecessor, loop.predecessor) == bodies.get(loop.successor, loop.successor):
             message = (
                 f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
             )
             report.add("joint-self", where, loop.line, message)
         if loop.has_axis and not any(loop.axis):
             report.add("axis-zero", where, loop.line, "its axis is 0 0 0: it has no direction")
-
-
-def _body(
-    link: str | None, rigid: dict[str | None, str | None], known: dict[str | None, str | None]
-) -> str | None:
-    """The link at the upper end of the fixed joints above a link: the same for all links of a body."""
-    path: dict[str | None, None] = {}
-    while link in rigid and link not in known and link not in path:
-        path[link] = None
-        link = rigid[link]
-    body = known.get(link, link)
-    known.update(dict.fromkeys(path, body))
-    return body
