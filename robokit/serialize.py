@@ -205,10 +205,6 @@ class Format:
     number: int
     upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
 
-    def stamped(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """The content with the number of the format."""
-        return {"format": self.number, **content}
-
     def upgraded(self, content: Mapping[str, Any]) -> dict[str, Any] | None:
         """Content of this format, or of one that can be made this one; None for others.
 
