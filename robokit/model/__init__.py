@@ -12,7 +12,7 @@ builder              ModelBuilder: robots in code; drafts of links and joints, n
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
 constraints          loop joints and contacts by body and frame, for the algorithms
 regrouping           trees of the same motion with fewer numbers
-twin_limbs           limbs that are alike, such as a left and a right leg
+similar_limbs        limbs that are alike, such as a left and a right leg
 """
 
 from robokit.model.builder import ModelBuilder
