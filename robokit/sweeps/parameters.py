@@ -1,6 +1,6 @@
-"""The parameters of a row: names, units, what they mean and what they may be.
+"""The parameters of rows: names, units, meanings and ranges, and their values in each row.
 
-A name with a colon is about one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
+A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 """
 
 from __future__ import annotations

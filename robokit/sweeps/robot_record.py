@@ -1,8 +1,8 @@
-"""A robot as a recipe keeps it: its URDF text, and what Python and NumPy computed from it, as numbers.
+"""A robot as a recipe stores it: its URDF text, and the numbers that Python and NumPy computed from it.
 
 Sines of angles, hulls of meshes and standing configurations may differ in their last bits from one machine to
-another. So places of joints and links, inertias, shapes and starts are stored as they were found
-where the recipe was made, and are put into the robot that is made of the text.
+another. The placements of joints and links, inertias, shapes and starts are therefore stored as they were
+computed where the recipe was made, and replace those of the robot that is built from the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From the parameters of rows to their starts, masses, ground, pushes and actuators.
 
-All of it goes into the step as inputs, one value a row: no parameter of a row compiles anything. Every number
-comes from the parameters by + - * / and square roots, and by sines and cosines of robokit's own
-(robokit.spatial.sines). So a row starts with the same bits on every machine and in every chunk.
+All of these are inputs of the step, with one value per row: no parameter of a row compiles anything. Every
+number is computed by + - * / and square roots, and by robokit's own sines and cosines
+(robokit.spatial.sines), so that a row starts with the same bits on every machine and in every chunk.
 """
 
 from __future__ import annotations

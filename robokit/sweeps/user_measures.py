@@ -1,6 +1,6 @@
-"""Measures of the user's own in a recipe: their code is stored with it, and runs where rows are computed.
+"""User-defined measures in a recipe: their code is stored with it, and runs where rows are computed.
 
-Nothing of it runs when a sweep is opened, read or shown; only a sweep that goes on needs it.
+Opening, reading or showing a sweep runs none of it; only a sweep that is resumed needs it.
 """
 
 from __future__ import annotations
