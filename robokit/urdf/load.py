@@ -1,4 +1,4 @@
-"""URDF in, Robot out: read, judge, build."""
+"""URDF in, Robot out: ``load_urdf``, ``loads_urdf``, ``check_urdf``, ``from_yourdfpy`` and ``build``."""
 
 from __future__ import annotations
 
