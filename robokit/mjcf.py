@@ -37,9 +37,9 @@ from robokit.interop import MUJOCO_PARTS
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.mimic_coupling import NO_COORDINATE
 from robokit.model.parts import Joint, LoopJoint
 from robokit.model.robot import Robot, check_robot
+from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
 
 # Numbers and poses as attributes of MJCF elements

@@ -199,7 +199,6 @@ REMAINING = {
     "engine.loops.played",
     "engine.passes.guards",
     "engine.run.plain_python",
-    "model.twin_limbs",
     "sim.closing",
     "sim.joints.given",
     "sim.measuring.chosen",

@@ -71,7 +71,7 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
     if coupling is not None:
         dq, dv = reduced_matrix(tree, dq), reduced_matrix(tree, dv)
     else:
-        known = [_turned_bases(tree, q) if turns else {}, _moved_bases(tree, qd)]
+        known = [_base_rotation_columns(tree, q) if turns else {}, _base_velocity_columns(tree, qd)]
     for matrix, columns in zip((dq, dv), known, strict=True):
         for row in matrix:
             for k in columns:
@@ -90,7 +90,7 @@ def _floating(tree: Tree) -> list[int]:
     return [i for i in tree.children[0] if tree.joint[i].S.axes == (0, 1, 2, 3, 4, 5)]
 
 
-def _turned_bases(tree: Tree, q) -> dict[int, list]:
+def _base_rotation_columns(tree: Tree, q) -> dict[int, list]:
     """For each dof of the floating bases its column of dqdd/dq: places and values."""
     columns = {}
     for i in _floating(tree):
@@ -101,7 +101,7 @@ def _turned_bases(tree: Tree, q) -> dict[int, list]:
     return columns
 
 
-def _moved_bases(tree: Tree, qd) -> dict[int, list]:
+def _base_velocity_columns(tree: Tree, qd) -> dict[int, list]:
     """For each linear velocity of the floating bases its column of dqdd/dqd: places and values."""
     columns = {}
     for i in _floating(tree):
@@ -121,14 +121,14 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
     results = [[[0.0] * n for _ in range(n)] for _ in both]
 
     def text(*column):
-        z = _solved_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
+        z = _solve_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
         y = {j: -x * Dinv[j] for j, x in z.items()}
         return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
 
     for group in branches(parent):
         places = [(m, k) for m in range(len(both)) for k in group]
         columns = [[row[k] for row in both[m]] for m, k in places]
-        places, columns = _not_zero(places, columns)
+        places, columns = _nonzero_columns(places, columns)
         found = vmap(text)(*zip(*columns, strict=True))
         for (m, k), column in zip(places, found, strict=True):
             for i, x in enumerate(column):
@@ -136,7 +136,7 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
     return results
 
 
-def _solved_transposed(L, path: Sequence[Sequence[int]], b: Mapping) -> dict:
+def _solve_transposed(L, path: Sequence[Sequence[int]], b: Mapping) -> dict:
     """L^-T b where it is not zero, TALL entries at a time: each that is known serves all of them."""
     places = sorted({j for i in b for j in path[i]}, reverse=True)
     x = {j: b.get(j, 0.0) for j in places}
@@ -148,7 +148,7 @@ def _solved_transposed(L, path: Sequence[Sequence[int]], b: Mapping) -> dict:
     return x
 
 
-def _not_zero(places: list, columns: list[list]) -> tuple[list, list[list]]:
+def _nonzero_columns(places: list, columns: list[list]) -> tuple[list, list[list]]:
     """Columns that are not zero throughout, and their places."""
     kept = [(p, c) for p, c in zip(places, columns, strict=True) if not all(map(is_zero, c))]
     return [p for p, _ in kept], [c for _, c in kept]

@@ -37,7 +37,7 @@ def centroidal_momentum(tree: Tree, q, qd) -> Force:
     v = [Motion.zero()]
     for i in tree.outward():
         v.append(X[i] @ v[tree.parent[i]] + tree.joint[i].S * qd[i])
-    h_O = _gathered(tree, X, [tree.I[i] @ v[i] for i in tree.outward()])
+    h_O = _world_sum(tree, X, [tree.I[i] @ v[i] for i in tree.outward()])
     m, h = composite_moment(tree, X)
     return about(h_O, h * (1.0 / m))
 
@@ -53,7 +53,7 @@ def centroidal_momentum_bias(tree: Tree, q, qd) -> Force:
         a.append(X[i] @ a[p] + v[i].cross(vJ))
         rate.append(I @ a[i] + v[i].cross_force(I @ v[i]))
     m, h = composite_moment(tree, X)
-    return about(_gathered(tree, X, rate), h * (1.0 / m))
+    return about(_world_sum(tree, X, rate), h * (1.0 / m))
 
 
 def about(f: Force, p: Vector3) -> Force:
@@ -61,7 +61,7 @@ def about(f: Force, p: Vector3) -> Force:
     return Force(f.ang - p.cross(f.lin), f.lin)
 
 
-def _gathered(tree: Tree, X, f) -> Force:
+def _world_sum(tree: Tree, X, f) -> Force:
     """Sum of the bodies' forces (body coordinates, bodies 1..N) in world coordinates at O."""
     total = [Force.zero(), *f]
     for i in tree.inward():

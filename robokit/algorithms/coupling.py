@@ -6,7 +6,7 @@ G is constant, so that the accelerations are G qdd and no velocity term appears.
 use the articulated-body algorithm of the full tree, whose joints would move on their own: it factorises
 H_r in the sparsity of its elimination tree.
 
-Source: RBDA sections 3.3 and 6.4. G comes from ../model/mimic_coupling.py.
+Source: RBDA sections 3.3 and 6.4. G comes from ../model/tree.py.
 Cost: O(n) for the projections of forces, O(n d^2) for forward dynamics.
 """
 

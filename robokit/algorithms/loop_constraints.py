@@ -109,8 +109,8 @@ class ClosedLoop:
 
     def velocity_product(self, qd: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """K' qd, for velocities by joint."""
-        V_p, a_p = self._moved(qd, self.up)
-        V_s, a_s = self._moved(qd, self.down)
+        V_p, a_p = self._end_motion(qd, self.up)
+        V_s, a_s = self._end_motion(qd, self.down)
         across = self.S[0] @ self.P[0].inverse()
         V_s, a_s = across.inverse() @ V_s, across.inverse() @ a_s
         V = V_s - V_p
@@ -118,7 +118,7 @@ class ClosedLoop:
         A = a_s - a_p - V_p.cross(V)
         return [A.dot(row.f) + V.dot(row.rate(V)) for row in self.rows]
 
-    def _moved(self, qd: Sequence[Sequence[Scalar]], path: Sequence[int]) -> tuple[Motion, Motion]:
+    def _end_motion(self, qd: Sequence[Sequence[Scalar]], path: Sequence[int]) -> tuple[Motion, Motion]:
         """Velocity, and acceleration at qdd = 0, of one end as seen from the common body, in its frame."""
         V, a = Motion.zero(), Motion.zero()
         for j in iterations(path):

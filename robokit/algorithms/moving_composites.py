@@ -1,6 +1,6 @@
 """What each joint carries while everything moves: composites of inertia, Coriolis matrix and force.
 
-    I^c_i, B^c_i, f^c_i and h^c_i: sums over the subtree of i of I, of B (spatial/coriolis.py), of
+    I^c_i, B^c_i, f^c_i and h^c_i: sums over the subtree of i of I, of B (spatial/inertia.py), of
     f = I a + B v - f_ext and of h = I v, in body-i coordinates
 
 Derivatives and the Coriolis matrix are made of them, and of how the columns s of S_i change:

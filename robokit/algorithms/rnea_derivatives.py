@@ -62,7 +62,7 @@ def _derivatives(tree: Tree, moving: MovingComposites) -> tuple[list[list], list
             for l, (f, g) in numbered(tree, i, zip(by_q, by_v, strict=True)):
                 dq[k][l], dv[k][l] = s.dot(f), s.dot(g)
         motions[i] = [motions_back(to[i], x) for x in columns]
-        forces = [forces_back(to[i], x) for x in (_turned(tree, moving, i, by_q), by_v, U, W)]
+        forces = [forces_back(to[i], x) for x in (_force_turns(tree, moving, i, by_q), by_v, U, W)]
         for j in tree.support[i][:-1]:
             for l, (t, psi, psi2, both) in numbered(tree, j, zip(*motions[j], strict=True)):
                 for k, (f, g, u, w) in numbered(tree, i, zip(*forces, strict=True)):
@@ -82,7 +82,7 @@ def _columns(tree: Tree, moving: MovingComposites, i: int) -> tuple[tuple, tuple
     return (columns, psi, psi2, both), (by_q, by_v, tree.joint[i].S.of(Ic), W)
 
 
-def _turned(tree: Tree, moving: MovingComposites, i: int, by_q: list[Force]) -> list[Force]:
+def _force_turns(tree: Tree, moving: MovingComposites, i: int, by_q: list[Force]) -> list[Force]:
     """The forces by q with those that the moved joint turns."""
     columns = tree.joint[i].S.columns
     return [f + s.cross_force(moving.fc[i]) for f, s in zip(by_q, columns, strict=True)]

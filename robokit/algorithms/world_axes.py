@@ -43,16 +43,16 @@ def mass_matrix(x: Any) -> None:
     _put(x.Ic, 0, [0.0] * 10)
 
     def outward(k: Any) -> None:
-        turned = _turned(x.pose, k + 1)
-        _put(x.Ic, k + 1, _ten(turned.T @ _inertia(x.inertias, k + 1) @ turned))
+        rotation = _rotation(x.pose, k + 1)
+        _put(x.Ic, k + 1, _ten(rotation.T @ _inertia(x.inertias, k + 1) @ rotation))
 
     def inward(k: Any) -> None:
         i = x.bodies - 1 - k
-        I, turned, p, X = _inertia(x.Ic, i), _turned(x.pose, i), x.parent[i], _moved(x, i)
+        I, rotation, p, X = _inertia(x.Ic, i), _rotation(x.pose, i), x.parent[i], _offset_transform(x, i)
 
         def own(n: Any) -> None:
             d = x.first[i] + n
-            _column(x.forces, 0, d, I @ _axis(x, i, d, turned))
+            _column(x.forces, 0, d, I @ _axis(x, i, d, rotation))
 
         for_range(x.last[i] - x.first[i], own)
         _put(x.Ic, p, _ten(_inertia(x.Ic, p) + X.T @ I @ X))
@@ -61,7 +61,7 @@ def mass_matrix(x: Any) -> None:
     for_range(x.bodies - 1, inward)
     upper = _span(lambda k: (k, x.above[k, 1]))
     _powers(x.H, x.dofs, upper, (x.motions, x.place), (x.forces, x.place), [(0, 0)], False)
-    _mirrored(x.H, x.dofs, upper)
+    _mirror(x.H, x.dofs, upper)
 
     def diagonal(k: Any) -> None:
         x.H[k, k] = x.H[k, k] + x.rotors[k]
@@ -111,7 +111,7 @@ def _vectors(x: Any, what: str) -> None:
 
     def outward(k: Any) -> None:
         i = k + 1
-        turned, up, ap, vi, ai = _moves(x, i)
+        rotation, up, ap, vi, ai = _moves(x, i)
 
         def rates(n: Any) -> None:
             d = x.first[i] + n
@@ -123,17 +123,17 @@ def _vectors(x: Any, what: str) -> None:
 
         if what:
             for_range(x.last[i] - x.first[i], rates)
-        I = turned.T @ _inertia(x.inertias, i) @ turned
+        I = rotation.T @ _inertia(x.inertias, i) @ rotation
         B = CoriolisInertia.of(I, vi)
         _put(x.Ic, i, _ten(I))
         _put(x.Bc, i, _twelve(B))
-        _put(x.fc, i, I @ ai + B @ vi - turned.T @ _force(x.f_ext, i))
-        _put(x.hc, i, turned.T @ _force(x.held, i))
+        _put(x.fc, i, I @ ai + B @ vi - rotation.T @ _force(x.f_ext, i))
+        _put(x.hc, i, rotation.T @ _force(x.held, i))
 
     def inward(k: Any) -> None:
         i = x.bodies - 1 - k
         I, B, f, h = _inertia(x.Ic, i), _coriolis(x.Bc, i), _force(x.fc, i), _force(x.hc, i)
-        p, X = x.parent[i], _moved(x, i)
+        p, X = x.parent[i], _offset_transform(x, i)
 
         def own(n: Any) -> None:
             d = x.first[i] + n
@@ -171,14 +171,14 @@ def regressor(x: Any) -> None:
     zero, axes = Vector3.zero(), Matrix3.identity().rows
 
     def outward(k: Any) -> None:
-        turned, _, _, v, a = _moves(x, k + 1)
-        g, B, D = newton_euler(turned @ v, turned @ a)
+        rotation, _, _, v, a = _moves(x, k + 1)
+        g, B, D = newton_euler(rotation @ v, rotation @ a)
         units = [Force(zero, g)]
         for axis, column in zip(axes, B.T.rows, strict=True):
             units.append(Force(Vector3(*axis).cross(g), Vector3(*column)))
         units += [Force(each, zero) for each in D]
         for n, f in enumerate(units):
-            _column(x.units, 0, 10 * k + n, turned.T @ f)
+            _column(x.units, 0, 10 * k + n, rotation.T @ f)
             for c in range(3):
                 x.at[c, 10 * k + n] = x.pose[k + 1, 4 * c + 3]
 
@@ -192,16 +192,16 @@ def factors(x: Any) -> None:
     _put(x.IA, 0, [0.0] * 21)
 
     def outward(k: Any) -> None:
-        turned = _turned(x.pose, k + 1)
-        _put(x.IA, k + 1, (turned.T @ _inertia(x.inertias, k + 1) @ turned).articulated())
+        rotation = _rotation(x.pose, k + 1)
+        _put(x.IA, k + 1, (rotation.T @ _inertia(x.inertias, k + 1) @ rotation).articulated())
 
     def inward(k: Any) -> None:
         i = x.bodies - 1 - k
-        turned, count = _turned(x.pose, i), x.last[i] - x.first[i]
+        rotation, count = _rotation(x.pose, i), x.last[i] - x.first[i]
 
         def own(n: Any, entries: Any) -> Any:
             d = x.first[i] + count - 1 - n
-            I, s = ArticulatedInertia.of(entries), turned.back(_motion(x.S, d))
+            I, s = ArticulatedInertia.of(entries), rotation.back(_motion(x.S, d))
             f = I @ s
             inverse = 1.0 / (s.dot(f) + x.rotors[d])
             _put(x.s, d, s)
@@ -210,7 +210,7 @@ def factors(x: Any) -> None:
             return tuple(I.minus_outer(f, f * inverse))
 
         left = for_range(count, own, tuple(x.IA[i, c] for c in range(21)))
-        p, X = x.parent[i], _moved(x, i)
+        p, X = x.parent[i], _offset_transform(x, i)
         _put(x.offset, i, X.r)
         above = ArticulatedInertia.of([x.IA[p, c] for c in range(21)])
         _put(x.IA, p, above + X.T @ ArticulatedInertia.of(left) @ X)
@@ -259,7 +259,7 @@ def solve(x: Any) -> None:
 
 def mirror(x: Any) -> None:
     """The lower half of H from its upper one."""
-    _mirrored(x.H, x.dofs, _span(lambda k: (k, x.dofs)))
+    _mirror(x.H, x.dofs, _span(lambda k: (k, x.dofs)))
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------
@@ -271,9 +271,9 @@ def _rest(x: Any) -> None:
     _put(x.a, 0, [0.0, 0.0, 0.0, x.a0[0], x.a0[1], x.a0[2]])
 
 
-def _axis(x: Any, i: Any, d: Any, turned: Transform) -> Motion:
+def _axis(x: Any, i: Any, d: Any, rotation: Transform) -> Motion:
     """s of a dof of body i, kept with the body's place."""
-    s = turned.back(_motion(x.S, d))
+    s = rotation.back(_motion(x.S, d))
     _column(x.motions, 0, d, s)
     for c in range(3):
         x.place[c, d] = x.pose[i, 4 * c + 3]
@@ -282,12 +282,12 @@ def _axis(x: Any, i: Any, d: Any, turned: Transform) -> Motion:
 
 def _moves(x: Any, i: Any) -> tuple[Transform, Motion, Motion, Motion, Motion]:
     """How body i is turned; its parent's velocity and acceleration at its origin, and its own, kept."""
-    turned, moved, p = _turned(x.pose, i), _moved(x, i), x.parent[i]
+    rotation, moved, p = _rotation(x.pose, i), _offset_transform(x, i), x.parent[i]
     up, ap = moved @ _motion(x.v, p), moved @ _motion(x.a, p)
 
     def own(n: Any, vJ: Any, aJ: Any) -> tuple[Any, Any]:
         d = x.first[i] + n
-        s = _axis(x, i, d, turned)
+        s = _axis(x, i, d, rotation)
         return tuple(_of(vJ) + s * x.qd[d]), tuple(_of(aJ) + s * x.qdd[d])
 
     zero = (0.0,) * 6
@@ -296,7 +296,7 @@ def _moves(x: Any, i: Any) -> tuple[Transform, Motion, Motion, Motion, Motion]:
     a = ap + aJ + v.cross(vJ)
     _put(x.v, i, v)
     _put(x.a, i, a)
-    return turned, up, ap, v, a
+    return rotation, up, ap, v, a
 
 
 # ---- pairs -----------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def _powers(
     for_range(rows, row)
 
 
-def _mirrored(A: Any, rows: Any, spans: Spans) -> None:
+def _mirror(A: Any, rows: Any, spans: Spans) -> None:
     """The lower half of a symmetric matrix, from the spans of its upper one."""
 
     def row(k: Any) -> None:
@@ -436,13 +436,13 @@ def _coriolis(A: Any, i: Any) -> CoriolisInertia:
     return CoriolisInertia(K, Vector3(A[i, 9], A[i, 10], A[i, 11]))
 
 
-def _turned(pose: Any, i: Any) -> Transform:
+def _rotation(pose: Any, i: Any) -> Transform:
     """From world axes at the body's origin to body coordinates."""
     R = Matrix3([[pose[i, 4 * r + c] for c in range(3)] for r in range(3)])
     return Transform(R.T, Vector3.zero())
 
 
-def _moved(x: Any, i: Any) -> Transform:
+def _offset_transform(x: Any, i: Any) -> Transform:
     """From the parent's origin to the body's, in world axes."""
     p, pose = x.parent[i], x.pose
     r = Vector3(*(pose[i, 4 * c + 3] - pose[p, 4 * c + 3] for c in range(3)))

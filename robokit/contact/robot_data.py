@@ -9,7 +9,7 @@ shift it by each. In the axes of the parent, where the joint's frame is turned b
 
 Spherical and floating joints turn by a quaternion, and shift along the axes of R_0.
 
-Source: RBDA table 4.1; mimic joints: model/mimic_coupling.py.
+Source: RBDA table 4.1; mimic joints: model/tree.py.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from robokit.engine.reproducible import wanted
 from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.similar_limbs import similar_inputs
 from robokit.model.tree import Tree
-from robokit.model.twin_limbs import twin_inputs
 
 Key = str | Algorithm | tuple[Any, ...]
 """Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world").
@@ -295,6 +295,6 @@ def _build(
         dtype=dtype,
         bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
         reproducible=reproducible,
-        superword_seeds=twin_inputs(robot, kinds),
+        superword_seeds=similar_inputs(robot, kinds),
         looped=made.looped,
     )

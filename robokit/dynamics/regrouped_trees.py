@@ -3,7 +3,7 @@
 The texts stay those of the book. Where a row of table.py says that only sums over the bodies matter, its
 text gets the inertias of ../model/regrouping.py in place of the bodies' own. Where also nothing given or
 returned is in the frame of a body, it gets frames that are slid along their joints' axes
-(../model/sparse_frames.py).
+(../model/regrouping.py).
 """
 
 from __future__ import annotations

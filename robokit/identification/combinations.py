@@ -62,10 +62,10 @@ class BaseParameters:
 
     def values(self, parameters: Any) -> np.ndarray:
         """The combinations of parameters (p,) or (N, 10)."""
-        given = np.ravel(real_array("parameters", parameters, f"({len(self.names)},)"))
-        if given.shape != (len(self.names),):
-            raise ShapeError(f"parameters: expected {len(self.names)} numbers, got {given.size}")
-        return self.matrix @ given
+        vector = np.ravel(real_array("parameters", parameters, f"({len(self.names)},)"))
+        if vector.shape != (len(self.names),):
+            raise ShapeError(f"parameters: expected {len(self.names)} numbers, got {vector.size}")
+        return self.matrix @ vector
 
     @property
     def expressions(self) -> list[str]:
@@ -122,12 +122,12 @@ def base_parameters(
     """
     check_robot(robot)
     tolerance = real_number("tolerance", tolerance, above=0.0)
-    given = [x is not None for x in (q, v, a)]
+    present = [x is not None for x in (q, v, a)]
     columns = Columns(robot)
-    if any(given) and not all(given):
+    if any(present) and not all(present):
         raise ShapeError("q, v, a: expected all three, or none for the combinations of the robot's structure")
     with one_blas_thread():
-        if not any(given):
+        if not any(present):
             return structural_combinations(columns, tolerance=tolerance)
         R = stack_equations(compress_equations(columns, check_measurements(robot, q, v, a)), columns.size)
         return combinations(columns.names(), R, tolerance)

@@ -184,19 +184,19 @@ def _least_squares(W: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return values, inverse @ inverse.T
 
 
-def _friction_kinds(given: bool | str | Iterable[str]) -> tuple[str, ...]:
-    if isinstance(given, bool | np.bool_):
-        return FRICTION if given else ()
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        given = [given]  # type: ignore[list-item]
-    names = {one_of("friction", name, FRICTION) for name in given}
+def _friction_kinds(kinds: bool | str | Iterable[str]) -> tuple[str, ...]:
+    if isinstance(kinds, bool | np.bool_):
+        return FRICTION if kinds else ()
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+        kinds = [kinds]  # type: ignore[list-item]
+    names = {one_of("friction", name, FRICTION) for name in kinds}
     return tuple(kind for kind in FRICTION if kind in names)
 
 
-def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
+def _prior_bodies(robot: Robot, prior: Any) -> np.ndarray:
     """Inertial parameters of the bodies 1..N, (N, 10)."""
     rows = robot.nbodies + 1
-    source = robot if given is None else given
+    source = robot if prior is None else prior
     if isinstance(source, Robot):
         if source.samples is not None:
             raise ShapeError(

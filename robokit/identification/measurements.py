@@ -85,11 +85,11 @@ def check_measurements(
         ShapeError: a wrong shape, or different numbers of states; names the argument.
         InvalidValue: NaN or infinity.
     """
-    given = {"q": (q, robot.nq), "v": (v, robot.nv), "a": (a, robot.nv)}
+    expected = {"q": (q, robot.nq), "v": (v, robot.nv), "a": (a, robot.nv)}
     if tau is not None:
-        given["tau"] = (tau, robot.nv)
+        expected["tau"] = (tau, robot.nv)
     arrays: dict[str, np.ndarray] = {}
-    for name, (value, size) in given.items():
+    for name, (value, size) in expected.items():
         array = argument(name, value, size)
         if array.ndim != 2 or len(array) == 0:
             raise ShapeError(
@@ -108,10 +108,10 @@ def check_measurements(
     return Measurements(*states, forces, _weights(robot, weights, len(forces)))
 
 
-def _weights(robot: Robot, given: Any, states: int) -> np.ndarray | None:
-    if given is None:
+def _weights(robot: Robot, weights: Any, states: int) -> np.ndarray | None:
+    if weights is None:
         return None
-    w = argument("weights", given, robot.nv)
+    w = argument("weights", weights, robot.nv)
     if w.ndim == 2 and len(w) != states:
         raise ShapeError(f"weights: expected ({robot.nv},) or ({states}, {robot.nv}), got {w.shape}")
     check_values(["weights"], [w], [])

@@ -129,12 +129,12 @@ class Identification:
         Joints of one degree of freedom have the damping, friction and armature that were found. Links that
         are fixed to another become massless: the parameters are those of the whole body.
         """
-        given = self.columns.robot
-        rows = np.vstack([given.inertial_parameters[:1], self.parameters])
-        found = given.with_inertias(rows)
-        single = {j.name: j.v_slice.start for j in given.joints if j.v_slice.stop - j.v_slice.start == 1}
+        before = self.columns.robot
+        rows = np.vstack([before.inertial_parameters[:1], self.parameters])
+        found = before.with_inertias(rows)
+        single = {j.name: j.v_slice.start for j in before.joints if j.v_slice.stop - j.v_slice.start == 1}
         joints = []
-        for joint in given.joints:
+        for joint in before.joints:
             k = joint.v_slice.start
             change: dict[str, Any] = {}
             if joint.name in single and "viscous" in self.columns.kinds:
@@ -145,7 +145,7 @@ class Identification:
         found = replace(found, joints=tuple(joints))
         if MOTOR in self.columns.kinds:
             rotors = {name: float(self.armature[k]) for name, k in single.items()}
-            found = replace_armature(found, rotors | {joint.name: 0.0 for joint in given.mimic_joints})
+            found = replace_armature(found, rotors | {joint.name: 0.0 for joint in before.mimic_joints})
         return found
 
     # ---- forces --------------------------------------------------------------------------------

@@ -289,13 +289,13 @@ class Solver:
             self._runner = self.kernel.rollout_runner()
         return self._runner
 
-    def configuration(self, name: str, given: Any) -> np.ndarray:
+    def configuration(self, name: str, values: Any) -> np.ndarray:
         """An argument (nq,) or (B, nq), checked.
 
         Raises:
             ShapeError: it is no configuration.
         """
-        q = check.argument(name, given, self.problem.robot.nq)
+        q = check.argument(name, values, self.problem.robot.nq)
         if self.quaternions or not (np.abs(q) <= self.largest).all():
             bounds = [(0, k, most) for k, most in enumerate(self.largest.tolist())]
             check.check_values([name], [q], [(0, k) for k in self.quaternions], bounds)

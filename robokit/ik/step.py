@@ -74,10 +74,10 @@ def step(
             all rows; whether each row counts as error, 1 or 0.
         rest: rest values, then weights of the dofs.
     """
-    n, m, given = len(problem.dofs), sum(problem.rows), FlatInput(settings)
-    tolerance, flat = given.take(2)
-    targets = Targets(problem, goals, given)
-    weight, counts = given.take(m), given.take(m)
+    n, m, numbers = len(problem.dofs), sum(problem.rows), FlatInput(settings)
+    tolerance, flat = numbers.take(2)
+    targets = Targets(problem, goals, numbers)
+    weight, counts = numbers.take(m), numbers.take(m)
     own = problem.coordinates
     alpha, factor, status, taken = state[:STATE]
 
@@ -161,12 +161,12 @@ def _clamp_crossing(
 
 
 def _direction(
-    A: list[list[Scalar]], r: Scalars, back: Scalars, D: Scalars, free: Scalars, given: Scalars = ()
+    A: list[list[Scalar]], r: Scalars, back: Scalars, D: Scalars, free: Scalars, preset: Scalars = ()
 ) -> list[Scalar]:
     """d, by rows or by columns, whichever are fewer; what is not free goes as far as is given, or not."""
     m, n = len(A), len(D)
-    if given:
-        r = [x + _dot(row, given) for x, row in zip(r, A, strict=True)]
+    if preset:
+        r = [x + _dot(row, preset) for x, row in zip(r, A, strict=True)]
     if m <= n:
         inverse = [f / x for f, x in zip(free, D, strict=True)]
         scaled = [_times(row, inverse) for row in A]
@@ -180,7 +180,7 @@ def _direction(
             H[k][k] = H[k][k] + D[k]
         slope = [_dot(column, r) + free[k] * back[k] for k, column in enumerate(columns)]
         d = [-x for x in ldl_solve(ldl(H), slope)]
-    return [x + y for x, y in zip(d, given, strict=True)] if given else d
+    return [x + y for x, y in zip(d, preset, strict=True)] if preset else d
 
 
 def _move(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[list[Scalar], list[Scalar]]:
@@ -318,16 +318,16 @@ class Targets:
 
     def __init__(self, problem: Problem, goals: Scalars, settings: FlatInput) -> None:
         self.problem = problem
-        given = FlatInput(goals)
+        numbers = FlatInput(goals)
         self.targets = []
         for frame in problem.frames:
             R = None
             if frame.turned:
-                nine = given.take(9)
+                nine = numbers.take(9)
                 R = Matrix3((nine[0:3], nine[3:6], nine[6:9]))
-            p = Vector3(*given.take(3))
+            p = Vector3(*numbers.take(3))
             self.targets.append(Target(Vector3(*settings.take(3)), p, R))
-        self.com = Vector3(*given.take(3)) if problem.com else None
+        self.com = Vector3(*numbers.take(3)) if problem.com else None
 
     def at(self, q: Scalars) -> tuple[list[Sequence[Scalar]], dict[int, Transform]]:
         """q by body, and ^iX_0 of the bodies that matter."""

@@ -121,12 +121,12 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     )
 
 
-def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
-    if given is None:
+def _mapping(name: str, value: Any, what: str) -> Mapping[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise WrongType(name, given, f"a mapping from {what}")
-    return given
+    if not isinstance(value, Mapping):
+        raise WrongType(name, value, f"a mapping from {what}")
+    return value
 
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
@@ -138,50 +138,50 @@ def _finite(name: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _position(name: str, given: Any) -> np.ndarray:
-    p = real_array(name, given, "(3,) or (B, 3)")
+def _position(name: str, value: Any) -> np.ndarray:
+    p = real_array(name, value, "(3,) or (B, 3)")
     if p.ndim not in (1, 2) or p.shape[-1] != 3:
         raise ShapeError(f"{name}: expected a position (3,) or (B, 3) [m], got shape {p.shape}")
     return _finite(name, p)
 
 
-def _point(link: str, given: Any) -> list[float]:
-    if given is None:
+def _point(link: str, value: Any) -> list[float]:
+    if value is None:
         return [0.0, 0.0, 0.0]
-    p = real_array(f"at[{link!r}]", given, "(3,)")
+    p = real_array(f"at[{link!r}]", value, "(3,)")
     if p.shape != (3,):
         raise ShapeError(f"at[{link!r}]: expected a point (3,) in the link's frame [m], got shape {p.shape}")
     return _finite(f"at[{link!r}]", p).tolist()
 
 
-def _weights(name: str, given: Any, rows: int) -> list[float]:
-    if given is None:
+def _weights(name: str, value: Any, rows: int) -> list[float]:
+    if value is None:
         return [1.0] * rows
-    w = real_array(f"weights[{name!r}]", given, f"a number or ({rows},)")
+    w = real_array(f"weights[{name!r}]", value, f"a number or ({rows},)")
     if w.shape not in ((), (rows,)) or not (np.isfinite(w).all() and (w >= 0.0).all()):
         kind = "[angular; linear] of a pose" if rows == 6 else "of a point"
         raise ShapeError(
-            f"weights[{name!r}]: expected a number or ({rows},) {kind}, finite and >= 0, got {shown(given)}"
+            f"weights[{name!r}]: expected a number or ({rows},) {kind}, finite and >= 0, got {shown(value)}"
         )
     return np.broadcast_to(w, rows).tolist()
 
 
-def _shape(given: Any) -> tuple[int, ...]:
+def _shape(value: Any) -> tuple[int, ...]:
     try:
-        return np.shape(given)
+        return np.shape(value)
     except ValueError:
         return ()
 
 
-def _pose(name: str, given: Any) -> tuple[np.ndarray | None, np.ndarray]:
+def _pose(name: str, value: Any) -> tuple[np.ndarray | None, np.ndarray]:
     """(R by rows (..., 9), p (..., 3)); None for R where only a position is asked for."""
-    if isinstance(given, tuple | list) and len(given) == 2 and _shape(given[1])[-1:] == (3,):
-        shape = _shape(given[0])
+    if isinstance(value, tuple | list) and len(value) == 2 and _shape(value[1])[-1:] == (3,):
+        shape = _shape(value[0])
         if shape[-2:] == (3, 3):
-            return _rotation(name, real_array(name, given[0], FORMS)), _position(name, given[1])
+            return _rotation(name, real_array(name, value[0], FORMS)), _position(name, value[1])
         if shape[-1:] == (4,):
-            return _of_quaternion(name, real_array(name, given[0], FORMS)), _position(name, given[1])
-    array = real_array(name, given, FORMS)
+            return _of_quaternion(name, real_array(name, value[0], FORMS)), _position(name, value[1])
+    array = real_array(name, value, FORMS)
     shape = array.shape
     if shape[-2:] in ((4, 4), (3, 4)) and array.ndim in (2, 3):
         if shape[-2] == 4 and np.abs(array[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 1e-9:

@@ -1,19 +1,18 @@
 """The model: numbered tree, joint table, robot with names, and the builder.
 
-tree                 Tree: lambda, mu, nu, kappa, p, s
+tree                 Tree: lambda, mu, nu, kappa, p, s; Coupling of joints that follow others
 joints               the joint table
 parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration
 geometry             shapes and placements
 inertial_parameters  inertial parameters as arrays; the equivalent box
 sparsity             patterns and operation counts of H and its factors
-mimic_coupling       Coupling: q_full = G q + offset
 arguments            checks of arguments: names, finite numbers, placements, the robot
 robot                Robot: names on top of the tree; its configurations; walks over its links
 builder              ModelBuilder: robots in code; drafts of links and joints, numbered at the end
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
 constraints          loop joints and contacts by body and frame, for the algorithms
 regrouping           trees of the same motion with fewer numbers
-twin_limbs           limbs that are alike, such as a left and a right leg
+similar_limbs        limbs that are alike, such as a left and a right leg
 """
 
 from robokit.model.builder import ModelBuilder
@@ -30,10 +29,9 @@ from robokit.model.edit import (
     together,
 )
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
-from robokit.model.tree import Tree, plain_tree
+from robokit.model.tree import Coupling, Tree, plain_tree
 
 __all__ = [
     "Box",

@@ -19,9 +19,9 @@ from robokit.errors import ModelError, UnknownName, WrongType, shown
 from robokit.model.arguments import checked_name, checked_placement, finite, not_negative
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
-from robokit.model.mimic_coupling import NO_COORDINATE, Coupling, reduced_parents
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
+from robokit.model.tree import NO_COORDINATE, Coupling, reduced_parents
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""

@@ -151,7 +151,7 @@ class Link:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-class _MadeLater:
+class _DeferredShapes:
     """Finds a link's visuals or collisions where they are not made yet; see ``Link.with_shapes_later``."""
 
     def __init__(self, name: str) -> None:
@@ -172,7 +172,7 @@ class _MadeLater:
 
 
 for _name in ("visuals", "collisions"):
-    setattr(Link, _name, _MadeLater(_name))
+    setattr(Link, _name, _DeferredShapes(_name))
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,9 @@ from robokit.model import inertial_parameters as inertial
 from robokit.model.arguments import not_a_robot
 from robokit.model.geometry import Placement
 from robokit.model.joints import JointModel
-from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
-from robokit.model.tree import Tree
+from robokit.model.tree import Coupling, Tree
 
 MOST_GRAVITIES = 4
 """Of which a robot keeps variants that nobody uses: each has its machine code, megabytes for a humanoid."""

@@ -1,15 +1,16 @@
-"""The files of a sweep's folder: chunks that are written once, whole or not at all.
+"""The chunks of a sweep: computed, written completely or not at all, and checked when they are read.
 
-A folder has ``sweep.json`` and, in ``chunks/``, a Parquet file for each chunk: FIRST-HASH.parquet, with the
-number of its first row and the hash of its content (table). A file is written under a temporary name,
-brought to the disk (fsync) and renamed. So a name without damage stands for rows that are done, whoever was
-killed at what moment, and two workers that compute the same rows write the same file.
+The folder of a sweep contains ``sweep.json`` and, in ``chunks/``, a Parquet file for each chunk:
+FIRST-HASH.parquet, with the number of its first row and the hash of its content (``table.content_hash``). A
+file is written under a temporary name, flushed to disk and renamed. A file without a temporary name is
+therefore complete, whenever a process was killed, and two workers that compute the same rows write the same
+file.
 
-Whoever reads a chunk checks every byte of it first (table.is_sealed), and that it belongs to what
-sweep.json says. A chunk that is damaged is computed again by the run that goes on. Where all sound chunks
-contradict sweep.json, nothing is changed: one of the two is wrong, and nobody can tell which.
+Every reader first checks all bytes of a chunk (``table.is_sealed``), and that it belongs to ``sweep.json``.
+A damaged chunk is computed again when the sweep is resumed. If all intact chunks contradict ``sweep.json``,
+nothing is changed, because nobody can tell which of the two is wrong.
 
-Everything else in ``chunks/`` is what killed processes left: temporary files, whose names begin with a dot.
+Everything else in ``chunks/`` was left by killed processes: temporary files, whose names begin with a dot.
 """
 
 from __future__ import annotations

@@ -77,15 +77,15 @@ class Constant(Distribution):
         return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
 
 
-def value_list(name: str, given: Any) -> tuple[Value, ...]:
+def value_list(name: str, values: Any) -> tuple[Value, ...]:
     """Values of one kind: finite numbers, or words."""
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
-        raise WrongType(name, given, "a list of numbers, or one of words")
-    if not len(given):
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or np.ndim(values) != 1:
+        raise WrongType(name, values, "a list of numbers, or one of words")
+    if not len(values):
         raise ShapeError(f"{name}: expected at least one value, got none")
-    if all(isinstance(x, str) for x in given):
-        return tuple(str(x) for x in given)
-    return tuple(real_number(f"{name}(...)[{k}]", x) for k, x in enumerate(given))
+    if all(isinstance(x, str) for x in values):
+        return tuple(str(x) for x in values)
+    return tuple(real_number(f"{name}(...)[{k}]", x) for k, x in enumerate(values))
 
 
 def value_array(values: Sequence[Value]) -> np.ndarray:
@@ -212,13 +212,13 @@ class Choice(Distribution):
             return
         if isinstance(self.weights, str) or not isinstance(self.weights, Sequence | np.ndarray):
             raise WrongType("Choice(weights=...)", self.weights, "a list of numbers")
-        given = tuple(real_number("Choice(weights=...)", x, least=0.0) for x in self.weights)
-        if len(given) != len(self.options) or not sum(given) > 0.0:
+        weights = tuple(real_number("Choice(weights=...)", x, least=0.0) for x in self.weights)
+        if len(weights) != len(self.options) or not sum(weights) > 0.0:
             raise ShapeError(
                 f"Choice(weights=...): expected {len(self.options)} numbers >= 0, not all 0, "
                 f"got {shown(self.weights)}"
             )
-        object.__setattr__(self, "weights", given)
+        object.__setattr__(self, "weights", weights)
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """The values at numbers that are even between 0 and 1, (B,)."""
@@ -272,20 +272,20 @@ class Grid(Distribution):
         return value_array(self.points)[places]
 
 
-def distribution(what: str, given: Any) -> Distribution:
+def distribution(what: str, value: Any) -> Distribution:
     """What was given for a parameter, as a distribution.
 
     Raises:
         WrongType: it is none.
     """
-    if isinstance(given, Distribution):
-        return given
-    if isinstance(given, str):
-        return Constant(given)
-    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
-        hint = "a list of values is rk.Choice([...]) or rk.Grid([...])" if np.ndim(given) else ""
-        raise WrongType(what, given, ACCEPTED, hint)
-    return Constant(real_number(what, given))
+    if isinstance(value, Distribution):
+        return value
+    if isinstance(value, str):
+        return Constant(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        hint = "a list of values is rk.Choice([...]) or rk.Grid([...])" if np.ndim(value) else ""
+        raise WrongType(what, value, ACCEPTED, hint)
+    return Constant(real_number(what, value))
 
 
 def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
@@ -294,16 +294,16 @@ def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
     Raises:
         LookupError, TypeError, ValueError: it is none.
     """
-    given = dict(record)
-    kind = given.pop("kind")
+    fields_ = dict(record)
+    kind = fields_.pop("kind")
     if kind == "grid":
-        return Grid(given["points"])
+        return Grid(fields_["points"])
     if kind == "constant":
-        return distribution("constant", given["value"])
+        return distribution("constant", fields_["value"])
     if kind == "normal":
-        low, high = given["shares"]
-        given["shares"] = (real_number("shares", low, least=0.0), real_number("shares", high, least=0.0))
-    made = {cls.kind: cls for cls in (Uniform, Sobol, Normal, Choice)}[kind](**given)
+        low, high = fields_["shares"]
+        fields_["shares"] = (real_number("shares", low, least=0.0), real_number("shares", high, least=0.0))
+    made = {cls.kind: cls for cls in (Uniform, Sobol, Normal, Choice)}[kind](**fields_)
     assert isinstance(made, Distribution)
     return made
 
@@ -311,11 +311,11 @@ def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
 layout(Distribution, Distribution.record, distribution_from_json)
 
 
-def _set_range(given: Any, name: str) -> None:
+def _set_range(dist: Any, name: str) -> None:
     for end in ("low", "high"):
-        object.__setattr__(given, end, real_number(f"{name}({end}=...)", getattr(given, end)))
-    if given.low > given.high:
-        raise ShapeError(f"{name}: expected low <= high, got {given.low:g} and {given.high:g}")
+        object.__setattr__(dist, end, real_number(f"{name}({end}=...)", getattr(dist, end)))
+    if dist.low > dist.high:
+        raise ShapeError(f"{name}: expected low <= high, got {dist.low:g} and {dist.high:g}")
 
 
 # ---- as text, for the command line -------------------------------------------------------------
@@ -391,17 +391,17 @@ def _refusal(text: str) -> ShapeError:
     return ShapeError(f"expected values such as {SPELLINGS}, got {shown(text)}")
 
 
-def distribution_text(given: Distribution, scale: float = 1.0) -> str:
+def distribution_text(dist: Distribution, scale: float = 1.0) -> str:
     """A distribution in words, its numbers divided by a scale: "0 to 20", "normal, 1 with deviation 0.1"."""
 
     def n(x: Any) -> str:
         return x if isinstance(x, str) else f"{x / scale:.4g}"
 
-    if isinstance(given, Uniform):
-        return f"{n(given.low)} to {n(given.high)}" + (" (Sobol)" if isinstance(given, Sobol) else "")
-    if isinstance(given, Normal):
-        ends = [word + n(x) for word, x in (("from ", given.low), ("to ", given.high)) if x is not None]
-        return f"{n(given.mean)} with deviation {n(given.deviation)}" + "".join(f", {x}" for x in ends)
-    values = given.values() or []
+    if isinstance(dist, Uniform):
+        return f"{n(dist.low)} to {n(dist.high)}" + (" (Sobol)" if isinstance(dist, Sobol) else "")
+    if isinstance(dist, Normal):
+        ends = [word + n(x) for word, x in (("from ", dist.low), ("to ", dist.high)) if x is not None]
+        return f"{n(dist.mean)} with deviation {n(dist.deviation)}" + "".join(f", {x}" for x in ends)
+    values = dist.values() or []
     words = ", ".join(n(x) for x in values[:4]) + (f", ... {n(values[-1])}" if len(values) > 4 else "")
-    return f"one of {words}" if isinstance(given, Choice) else words
+    return f"one of {words}" if isinstance(dist, Choice) else words

@@ -1,4 +1,4 @@
-"""Files of a sweep's folder: written whole or not at all, and read only where they are files."""
+"""The folder of a sweep: writing files completely or not at all, and its sweep.json."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Meshes and pictures of a recipe's robot, for pages: copies of the files whose hash the recipe has.
+"""Meshes and pictures of a recipe's robot, for pages: copies of the files that have the hash in the recipe.
 
-A recipe may come from anybody, and names files. None is taken but those with the content that the recipe
-was made with. What a mesh file names in turn (materials, pictures, buffers) must be in the recipe, too. Pages
-are made of copies, so that nothing is exchanged in between. A description is never read again, and no xacro
-is expanded.
+A recipe may come from anybody, and it names files. A file is used only if its content is that of the recipe;
+materials, pictures and buffers that a mesh file refers to must be in the recipe, too. Pages are made from
+copies, so that no file can be exchanged in between. A description is never read again, and no xacro is
+expanded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The parameters of a row: names, units, what they mean and what they may be.
+"""The parameters of rows: names, units, meanings and ranges, and their values in each row.
 
-A name with a colon is about one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
+A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 """
 
 from __future__ import annotations
@@ -186,12 +186,12 @@ def parameter(name: str) -> Parameter:
 
 
 def check_parameters(
-    given: Mapping[str, Any], robots: Mapping[str, Robot], starts: int, ground: bool
+    values: Mapping[str, Any], robots: Mapping[str, Robot], starts: int, ground: bool
 ) -> dict[str, Distribution]:
     """The parameters of a sweep, each as a distribution, in the order in which they are given.
 
     Args:
-        given: by name.
+        values: by name.
         robots: of the sweep, by name.
         starts: number of configurations to start from.
         ground: whether there is one.
@@ -200,7 +200,7 @@ def check_parameters(
         UnknownName: no such parameter, link, joint or robot.
         ShapeError, WrongType: values that make no sense.
     """
-    found = {name: _check_parameter(name, value, robots, ground) for name, value in given.items()}
+    found = {name: _check_parameter(name, value, robots, ground) for name, value in values.items()}
     if "start" in found:
         for value in _listed("start", found["start"], "numbers of starts"):
             if not (isinstance(value, float) and value == int(value) and value < starts):
@@ -216,19 +216,19 @@ def check_parameters(
         if more and head not in found:
             raise ShapeError(f"{more[0]}: there is no {head}; give {head}=..., its size [{unit}]")
     if "gravity" in found:
-        values = set(_listed("gravity", found["gravity"], f"{MAX_GRAVITIES} numbers or fewer"))
-        if len(values) > MAX_GRAVITIES:
-            raise ShapeError(f"gravity: expected {MAX_GRAVITIES} values or fewer, got {len(values)}")
+        gravities = set(_listed("gravity", found["gravity"], f"{MAX_GRAVITIES} numbers or fewer"))
+        if len(gravities) > MAX_GRAVITIES:
+            raise ShapeError(f"gravity: expected {MAX_GRAVITIES} values or fewer, got {len(gravities)}")
     if starts > 1 and "start" not in found:
         found["start"] = Grid([float(k) for k in range(starts)])
     return found
 
 
-def _check_parameter(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -> Distribution:
+def _check_parameter(name: Any, value: Any, robots: Mapping[str, Robot], ground: bool) -> Distribution:
     if not isinstance(name, str):
         raise WrongType("parameters", name, "names of parameters as keys")
     row, what = parameter(name), name.partition(":")[2]
-    found = distribution(name, given)
+    found = distribution(name, value)
     check_kind(name, found)
     if not row.words:
         _check_bounds(name, row, found)
@@ -239,7 +239,7 @@ def _check_parameter(name: Any, given: Any, robots: Mapping[str, Robot], ground:
     return found
 
 
-def check_kind(name: str, given: Distribution) -> None:
+def check_kind(name: str, dist: Distribution) -> None:
     """Refuse words for a parameter of numbers, and numbers for one of words.
 
     Raises:
@@ -248,13 +248,13 @@ def check_kind(name: str, given: Distribution) -> None:
     """
     row = parameter(name)
     if row.words:
-        values = _listed(name, given, "words")
+        values = _listed(name, dist, "words")
         if not all(isinstance(value, str) for value in values):
             raise ShapeError(
-                f"{name}: expected words, such as rk.Choice(['a', 'b']), got {distribution_text(given)}"
+                f"{name}: expected words, such as rk.Choice(['a', 'b']), got {distribution_text(dist)}"
             )
-    elif isinstance((given.values() or [0.0])[0], str):
-        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {distribution_text(given)}")
+    elif isinstance((dist.values() or [0.0])[0], str):
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {distribution_text(dist)}")
 
 
 def _check_names(row: Parameter, name: str, what: str, found: Distribution, robot: Robot) -> None:
@@ -329,15 +329,15 @@ def draw_parameters(
     points = sobol_points(seed, even, first, last) if even else np.zeros((len(rows), 0))
     places = grid_places(parameters, rows)
     found = {}
-    for name, given in parameters.items():
-        if isinstance(given, Grid):
-            found[name] = given.at_places(places[name])
-        elif isinstance(given, Sobol):
-            found[name] = given.at(points[:, even.index(name)])
-        elif given.drawn:
-            found[name] = given.at(uniforms(seed, name, rows)[:, 0])
+    for name, dist in parameters.items():
+        if isinstance(dist, Grid):
+            found[name] = dist.at_places(places[name])
+        elif isinstance(dist, Sobol):
+            found[name] = dist.at(points[:, even.index(name)])
+        elif dist.drawn:
+            found[name] = dist.at(uniforms(seed, name, rows)[:, 0])
         else:
-            found[name] = given.at(np.zeros(len(rows)))
+            found[name] = dist.at(np.zeros(len(rows)))
     return found
 
 
@@ -355,6 +355,6 @@ def grid_places(parameters: Mapping[str, Distribution], rows: np.ndarray) -> dic
 def grid_size(parameters: Mapping[str, Distribution]) -> int:
     """How many combinations the grids of a sweep have; 1 without grids."""
     total = 1
-    for given in parameters.values():
-        total *= len(given.points) if isinstance(given, Grid) else 1
+    for dist in parameters.values():
+        total *= len(dist.points) if isinstance(dist, Grid) else 1
     return total

@@ -1,7 +1,7 @@
-"""Random numbers by row: what a row draws depends on the seed, the row's number and the parameter's name.
+"""Random numbers by row: a draw depends on the seed, the number of the row and the name of the parameter.
 
-There is no state that one row would leave to the next: row k draws the same numbers in every chunk, and a
-parameter draws the same numbers whatever other parameters a sweep has.
+No row leaves a state to the next: row k draws the same numbers in every chunk, and a parameter draws the same
+numbers whatever other parameters a sweep has.
 
 Source: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
 (2011), Philox4x64-10; S. Joe, F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional

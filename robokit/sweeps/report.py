@@ -492,9 +492,9 @@ def first_choices(columns: list[ColumnData], measures: Mapping[str, int]) -> tup
         (k for k in spread if columns[k].role == "measure"),
         key=lambda k: measures.get(columns[k].name, math.inf),
     )
-    given = [k for k in spread if columns[k].role == "parameter"]
-    ranked = own or given
+    inputs = [k for k in spread if columns[k].role == "parameter"]
+    ranked = own or inputs
     up = ranked[0] if ranked else 0
-    across = next((k for k in [*given, *ranked[1:]] if k != up), up)
-    tinted = next((k for k in [*given[1:], *ranked[1:]] if k not in (up, across)), -1)
+    across = next((k for k in [*inputs, *ranked[1:]] if k != up), up)
+    tinted = next((k for k in [*inputs[1:], *ranked[1:]] if k not in (up, across)), -1)
     return up, across, up, tinted

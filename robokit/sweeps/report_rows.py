@@ -1,4 +1,4 @@
-"""What the page needs to run the rows of a robot again: the step as WebAssembly, the start of each row."""
+"""The rows of a report: which of them it holds, and what the page needs to run them again."""
 
 from __future__ import annotations
 

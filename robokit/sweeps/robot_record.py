@@ -1,8 +1,8 @@
-"""A robot as a recipe keeps it: its URDF text, and what Python and NumPy computed from it, as numbers.
+"""A robot as a recipe stores it: its URDF text, and the numbers that Python and NumPy computed from it.
 
 Sines of angles, hulls of meshes and standing configurations may differ in their last bits from one machine to
-another. So places of joints and links, inertias, shapes and starts are stored as they were found
-where the recipe was made, and are put into the robot that is made of the text.
+another. The placements of joints and links, inertias, shapes and starts are therefore stored as they were
+computed where the recipe was made, and replace those of the robot that is built from the text.
 """
 
 from __future__ import annotations
@@ -176,35 +176,35 @@ class RobotRecord:
         return found
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> RobotRecord:
+    def from_json(cls, content: Mapping[str, Any]) -> RobotRecord:
         """What :meth:`to_json` gave.
 
         Raises:
             LookupError, TypeError, ValueError: it is none.
         """
-        about = {name: given[name] for name in TEXT_FIELDS}
+        about = {name: content[name] for name in TEXT_FIELDS}
         _check_words(about)
-        numbers = {name: array_from_json(given["numbers"][name]) for name in NUMBERS}
+        numbers = {name: array_from_json(content["numbers"][name]) for name in NUMBERS}
         n = len(numbers["joints"])
         for name, wide in NUMBERS.items():
             x = numbers[name]
             if x.ndim != 2 or wide not in (0, x.shape[1]) or not np.isfinite(x).all():
                 raise ShapeError(f"numbers[{name!r}]: expected finite numbers in rows, got shape {x.shape}")
-        if "points" in given:
+        if "points" in content:
             raise ModelError(
                 f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another: take "
                 "the version that made it, or make the sweep anew"
             )
-        shapes = None if given["shapes"] is None else shapes_from_json(given["shapes"], n)
+        shapes = None if content["shapes"] is None else shapes_from_json(content["shapes"], n)
         return cls(
             about,
             numbers,
             shapes,
-            {link: _share(link, array_from_json(x)) for link, x in given["shares"].items()},
-            from_json(dict[str, str], given["meshes"], "meshes"),
-            from_json(CollisionPairs | None, given.get("pairs"), "pairs"),
-            tuple(actuator_from_json(one) for one in given.get("actuators", ())),
-            from_json(Looks, given.get("looks", {"pictures": {}, "named": {}}), "looks"),
+            {link: _share(link, array_from_json(x)) for link, x in content["shares"].items()},
+            from_json(dict[str, str], content["meshes"], "meshes"),
+            from_json(CollisionPairs | None, content.get("pairs"), "pairs"),
+            tuple(actuator_from_json(one) for one in content.get("actuators", ())),
+            from_json(Looks, content.get("looks", {"pictures": {}, "named": {}}), "looks"),
         )
 
 

@@ -1,8 +1,8 @@
 """From the parameters of rows to their starts, masses, ground, pushes and actuators.
 
-All of it goes into the step as inputs, one value a row: no parameter of a row compiles anything. Every number
-comes from the parameters by + - * / and square roots, and by sines and cosines of robokit's own
-(robokit.spatial.sines). So a row starts with the same bits on every machine and in every chunk.
+All of these are inputs of the step, with one value per row: no parameter of a row compiles anything. Every
+number is computed by + - * / and square roots, and by robokit's own sines and cosines
+(robokit.spatial.sines), so that a row starts with the same bits on every machine and in every chunk.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ def _move_joints(
     robot: Robot, q: np.ndarray, v: np.ndarray, values: Values, rows: np.ndarray, seed: int
 ) -> None:
     """Joints at given coordinates and velocities, and their random changes."""
-    for name, given in values.items():
+    for name, value in values.items():
         kind, _, joint_name = name.partition(":")
         if kind == "joint":
-            q[:, robot.joint(joint_name).q_slice.start] = given
+            q[:, robot.joint(joint_name).q_slice.start] = value
         elif kind == "joint_velocity":
-            v[:, robot.joint(joint_name).v_slice.start] = given
+            v[:, robot.joint(joint_name).v_slice.start] = value
     own = [joint for joint in robot.joints if robot.base != "floating" or joint.body != 1]
     if "joint_noise" in values:
         size = values["joint_noise"]
@@ -171,13 +171,13 @@ def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:
     """Add a velocity in world axes to that of the base."""
     zero = np.zeros(len(q))
 
-    def given(name: str) -> np.ndarray:
+    def value_of(name: str) -> np.ndarray:
         return values.get(name, zero)
 
-    where, speed = given("direction"), given("speed")
-    turning = [given(f"angular_velocity_{x}") for x in "xyz"]
-    moving = [given(f"velocity_{x}") for x in "xyz"]
-    turning[2] = turning[2] + given("spin")
+    where, speed = value_of("direction"), value_of("speed")
+    turning = [value_of(f"angular_velocity_{x}") for x in "xyz"]
+    moving = [value_of(f"velocity_{x}") for x in "xyz"]
+    turning[2] = turning[2] + value_of("spin")
     moving[0], moving[1] = moving[0] + speed * cos(where), moving[1] + speed * sin(where)
     R = quat_wxyz_to_rotation(list(q[:, :4].T))
     in_base = [*R.transpose_apply(Vector3(*turning)), *R.transpose_apply(Vector3(*moving))]

@@ -1,4 +1,4 @@
-"""Runs a sweep: finds the chunks that are missing, has them computed, and keeps them."""
+"""Runs a sweep: finds the missing chunks, has them computed, and stores them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run_sweep(
     resume: bool = False,
     progress: bool = False,
 ) -> RunSummary:
-    """Compute all rows of a sweep that are not there yet.
+    """Compute the missing rows of a sweep.
 
     Args:
         recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``,
@@ -110,14 +110,14 @@ def run_sweep(
         folder: new, or with ``resume`` that of the same sweep.
         chunk: rows of a chunk; that of the folder is kept with ``resume``.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
-        workers: number of these processes; None for one a processor, 0 to compute in this process. One
-            chunk alone is always computed in this process.
-        resume: go on with the sweep in the folder.
-        progress: show rows, rows a second, failures, time left.
+        workers: number of these processes; None for one per processor, 0 to compute in this process, as a
+            single chunk is by default.
+        resume: whether to continue the sweep in the folder.
+        progress: whether to show rows, rows per second, failures and the remaining time.
 
     Raises:
-        RobokitError: the folder holds another sweep or takes no files, the cluster has come to an end, or
-            chunks could not be computed. What was computed until then is kept.
+        RobokitError: the folder holds another sweep or cannot be written, the cluster has ended, or chunks
+            could not be computed. What was computed until then is kept.
         KeyboardInterrupt: Ctrl-C; its text says how to go on.
     """
     where = Path(folder)

@@ -355,7 +355,7 @@ KINDS |= {"q": KINDS["l"], "Q": KINDS["L"]}
 
 
 def parquet_bytes(table: RowTable, recipe: str) -> bytes:
-    """A chunk's file.
+    """A chunk's file; its structs and their numbers are those of parquet.thrift.
 
     Args:
         table: the rows.
@@ -369,11 +369,17 @@ def parquet_bytes(table: RowTable, recipe: str) -> bytes:
         out += b"".join(pages)
         size = len(out) - at
         about = [
-            *((1, I32, kind.physical), (2, LIST, _list(I32, encodings))),
-            *((3, LIST, _list(BINARY, [name.encode()])), (4, I32, 0), (5, I64, len(values))),
-            *((6, I64, size), (7, I64, size), (9, I64, at + sum(map(len, pages[:-1])))),
-            *([(11, I64, at)] if len(pages) == 2 else []),
+            (1, I32, kind.physical),
+            (2, LIST, _list(I32, encodings)),
+            (3, LIST, _list(BINARY, [name.encode()])),
+            (4, I32, 0),  # not compressed
+            (5, I64, len(values)),
+            (6, I64, size),
+            (7, I64, size),
+            (9, I64, at + sum(map(len, pages[:-1]))),  # the page of the data
         ]
+        if len(pages) == 2:
+            about.append((11, I64, at))  # the page of the dictionary
         chunks.append(_struct((2, I64, at), (3, STRUCT, _struct(*about))))
         converted = [] if kind.converted is None else [(6, I32, kind.converted)]
         elements.append(_struct((1, I32, kind.physical), (3, I32, 1), (4, BINARY, name.encode()), *converted))
@@ -475,6 +481,7 @@ class ParquetFile:
         self.content, self.rows = content, int(footer[3])
         self.metadata: dict[bytes, bytes] = {pair[1]: pair[2] for pair in footer.get(5, ())}
         known = {(kind.physical, kind.converted): kind for kind in KINDS.values()}
+        known[2, 18] = KINDS["l"]  # some versions of pyarrow say so of int64
         self.kinds: dict[str, Kind] = {x[4].decode(): known[x[1], x.get(6)] for x in footer[2][1:]}
         self._own = footer.get(6) == WRITER
         self._columns = [chunk[3] for chunk in footer[4][0][1]] if footer[4] else []

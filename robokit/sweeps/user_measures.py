@@ -1,6 +1,6 @@
-"""Measures of the user's own in a recipe: their code is stored with it, and runs where rows are computed.
+"""User-defined measures in a recipe: their code is stored with it, and runs where rows are computed.
 
-Nothing of it runs when a sweep is opened, read or shown; only a sweep that goes on needs it.
+Opening, reading or showing a sweep runs none of it; only a sweep that is resumed needs it.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ class StoredMeasure:
     code: bytes
 
     @classmethod
-    def of(cls, given: Measure, robots: Iterable[Robot]) -> StoredMeasure:
+    def of(cls, measure: Measure, robots: Iterable[Robot]) -> StoredMeasure:
         """The record of a measure.
 
         Args:
-            given: the measure.
+            measure: the measure.
             robots: of the sweep.
 
         Raises:
             ModelError: the function cannot be sent to other processes.
         """
         try:
-            code = _pickled(given.function)
+            code = _pickled(measure.function)
         except MissingDependency:  # nor is it needed, as long as all rows are computed here and none is kept
             code = b""
         except Exception as error:  # whatever the function refers to
             raise ModelError(
-                f"measure {given.name!r}: its function cannot be sent to other processes: "
+                f"measure {measure.name!r}: its function cannot be sent to other processes: "
                 f"{one_line(str(error), 120)}"
             ) from error
         found = cls(
-            {name: getattr(given, name) for name in TEXT_FIELDS}, _source(given.function, robots), code
+            {name: getattr(measure, name) for name in TEXT_FIELDS}, _source(measure.function, robots), code
         )
         if not code:
-            found.__dict__["measure"] = given
+            found.__dict__["measure"] = measure
         return found
 
     @cached_property
@@ -114,10 +114,10 @@ def _pickled(function: Function) -> bytes:
     names = {module.__name__ for module in own}
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
-        def reducer_override(self, given: Any) -> Any:
-            if isinstance(given, Function) and given.__module__ in names and not given._made_by:
-                return object.__reduce_ex__(given, pickle.DEFAULT_PROTOCOL)
-            return super().reducer_override(given)
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, Function) and obj.__module__ in names and not obj._made_by:
+                return object.__reduce_ex__(obj, pickle.DEFAULT_PROTOCOL)
+            return super().reducer_override(obj)
 
     before = cloudpickle.list_registry_pickle_by_value()
     mine = [module for module in own if module.__name__ not in before]
@@ -157,24 +157,24 @@ def _source(function: Function, robots: Iterable[Robot]) -> str:
     return found.hexdigest()
 
 
-def measure_to_json(given: str | StoredMeasure) -> Any:
+def measure_to_json(measure: str | StoredMeasure) -> Any:
     """A measure of a recipe, for JSON."""
-    return given if isinstance(given, str) else given.record()
+    return measure if isinstance(measure, str) else measure.record()
 
 
-def measure_from_json(given: Any) -> str | StoredMeasure:
+def measure_from_json(content: Any) -> str | StoredMeasure:
     """What :func:`measure_to_json` gave.
 
     Raises:
         LookupError, TypeError, ValueError: it is none.
     """
-    if isinstance(given, str):
-        if given not in measures:
-            raise UnknownName("measure", given, measures, "(print(rk.measures) lists them)")
-        return given
-    if not isinstance(given, Mapping):
-        raise TypeError(f"measure {shown(given)}")
-    about = {name: given[name] for name in TEXT_FIELDS}
+    if isinstance(content, str):
+        if content not in measures:
+            raise UnknownName("measure", content, measures, "(print(rk.measures) lists them)")
+        return content
+    if not isinstance(content, Mapping):
+        raise TypeError(f"measure {shown(content)}")
+    about = {name: content[name] for name in TEXT_FIELDS}
     for name in TEXT_FIELDS:
         x = about[name]
         if name == "threshold":
@@ -183,7 +183,7 @@ def measure_from_json(given: Any) -> str | StoredMeasure:
             good = isinstance(x, str) or (name == "link" and x is None)
         if not good:
             raise TypeError(f"measures: {name!r} is {shown(x)}")
-    source, code = given["source"], given["code"]
+    source, code = content["source"], content["code"]
     if not (isinstance(source, str) and isinstance(code, str)):
         raise TypeError(f"measures: source {shown(source)} and code {shown(code)}")
     return StoredMeasure(about, source, base64.b64decode(code, validate=True))

@@ -555,7 +555,7 @@ def distributed() -> Any:
     except ImportError as error:
         raise MissingDependency(
             "a sweep on several processes needs Dask: pip install 'robokit[sweep]', or compute in this one: "
-            "workers=0"
+            "workers=0 (--workers 0)"
         ) from error
     return module
 

@@ -1,4 +1,4 @@
-"""URDF in, Robot out: read, judge, build."""
+"""URDF in, Robot out: ``load_urdf``, ``loads_urdf``, ``check_urdf``, ``from_yourdfpy`` and ``build``."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def load_urdf(
     report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
     with stage(f"reading {os.path.basename(path)}"):
         description = _description(path, report, folders(package_dirs), xacro_args)
-        description = _as_asked(description, report, resolver, mesh_up_axis, loops)
+        description = _apply_options(description, report, resolver, mesh_up_axis, loops)
         return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -139,7 +139,7 @@ def loads_urdf(
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
-    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
+    description = _apply_options(description, report, resolver, mesh_up_axis, loops)
     return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -196,7 +196,7 @@ def check_urdf(
         description = _description(path_or_text, report, folders(package_dirs), xacro_args)
         folder = _folder(path_or_text)
     resolver = Resolver(folder, folders(package_dirs))
-    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
+    description = _apply_options(description, report, resolver, mesh_up_axis, loops)
     if description is not None:
         check(description, report, resolver, base, plausible, meshes, mimic, mesh_up_axis == "apply")
     return description, report.diagnostics()
@@ -247,7 +247,7 @@ def _description(
     return None if text is None else parse_text(text, report)
 
 
-def _as_asked(
+def _apply_options(
     description: RobotDescription | None, report: Report, resolver: Resolver, mesh_up_axis: str, loops: str
 ) -> RobotDescription | None:
     """The description with its meshes turned and its loops closed, if that is asked for."""

@@ -20,7 +20,7 @@ from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.urdf.xacro_child import package_folders
 
-_LISTED = 200  # entries of a folder that are looked at, at most
+_MOST_SCANNED = 200  # entries of a folder that are looked at, at most
 MOST_ENTRIES = 10_000  # of a folder that are compared with a name that was not found
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
@@ -150,7 +150,7 @@ class Resolver:
         if found is None:
             try:
                 with os.scandir(folder) as entries:
-                    some = itertools.islice(entries, _LISTED)
+                    some = itertools.islice(entries, _MOST_SCANNED)
                     found = frozenset(entry.name for entry in some if entry.is_file())
             except OSError:
                 found = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from robokit.errors import quoted
@@ -320,7 +320,7 @@ def parse_number(text: str) -> float:
         NumberError: for anything else.
     """
     try:
-        if _plain(text) and math.isfinite(value := float(text)):
+        if _is_simple(text) and math.isfinite(value := float(text)):
             return value
     except ValueError:
         pass
@@ -352,7 +352,7 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         NumberError: for anything else.
     """
     try:
-        if _plain(text):
+        if _is_simple(text):
             values = tuple(map(float, text.split()))
             if len(values) == count and math.isfinite(sum(values)):
                 return values
@@ -393,18 +393,6 @@ class KnownNumbers(dict[str, tuple[float, ...]]):
         return found
 
 
-def plain_numbers(texts: Sequence[str]) -> list[float]:
-    """One number of each text, where :func:`parse_number` would take all of them at once.
-
-    Raises:
-        ValueError: a text that needs a closer look; it can be a number all the same.
-    """
-    values = list(map(float, texts))
-    if not (_plain("".join(texts)) and math.isfinite(sum(values))):
-        raise ValueError
-    return values
-
-
-def _plain(text: str) -> bool:
+def _is_simple(text: str) -> bool:
     """Whether float() reads the text as URDF does, or raises ValueError, or gives no finite number."""
     return len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import signal
+
+from robokit.sweeps.folder import SweepFile
 
 
 def contents(folder):
@@ -55,3 +58,15 @@ def empty(path):
 def exchanged(path):
     other = sorted(path.parent.iterdir())[0]
     shutil.copy(other, path)
+
+
+def changed(folder, whole=None, seal=False, **recipe):
+    """sweep.json with other values; ``seal``: as if they had been there from the beginning."""
+    found = json.loads((folder / "sweep.json").read_text())
+    found.update(whole or {})
+    found["recipe"].update(recipe)
+    if seal:
+        text = json.dumps(found["recipe"], separators=(",", ":"))
+        SweepFile(text, found["chunk"], found["count"], found["format"]).write(folder)
+    else:
+        (folder / "sweep.json").write_text(json.dumps(found))

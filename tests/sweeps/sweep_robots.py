@@ -1,7 +1,12 @@
-"""Small robots for the tests of sweeps."""
+"""Small robots, and sweeps of them, for the tests of sweeps."""
 
 from __future__ import annotations
 
+import numpy as np
+
+import robokit as rk
+from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
+from robokit.sweeps.make_recipe import make_recipe
 from robokit.urdf import loads_urdf
 
 HOPPER = """
@@ -32,3 +37,33 @@ HOPPER = """
 def hopper(name="hopper", base="floating"):
     """A trunk with a pack on it, and a leg with a round foot."""
     return loads_urdf(HOPPER.format(name=name), base=base)
+
+
+STARTS = {
+    "tilt": Uniform(0.0, 0.8),
+    "direction": Uniform(-3.0, 3.0),
+    "height": Uniform(0.0, 0.1),
+    "speed": Uniform(0.0, 1.0),
+    "spin": Normal(0.0, 1.0),
+    "joint_noise": 0.2,
+    "joint_velocity:hip": Uniform(-1.0, 1.0),
+}
+
+OTHERS = {
+    "mass": Uniform(0.8, 1.2),
+    "mass:pack": Sobol(0.5, 2.0),
+    "com_x:trunk": Uniform(-0.05, 0.05),
+    "friction": Uniform(0.2, 1.0),
+    "push": Uniform(0.0, 2.0),
+    "push_time": Uniform(0.0, 0.015),
+    "push_link": Choice(["trunk", "leg"]),
+}
+
+DURATION = 0.02
+
+WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
+
+
+def recipe_of(robot, actuators, parameters, **more):
+    given = {"count": 5, "duration": 0.02, "dt": 1e-3, "ground": None, "measures": ["energy"]} | more
+    return make_recipe(robot, actuators=actuators, parameters=parameters, **given)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from fake_recipe import FakeRecipe
-from sweep_files import at, contents, empty, exchanged, flip, truncated, within
+from sweep_files import at, changed, contents, empty, exchanged, flip, truncated, within
 
 import robokit as rk
 from robokit.errors import RobokitError
@@ -181,18 +181,6 @@ def test_every_reader_tells_it(swings, tmp_path):
     assert contents(folder) == contents(swings)
 
 
-def changed(folder, whole=None, seal=False, **recipe):
-    """sweep.json with other values; ``seal``: as if they had been there from the beginning."""
-    found = json.loads((folder / "sweep.json").read_text())
-    found.update(whole or {})
-    found["recipe"].update(recipe)
-    if seal:
-        text = json.dumps(found["recipe"], separators=(",", ":"))
-        SweepFile(text, found["chunk"], found["count"], found["format"]).write(folder)
-    else:
-        (folder / "sweep.json").write_text(json.dumps(found))
-
-
 def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     folder, other = shutil.copytree(swings, tmp_path / "one"), tmp_path / "other"
     starts = {"joint:upper_joint": rk.Uniform(0.0, 1.0)}
@@ -258,9 +246,6 @@ def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path, layout):
     with pytest.raises(RobokitError, match="seed"):
         rk.open_sweep(folder).resume(workers=0)
     assert contents(folder) == left
-
-
-RECIPE = FakeRecipe(45)
 
 
 class Other(FakeRecipe):

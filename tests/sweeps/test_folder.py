@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 from fake_recipe import FakeRecipe
-from sweep_files import contents, flip, within
+from sweep_files import changed, contents, flip, within
 
 import robokit as rk
 from robokit.errors import RobokitError
@@ -32,18 +32,6 @@ RUN = {"ground": None, "duration": 0.002, "measures": ["energy"], "workers": 0}
 
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-
-
-def changed(folder, whole=None, seal=False, **recipe):
-    """sweep.json with other values; ``seal``: as if they had been there from the beginning."""
-    found = json.loads((folder / "sweep.json").read_text())
-    found.update(whole or {})
-    found["recipe"].update(recipe)
-    if seal:
-        text = json.dumps(found["recipe"], separators=(",", ":"))
-        SweepFile(text, found["chunk"], found["count"], found["format"]).write(folder)
-    else:
-        (folder / "sweep.json").write_text(json.dumps(found))
 
 
 CHANGES = [
@@ -207,9 +195,6 @@ def test_difference_of_two_recipes_is_looked_for_inside_lists():
     assert difference(json.dumps({"count": 2, "measures": []}), mine).startswith(
         "'measures' is [], not ['energy'"
     )
-
-
-RECIPE = FakeRecipe(45)
 
 
 def test_folders_that_hold_something_else(undisturbed, tmp_path):

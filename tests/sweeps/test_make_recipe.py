@@ -5,47 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sweep_robots
+from sweep_robots import WAVE, recipe_of
 
 import robokit as rk
-from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.distributions import Grid, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import prepare_rows
-
-STARTS = {
-    "tilt": Uniform(0.0, 0.8),
-    "direction": Uniform(-3.0, 3.0),
-    "height": Uniform(0.0, 0.1),
-    "speed": Uniform(0.0, 1.0),
-    "spin": Normal(0.0, 1.0),
-    "joint_noise": 0.2,
-    "joint_velocity:hip": Uniform(-1.0, 1.0),
-}
-
-
-OTHERS = {
-    "mass": Uniform(0.8, 1.2),
-    "mass:pack": Sobol(0.5, 2.0),
-    "com_x:trunk": Uniform(-0.05, 0.05),
-    "friction": Uniform(0.2, 1.0),
-    "push": Uniform(0.0, 2.0),
-    "push_time": Uniform(0.0, 0.015),
-    "push_link": Choice(["trunk", "leg"]),
-}
-
-
-DURATION = 0.02
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return sweep_robots.hopper()
-
-
-@pytest.fixture(scope="module")
-def recipe(robot):
-    return make_recipe(
-        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
-    )
 
 
 def test_several_robots_and_starts_take_turns():
@@ -100,14 +65,6 @@ def test_a_fixed_base_has_no_tilt():
 def test_a_grid_of_starts_needs_no_count(robot):
     recipe = make_recipe(robot, starts={"tilt": Grid(0.0, 0.4, 3), "yaw": Grid([0.0, 1.0])}, duration=0.01)
     assert recipe.count == 6
-
-
-WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
-
-
-def recipe_of(robot, actuators, parameters, **more):
-    given = {"count": 5, "duration": 0.02, "dt": 1e-3, "ground": None, "measures": ["energy"]} | more
-    return make_recipe(robot, actuators=actuators, parameters=parameters, **given)
 
 
 @pytest.mark.parametrize(

@@ -7,51 +7,11 @@ import os
 import subprocess
 from dataclasses import replace
 
-import pytest
-
 import robokit as rk
 from robokit.meshes.read_mesh import read_mesh
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.robot_record import RobotRecord
 from robokit.urdf import xacro
-
-CUBE = (
-    "mtllib cube.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl paint\n"
-    + "".join(f"f {a}/1 {b}/2 {c}/3\n" for a, b, c in ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)))
-)
-
-
-PAINT = "newmtl paint\nKd 1 0 0\nmap_Kd wood.png\n"
-
-
-ROBOT = """
-<robot name="cube">
-  <link name="cube">
-    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
-    <visual><geometry><mesh filename="meshes/cube.obj"/></geometry></visual>
-    <visual><geometry><mesh filename="meshes/plain.obj"/></geometry></visual>
-  </link>
-</robot>
-"""
-
-
-@pytest.fixture
-def record(tmp_path):
-    """The record of a robot whose meshes lie in a folder, and that folder."""
-    from PIL import Image
-
-    folder = tmp_path / "meshes"
-    folder.mkdir()
-    (folder / "cube.obj").write_text(CUBE)
-    (folder / "plain.obj").write_text(CUBE.partition("\n")[2])
-    (folder / "cube.mtl").write_text(PAINT)
-    Image.new("RGB", (2, 2), (9, 8, 7)).save(folder / "wood.png")
-    (tmp_path / "cube.urdf").write_text(ROBOT)
-    robot = rk.load_urdf(tmp_path / "cube.urdf", base="floating")
-    q = robot.neutral()[None]
-    made = RobotRecord.of(robot, q, 0.0 * q[:, :-1], None)
-    return RobotRecord.from_json(json.loads(json.dumps(made.to_json()))), folder
 
 
 def paths(record):
@@ -67,7 +27,7 @@ def test_what_is_shown_are_copies_of_files_with_the_hash_of_the_recipe(record):
     (surface,) = read_mesh(cube)
     assert surface.picture is not None
     assert paths(record)[0] == cube  # copied once
-    (folder / "plain.obj").write_text(CUBE)  # is another now
+    (folder / "plain.obj").write_text((folder / "cube.obj").read_text())  # is another now
     (folder / "wood.png").write_bytes(b"another picture")
     cube, plain = paths(record)
     assert plain is None and {path.name for path in cube.parent.iterdir()} == {"cube.obj", "cube.mtl"}

@@ -8,53 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sweep_robots
+from sweep_robots import DURATION, OTHERS, STARTS
 
 import robokit as rk
 from robokit.collision.scene import robot_shapes
 from robokit.serialize import to_json
 from robokit.sweeps import recipe as recipes
-from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
 from robokit.sweeps.folder import (
     read_sweep_file,
 )
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, state_hash
-
-STARTS = {
-    "tilt": Uniform(0.0, 0.8),
-    "direction": Uniform(-3.0, 3.0),
-    "height": Uniform(0.0, 0.1),
-    "speed": Uniform(0.0, 1.0),
-    "spin": Normal(0.0, 1.0),
-    "joint_noise": 0.2,
-    "joint_velocity:hip": Uniform(-1.0, 1.0),
-}
-
-
-OTHERS = {
-    "mass": Uniform(0.8, 1.2),
-    "mass:pack": Sobol(0.5, 2.0),
-    "com_x:trunk": Uniform(-0.05, 0.05),
-    "friction": Uniform(0.2, 1.0),
-    "push": Uniform(0.0, 2.0),
-    "push_time": Uniform(0.0, 0.015),
-    "push_link": Choice(["trunk", "leg"]),
-}
-
-
-DURATION = 0.02
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return sweep_robots.hopper()
-
-
-@pytest.fixture(scope="module")
-def recipe(robot):
-    return make_recipe(
-        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
-    )
 
 
 def test_a_recipe_is_its_text(recipe):

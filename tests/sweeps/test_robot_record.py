@@ -8,54 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import sweep_robots
+from sweep_robots import WAVE
 
 import robokit as rk
 from robokit.serialize import from_json, to_json
-from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.robot_record import (
-    RobotRecord,
     actuator_from_json,
     actuator_to_json,
 )
-
-STARTS = {
-    "tilt": Uniform(0.0, 0.8),
-    "direction": Uniform(-3.0, 3.0),
-    "height": Uniform(0.0, 0.1),
-    "speed": Uniform(0.0, 1.0),
-    "spin": Normal(0.0, 1.0),
-    "joint_noise": 0.2,
-    "joint_velocity:hip": Uniform(-1.0, 1.0),
-}
-
-
-OTHERS = {
-    "mass": Uniform(0.8, 1.2),
-    "mass:pack": Sobol(0.5, 2.0),
-    "com_x:trunk": Uniform(-0.05, 0.05),
-    "friction": Uniform(0.2, 1.0),
-    "push": Uniform(0.0, 2.0),
-    "push_time": Uniform(0.0, 0.015),
-    "push_link": Choice(["trunk", "leg"]),
-}
-
-
-DURATION = 0.02
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return sweep_robots.hopper()
-
-
-@pytest.fixture(scope="module")
-def recipe(robot):
-    return make_recipe(
-        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
-    )
 
 
 def test_numbers_of_another_machine_come_back_to_the_bit(recipe):
@@ -87,9 +49,6 @@ def test_bodies_are_kept_apart_as_in_a_simulation():
     assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None
 
 
-WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -103,44 +62,6 @@ def test_an_actuator_comes_back_from_its_record(given):
     text = json.dumps(actuator_to_json(given), allow_nan=False)
     again = actuator_from_json(json.loads(text))
     assert json.dumps(actuator_to_json(again)) == text and type(again) is type(given)
-
-
-CUBE = (
-    "mtllib cube.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl paint\n"
-    + "".join(f"f {a}/1 {b}/2 {c}/3\n" for a, b, c in ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)))
-)
-
-
-PAINT = "newmtl paint\nKd 1 0 0\nmap_Kd wood.png\n"
-
-
-ROBOT = """
-<robot name="cube">
-  <link name="cube">
-    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
-    <visual><geometry><mesh filename="meshes/cube.obj"/></geometry></visual>
-    <visual><geometry><mesh filename="meshes/plain.obj"/></geometry></visual>
-  </link>
-</robot>
-"""
-
-
-@pytest.fixture
-def record(tmp_path):
-    """The record of a robot whose meshes lie in a folder, and that folder."""
-    from PIL import Image
-
-    folder = tmp_path / "meshes"
-    folder.mkdir()
-    (folder / "cube.obj").write_text(CUBE)
-    (folder / "plain.obj").write_text(CUBE.partition("\n")[2])
-    (folder / "cube.mtl").write_text(PAINT)
-    Image.new("RGB", (2, 2), (9, 8, 7)).save(folder / "wood.png")
-    (tmp_path / "cube.urdf").write_text(ROBOT)
-    robot = rk.load_urdf(tmp_path / "cube.urdf", base="floating")
-    q = robot.neutral()[None]
-    made = RobotRecord.of(robot, q, 0.0 * q[:, :-1], None)
-    return RobotRecord.from_json(json.loads(json.dumps(made.to_json()))), folder
 
 
 def paths(record):

@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sweep_robots
+from sweep_robots import WAVE, recipe_of
 
 import robokit as rk
 from robokit.sweeps.distributions import Uniform
-from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe, prepare_rows
-
-WAVE = rk.Keyframes(np.array([0.0, 0.01, 0.02]), ("hip",), np.array([[0.0], [0.3], [0.1]]))
 
 
 @pytest.fixture(scope="module")
 def robot():
     return sweep_robots.hopper(base="fixed")
-
-
-def recipe_of(robot, actuators, parameters, **more):
-    given = {"count": 5, "duration": 0.02, "dt": 1e-3, "ground": None, "measures": ["energy"]} | more
-    return make_recipe(robot, actuators=actuators, parameters=parameters, **given)
 
 
 def rows_of(recipe, first=0, last=5):

@@ -5,48 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sweep_robots
+from sweep_robots import DURATION
 
 import robokit as rk
 from robokit.sim.starts.ground_gaps import ground_gaps
-from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.distributions import Choice, Grid, Normal, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import prepare_rows
-
-STARTS = {
-    "tilt": Uniform(0.0, 0.8),
-    "direction": Uniform(-3.0, 3.0),
-    "height": Uniform(0.0, 0.1),
-    "speed": Uniform(0.0, 1.0),
-    "spin": Normal(0.0, 1.0),
-    "joint_noise": 0.2,
-    "joint_velocity:hip": Uniform(-1.0, 1.0),
-}
-
-
-OTHERS = {
-    "mass": Uniform(0.8, 1.2),
-    "mass:pack": Sobol(0.5, 2.0),
-    "com_x:trunk": Uniform(-0.05, 0.05),
-    "friction": Uniform(0.2, 1.0),
-    "push": Uniform(0.0, 2.0),
-    "push_time": Uniform(0.0, 0.015),
-    "push_link": Choice(["trunk", "leg"]),
-}
-
-
-DURATION = 0.02
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return sweep_robots.hopper()
-
-
-@pytest.fixture(scope="module")
-def recipe(robot):
-    return make_recipe(
-        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
-    )
 
 
 def _runs(recipe, first=0, last=16):

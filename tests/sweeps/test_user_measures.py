@@ -14,47 +14,11 @@ import sweep_robots
 
 import robokit as rk
 from robokit.cli import main
-from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
+from robokit.sweeps.distributions import Uniform
 from robokit.sweeps.folder import SweepFile, read_sweep_file
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.user_measures import StoredMeasure
-
-STARTS = {
-    "tilt": Uniform(0.0, 0.8),
-    "direction": Uniform(-3.0, 3.0),
-    "height": Uniform(0.0, 0.1),
-    "speed": Uniform(0.0, 1.0),
-    "spin": Normal(0.0, 1.0),
-    "joint_noise": 0.2,
-    "joint_velocity:hip": Uniform(-1.0, 1.0),
-}
-
-
-OTHERS = {
-    "mass": Uniform(0.8, 1.2),
-    "mass:pack": Sobol(0.5, 2.0),
-    "com_x:trunk": Uniform(-0.05, 0.05),
-    "friction": Uniform(0.2, 1.0),
-    "push": Uniform(0.0, 2.0),
-    "push_time": Uniform(0.0, 0.015),
-    "push_link": Choice(["trunk", "leg"]),
-}
-
-
-DURATION = 0.02
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return sweep_robots.hopper()
-
-
-@pytest.fixture(scope="module")
-def recipe(robot):
-    return make_recipe(
-        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
-    )
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_strange_names_are_warnings(name):
 
 @pytest.mark.parametrize("most", [0, 200])
 def test_the_first_folder_that_holds_a_file_wins_in_any_order_of_asking(package, tmp_path, monkeypatch, most):
-    monkeypatch.setattr(mesh_files, "_LISTED", most)
+    monkeypatch.setattr(mesh_files, "_MOST_SCANNED", most)
     first = tmp_path / "over" / "my_robot" / "meshes"
     first.mkdir(parents=True)
     under = package / "meshes"

@@ -18,7 +18,7 @@ from robokit.engine import Kernel
 from robokit.model.constraints import loop_models
 from robokit.model.inertial_parameters import inertias
 from robokit.model.robot import Robot
-from robokit.model.twin_limbs import twin_inputs
+from robokit.model.similar_limbs import similar_inputs
 from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
 from robokit.sim.ground import Ground
 from robokit.sim.joints.given import NOTHING, GivenLayout
@@ -231,7 +231,7 @@ class Program:
                 feedback=feedback,
                 dtype=self.dtype,
                 reproducible=self.reproducible,
-                superword_seeds=twin_inputs(robot, [True, False, False]),
+                superword_seeds=similar_inputs(robot, [True, False, False]),
             )
             kernels.setdefault(name, built)
         return kernels[name]

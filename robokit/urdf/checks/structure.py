@@ -50,14 +50,14 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     """The tree of the links, or None where they form none; problems go to the report."""
     links = _unique(robot.links, "link", report)
     _unique(robot.joints, "joint", report)
-    edges, loose = _edges(robot.joints, links, report)
+    edges, dangling = _edges(robot.joints, links, report)
     incoming = _incoming(edges, report)
 
     roots = [name for name in links if name not in incoming]
     tree = _walk(roots, links, edges, incoming)
     _check_cycles(tree, edges, incoming, report)
     # A joint whose child is misspelt leaves a root behind: its own message says enough.
-    if len(roots) > 1 + loose:
+    if len(roots) > 1 + dangling:
         element = ", ".join(map(repr, roots[:6])) + (", ..." if len(roots) > 6 else "")
         line = links[roots[1]].line
         message = f"{len(roots)} links have no parent joint: {element}; a robot has one root"
@@ -87,7 +87,7 @@ def _edges(
     joints: Iterable[JointDescription], links: dict, report: Report
 ) -> tuple[list[JointDescription], int]:
     """Joints between two defined links, and the number of joints whose child is unknown."""
-    edges, loose = [], 0
+    edges, dangling = [], 0
     for joint in joints:
         if joint.parent in links and joint.child in links and joint.parent != joint.child:
             edges.append(joint)
@@ -101,13 +101,13 @@ def _edges(
                 message = f"its {which} link {link!r} is not defined"
                 report.add("link-undefined", where, line, message, report.nearest(link, links))
         if joint.child not in links:
-            loose += 1
+            dangling += 1
         elif joint.parent == joint.child:
-            loose += 1
+            dangling += 1
             report.add("joint-self", where, joint.child_line, f"connects link {joint.parent!r} to itself")
         else:
             edges.append(joint)  # still carries its child
-    return edges, loose
+    return edges, dangling
 
 
 def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointDescription]:

@@ -12,13 +12,13 @@ from for_each import for_each
 import robokit as rk
 from robokit.model.edit import couple
 from robokit.model.parts import Mimic
-from robokit.model.twin_limbs import twin_inputs, twin_joints
+from robokit.model.similar_limbs import similar_inputs, similar_joints
 
 
 @pytest.mark.parametrize("name", ["humanoid", "quadruped"])
 def test_left_limbs_have_right_ones(name):
     tree = rk.load_urdf(rk.find_robot(name), base="floating").tree
-    pairs = twin_joints(tree)
+    pairs = similar_joints(tree)
     assert len({i for pair in pairs for i in pair}) == 2 * len(pairs)
     for i, k in pairs:
         assert tree.name[i].replace("left", "right") == tree.name[k]
@@ -30,7 +30,7 @@ def test_left_limbs_have_right_ones(name):
 
 @pytest.mark.parametrize("name", ["chain", "arm", "double_pendulum"])
 def test_a_chain_has_none(name):
-    assert not twin_joints(rk.load_urdf(rk.find_robot(name)).tree)
+    assert not similar_joints(rk.load_urdf(rk.find_robot(name)).tree)
 
 
 def limbs(*lengths, base="floating"):
@@ -47,22 +47,22 @@ def limbs(*lengths, base="floating"):
 @for_each("lengths, found", [((), 0), ((3,), 0), ((2, 2), 2), ((2, 1, 2), 2), ((1, 1, 1), 1), ((1,) * 4, 2)])
 @for_each("base", ["fixed", "floating"])
 def test_limbs_of_one_body_are_paired_two_and_two(lengths, found, base):
-    pairs = twin_joints(limbs(*lengths, base=base).tree)
+    pairs = similar_joints(limbs(*lengths, base=base).tree)
     joints = [i for pair in pairs for i in pair]
     assert len(pairs) == found and len(set(joints)) == len(joints)
 
 
 def test_limbs_may_have_more_joints_than_pythons_stack_has_room():
     n = sys.getrecursionlimit() + 100
-    assert not twin_joints(limbs(n).tree)
-    assert len(twin_joints(limbs(n, n).tree)) == n
+    assert not similar_joints(limbs(n).tree)
+    assert len(similar_joints(limbs(n, n).tree)) == n
 
 
 def test_places_are_those_of_the_joints():
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
-    found = twin_inputs(robot, [True, None, False])
+    found = similar_inputs(robot, [True, None, False])
     tree = robot.tree
-    pairs = twin_joints(tree)
+    pairs = similar_joints(tree)
     assert {k for k, *_ in found} == {0, 2}
     assert [(a, b) for k, a, b in found if k == 2] == [
         (tree.v_slice[i].start, tree.v_slice[k].start) for i, k in pairs
@@ -83,13 +83,13 @@ def two(kind, axis, **more):
 
 
 def test_joints_of_another_kind_or_axis_are_not_alike():
-    assert twin_joints(two("revolute", (0, 0, 1)).tree) == [(2, 3)]
-    assert twin_joints(two("revolute", (0, 0, -1)).tree) == [(2, 3)]
-    assert not twin_joints(two("revolute", (0, 1, 0)).tree)
-    assert not twin_joints(two("prismatic", (0, 0, 1)).tree)
+    assert similar_joints(two("revolute", (0, 0, 1)).tree) == [(2, 3)]
+    assert similar_joints(two("revolute", (0, 0, -1)).tree) == [(2, 3)]
+    assert not similar_joints(two("revolute", (0, 1, 0)).tree)
+    assert not similar_joints(two("prismatic", (0, 0, 1)).tree)
 
 
 def test_coupled_joints_are_left_alone():
     robot = couple(two("revolute", (0, 0, 1), mimic=Mimic("left", -1.0)))
     assert robot.coupling is not None
-    assert not twin_inputs(robot, [True, False])
+    assert not similar_inputs(robot, [True, False])

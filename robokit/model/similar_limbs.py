@@ -13,7 +13,7 @@ from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 
 
-def twin_joints(tree: Tree) -> list[tuple[int, int]]:
+def similar_joints(tree: Tree) -> list[tuple[int, int]]:
     """Joints of limbs that hang on one body and are alike: (joint, that in its place in the other limb)."""
     names: dict[Any, int] = {}
     shape = [0] * (tree.n + 1)
@@ -43,8 +43,8 @@ def twin_joints(tree: Tree) -> list[tuple[int, int]]:
     return found
 
 
-def twin_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:
-    """Places of the coordinates and velocities of twin joints: (input, offset, other offset).
+def similar_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:
+    """Places of the coordinates and velocities of joints that are alike: (input, offset, other offset).
 
     Args:
         robot: the robot; none are found where its joints are coupled.
@@ -53,7 +53,7 @@ def twin_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, i
     """
     if robot.coupling is not None:
         return []
-    pairs, found = twin_joints(robot.tree), []
+    pairs, found = similar_joints(robot.tree), []
     for k, kind in enumerate(kinds):
         slices = robot.tree.q_slice if kind else robot.tree.v_slice
         for i, j in pairs if kind is not None else ():
