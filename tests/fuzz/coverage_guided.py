@@ -99,7 +99,7 @@ def fuzz(folder: Path, seconds: int, seed: int) -> None:
     with atheris.instrument_imports(include=["robokit"]):
         import robokit as rk
         from robokit.urdf import check_urdf
-        from robokit.urdf.lint import Checked, Paint, as_json, listing
+        from robokit.urdf.lint import CheckedFile, Paint, as_json, listing
     from tests.fuzz.mutations import CHANGES, seeds
 
     texts = seeds()
@@ -115,7 +115,7 @@ def fuzz(folder: Path, seconds: int, seed: int) -> None:
             outcome = "refused"
             str(error)
         description, found = check_urdf(data, base="either", plausible=True)
-        checked = [Checked("<string>", description, found)]
+        checked = [CheckedFile("<string>", description, found)]
         "\n".join(listing(checked, Paint(True), inertias=True))
         json.dumps(as_json(checked, inertias=True), allow_nan=False)
         return outcome
