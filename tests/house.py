@@ -92,7 +92,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("body_pairs", "ground", "driving", "closing", "motion"),
-        ("simulation", "joints"),
+        ("contact_state", "joints"),
         ("step",),
         ("stepping",),
         ("record", "starts"),

@@ -6,7 +6,7 @@ run/             a run from its arguments to its results: what both share
 starts/          where runs begin: standing configurations, and what is wrong with others
 record/          what is known of a run: states, energies, forces, events, sensors, and its file
 measuring/       what rollouts measure in every step
-simulation       one state in the arrays of contact/step.py, and its steps
+contact_state    one state in the arrays of contact/step.py, and its steps
 stepping/        how steps are taken: by default, first, with contact, by a page
 step/            a time step with all that goes into it; that of passive motion as a function for the engine
 motion/          velocities and momenta of bodies in a step, and what is kept of them

@@ -12,8 +12,8 @@ from robokit.contact.conservation import NOTHING
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
+from robokit.sim.contact_state import ContactState
 from robokit.sim.run.run_arguments import set_up
-from robokit.sim.simulation import Simulation
 from robokit.sim.stepping.linear_steps import LinearSteps
 from robokit.sim.stepping.step_numbers import step_numbers
 
@@ -224,7 +224,7 @@ def driven(robot: rk.Robot, q: np.ndarray, v: np.ndarray, limits: tuple[float, f
     numbers = motor_numbers(robot, range(1, robot.nbodies + 1), (50.0, 2.0), limits)
     numbers["motor_command"][:] = 5.0, 0.3
     program = set_up(robot, 1.0, DT, None, "contact", None, 0.0).program
-    steps.simulation = Simulation(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
+    steps.simulation = ContactState(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
     steps.simulation.arrays["keeps"][:] = NOTHING
     return error(steps, q, v)
 

@@ -8,8 +8,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim.contact_state import ContactState
 from robokit.sim.rollouts.rollout_batch import Batch
-from robokit.sim.simulation import Simulation
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -144,7 +144,7 @@ def test_runs_leave_their_arrays_to_the_next_ones(thrown, monkeypatch):
 
     outer = rk.simulate(robot, q0, v0, ground=True, controller=controller, **BOTH)
     made = []
-    monkeypatch.setattr(Simulation, "__init__", lambda *_, **__: made.append(1))
+    monkeypatch.setattr(ContactState, "__init__", lambda *_, **__: made.append(1))
     again = rk.simulate(robot, q0, v0, ground=True, **BOTH)
     for run in (inner[0], again):
         np.testing.assert_array_equal(run.q, first.q)

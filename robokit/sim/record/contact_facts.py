@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim.contact_state import ContactState
 from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.step_facts import StepFacts, Subjects, past_of
-from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import ContactSteps
 
@@ -17,7 +17,7 @@ from robokit.sim.stepping.contact_steps import ContactSteps
 class _Looker:
     """The facts of a simulation's last step, which the step itself notes (contact/monitor.py)."""
 
-    def __init__(self, subjects: Subjects, simulation: Simulation) -> None:
+    def __init__(self, subjects: Subjects, simulation: ContactState) -> None:
         self.simulation = simulation
         self.driven = [place for *_, place in subjects.driven]
         simulation.arrays["watched"][0] = 1

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from robokit.contact.fields import FRICTION
+from robokit.sim.contact_state import ContactState
 from robokit.sim.record.contact_record import Contacts
-from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_steps import ContactSteps
 from robokit.sim.stepping.step_numbers import scene_of
@@ -50,7 +50,7 @@ def step_contacts(program: Program, steps: Sequence[np.ndarray], dt: float) -> C
 
 
 def _contacts(
-    simulation: Simulation, links: Sequence[str], dt: float
+    simulation: ContactState, links: Sequence[str], dt: float
 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """(link, place, force) of the contacts of the last step that pressed on the ground."""
     work, pairs = simulation.work, simulation.arrays["pair_shapes"]

@@ -19,8 +19,8 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.sim.contact_state import ContactState, enlarged, packed, steps_taken
 from robokit.sim.motion import ledger
-from robokit.sim.simulation import Simulation, enlarged, packed, steps_taken
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
 from robokit.sim.stepping.own_measures import OwnMeasures
@@ -43,7 +43,7 @@ class ContactRunner:
         in_lanes: whether it pays that rows go together.
     """
 
-    def __init__(self, program: Program, simulation: Callable[[float], Simulation]) -> None:
+    def __init__(self, program: Program, simulation: Callable[[float], ContactState]) -> None:
         """Prepare it; ``simulation`` gives the arrays of steps of a length."""
         self.program, self.simulation = program, simulation
         self.failed: dict[int, int] = {}
@@ -106,7 +106,7 @@ class _Share:
     """
 
     def __init__(
-        self, runner: ContactRunner, simulation: Simulation, arrays: Sequence[np.ndarray], rows: range
+        self, runner: ContactRunner, simulation: ContactState, arrays: Sequence[np.ndarray], rows: range
     ) -> None:
         self.runner, self.rows, self.given = runner, rows, arrays
         self.program, self.kernel = runner.program, simulation.kernel

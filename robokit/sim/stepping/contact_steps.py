@@ -16,8 +16,8 @@ from robokit.derived import Spare
 from robokit.engine import Kernel
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
+from robokit.sim.contact_state import ContactState
 from robokit.sim.motion import ledger
-from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import ContactRunner, commands, entries_of
 from robokit.sim.stepping.step_numbers import step_numbers
@@ -62,8 +62,8 @@ class ContactSteps:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._simulations: dict[float, Simulation] = {}
-        self._in_parts: dict[float, Simulation] = {}
+        self._simulations: dict[float, ContactState] = {}
+        self._in_parts: dict[float, ContactState] = {}
         self._last: Any = None
         self._entries: Any = None
 
@@ -73,20 +73,22 @@ class ContactSteps:
         found = [each.refused for each in self._simulations.values()]
         return next((why for why in found if why), None)
 
-    def simulation(self, dt: float) -> Simulation:
+    def simulation(self, dt: float) -> ContactState:
         """The arrays of steps of dt."""
         if dt not in self._simulations:
             self._simulations[dt] = self._spare(self.program, dt)
         return self._simulations[dt]
 
-    def _spare(self, program: Program, dt: float) -> Simulation:
+    def _spare(self, program: Program, dt: float) -> ContactState:
         """Arrays of a program's steps: made, or left by others who do not need them any more."""
-        spare: Spare[Simulation] = program.robot.derived.get("spare simulations", lambda: Spare(4))
+        spare: Spare[ContactState] = program.robot.derived.get("spare simulations", lambda: Spare(4))
         about = program.joints, program.ground, program.between, program.given, program.given_numbers
         more = program.measured, program.accuracy, program.reproducible, engine(), dt
 
-        def make() -> Simulation:
-            return Simulation(program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible)
+        def make() -> ContactState:
+            return ContactState(
+                program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible
+            )
 
         try:
             key = sha256(pickle.dumps((*about, *more))).digest()
@@ -148,7 +150,7 @@ class ContactSteps:
         carried: np.ndarray,
         dt: float,
         *given: np.ndarray,
-    ) -> Iterator[tuple[Simulation, float]]:
+    ) -> Iterator[tuple[ContactState, float]]:
         """A step once more: after each of its parts the arrays that it left, and how long it was [s].
 
         Steps that are not divided are one part.
@@ -168,7 +170,7 @@ class ContactSteps:
             self.in_parts(dt).take(1)
             yield self.in_parts(dt), float(x["dt"][0])
 
-    def in_parts(self, dt: float) -> Simulation:
+    def in_parts(self, dt: float) -> ContactState:
         """The arrays in which parts of steps of dt are taken once more."""
         if dt not in self._in_parts:
             plain = copy(self.program)

@@ -59,7 +59,7 @@ def keeps(tree: Tree) -> int:
     return FIXED if may_keep_energy(tree) else NOTHING
 
 
-class Simulation:
+class ContactState:
     """A state and its steps.
 
     Attributes:
