@@ -304,8 +304,8 @@ STEP = (
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
     # centre of mass in the world; 1 once these are known; energy of the start and all that was given
-    whole("needed", 5, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
-    # contacts, near pairs, constraints and rows that the step needed
+    whole("needed", 7, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
+    # contacts, near pairs, constraints, rows, notes and noted contacts that the step needed
     # Accounts (accounts.py)
     real("ledger", "n_ledger", role="inout"),
     real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]

@@ -1,10 +1,11 @@
 """What happens in each step: forces on links, of stops and motors; and what is measured of many steps.
 
-The facts of a step are there where they are wanted (``watched``, or something is measured); events, sensors
-and measures read them. What is measured stands in ``measured``: how many steps there were, then the numbers
-of each group that is wanted, from the place that ``measured_at`` says. The trackers of sim/step/trackers.py
-say what they mean, and find the same in the steps of other integrators; steps count from 0, and NEVER stands
-for none. Where a step is taken in parts (step_control.py), a part is so much of a step.
+The facts of a step are there where they are wanted (``watched``, or something is measured), and are noted for
+every step where ``watched`` is 2: events, sensors and contacts of a run read the notes, and no step is taken
+twice. What is measured stands in ``measured``: how many steps there were, then the numbers of each group that
+is wanted, from the place that ``measured_at`` says. The trackers of sim/step/trackers.py say what they mean,
+and find the same in the steps of other integrators; steps count from 0, and NEVER stands for none. Where a
+step is taken in parts (step_control.py), a part is so much of a step.
 
 Forces are those of the step; speeds, those with which it begins.
 
@@ -32,7 +33,7 @@ MONITOR = (
     whole("measured_at", len(GROUPS)),  # first place of each group in `measured`, or -1
     whole("measured_of_link", 2),  # 1 where peaks, and where first touches are wanted
     real("step_share", 2),  # of a step that this one is; how far after its beginning its forces count
-    whole("watched", 1),  # 1 where all facts of each step are wanted
+    whole("watched", 1),  # 1 where all facts of each step are wanted, 2 where they are noted, too
     whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
     whole("joint_of_stop", "n_stops"),  # number of each limit's joint among those with limits
     real("measured", "n_measured", role="inout"),  # empty where nothing is wanted
@@ -46,6 +47,21 @@ MONITOR = (
     real("motor_force", "n_motors", 2, role="out"),  # [N m | N]; 1 at a limit of effort or speed
     real("met", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
 )
+
+NOTES = (
+    whole("noted", 2, role="inout"),  # how many steps, or parts of steps, and contacts
+    real("noted_share", "n_noted", role="out"),  # of a step
+    real("noted_q", "n_noted", "nq", role="out"),  # the state that it set out from
+    real("noted_v", "n_noted", "nv", role="out"),
+    real("noted_link", "n_noted", "n_link_sums", 7, role="out"),  # force [N]; then as `link_contact`
+    real("noted_joint", "n_noted", "nv", 3, role="out"),  # of motors; of damping and dry friction; of limits
+    real("noted_limited", "n_noted", "n_motors", role="out"),  # 1 at a limit of effort or speed
+    real("noted_met", "n_noted", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
+    real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # as `loop_force`
+    whole("noted_end", "n_noted", role="out"),  # contacts until then
+    real("noted_contact", "n_noted_contacts", 7, role="out"),  # shape; place [m]; force of the ground [N]
+)
+"""One entry for every step that was taken since they were last emptied; a contact is one that presses."""
 
 NEVER = -1.0
 """Number of a step that has not come."""
@@ -150,6 +166,52 @@ def _watch(x: Any) -> None:
 
     for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == MOTOR, lambda: motor(i), nothing))
+    if notes(x):
+        cond(x.watched[0] > 1, lambda: _note(x), nothing)
+
+
+def notes(x: Any) -> bool:
+    """Whether the kernel has a place for notes."""
+    return hasattr(x, "noted")
+
+
+def _note(x: Any) -> None:
+    """The facts of the step, behind those that are noted."""
+    n, per = x.noted[0], 1.0 / x.dt[0]
+    put(x.noted_share, n, x.step_share[0])
+    for_range(x.nq, lambda k: put(x.noted_q, (n, k), x.q_before[k]))
+    for_range(x.nv, lambda k: put(x.noted_v, (n, k), x.v_before[k]))
+
+    def link(k: Any) -> None:
+        facts = [x.link_force[k, m] for m in range(3)] + [x.link_contact[k, m] for m in range(4)]
+        write_row(x.noted_link, (n, k), facts)
+
+    def row(i: Any) -> None:
+        kind, j = x.r_kind[i], x.r_row[i]
+        column = where(kind == MOTOR, 0, where(kind == STOP, 2, 1))
+        force = x.noted_joint[n, j, column] + x.r_gain[i] * x.r_g[i] * per
+        put(x.noted_joint, (n, j, column), force)
+
+    def contact(i: Any) -> None:
+        c, g = x.c_of[i], [x.c_g[i, k] * per for k in range(3)]
+        place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
+        shape = 0.0 + x.pair_shapes[x.contact_pair[c], 1]
+        write_row(x.noted_contact, x.noted[1], [shape, *place, *_in_world(x, c, g)])
+        put(x.noted, 1, x.noted[1] + 1)
+
+    def constraint(i: Any) -> None:
+        presses = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
+        cond(presses, lambda: contact(i), nothing)
+
+    for_range(x.n_link_sums, link)
+    for_range(x.nv, lambda j: write_row(x.noted_joint, (n, j), [0.0] * 3))
+    for_range(x.n_of[1], row)
+    for_range(x.n_motors, lambda m: put(x.noted_limited, (n, m), x.motor_force[m, 1]))
+    for_range(x.n_bodies, lambda b: write_row(x.noted_met, (n, b), [x.met[b, k] for k in range(3)]))
+    for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [x.loop_force[m, k] for k in range(6)]))
+    for_range(x.n_of[0], constraint)
+    put(x.noted_end, n, x.noted[1])
+    put(x.noted, 0, n + 1)
 
 
 def _touch(x: Any, i: Any, link: Any) -> None:

@@ -36,7 +36,7 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
-from robokit.contact.monitor import MONITOR, monitor
+from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.robot_data import FLOATING
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
@@ -61,10 +61,11 @@ ARRAYS: tuple[ArrayOf, ...] = (
     *(replace(a, role="work") for a in CONTACTS),
     *CONSTRAINTS,
     *MONITOR,
+    *NOTES,
 )
 """All that a step takes; each has one name in all parts of it."""
 
-ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows")
+ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts")
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
@@ -202,12 +203,18 @@ def note_state(x: Any) -> None:
 
 def fits(x: Any) -> Any:
     """Whether there was place; ``needed`` says how much is needed."""
-    needs = (x.counts[0], x.counts[1], x.n_of[0], x.n_of[1])
-    sizes = (x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows)
+    needs = [x.counts[0], x.counts[1], x.n_of[0], x.n_of[1]]
+    sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows]
+    if notes(x):
+        notes_it = x.watched[0] > 1
+        needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.counts[0], 0)]
+        sizes += [x.n_noted, x.n_noted_contacts]
     for k, need in enumerate(needs):
         x.needed[1 + k] = need
-    fits = (needs[0] <= sizes[0]) & (needs[1] <= sizes[1])
-    return fits & (needs[2] <= sizes[2]) & (needs[3] <= sizes[3])
+    fits = needs[0] <= sizes[0]
+    for need, size in zip(needs[1:], sizes[1:], strict=True):
+        fits = fits & (need <= size)
+    return fits
 
 
 def _remembers(x: Any) -> bool:

@@ -29,7 +29,7 @@ from robokit.contact.conservation import begin, conserve
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import FORCES, FRICTION, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.monitor import MONITOR, monitor
+from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.pattern import FEW
 from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, one_by_one
@@ -105,7 +105,7 @@ def lanes_kernel(planes: bool, reproducible: bool = False) -> LoopKernel:
         planes: whether nothing touches but planes of the world.
         reproducible: whether its results are the same bits everywhere.
     """
-    arrays = [a for a in ARRAYS if not (planes and a.name in REMEMBERED)]
+    arrays = [a for a in ARRAYS if a not in NOTES and not (planes and a.name in REMEMBERED)]
     function = step_on_planes if planes else step_in_lanes
     name = "contact_on_planes" if planes else "contact_in_lanes"
     return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=LANES)

@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.contact import accounts
 from robokit.contact.conservation import FIXED, FLOATS, NOTHING, TOGETHER
+from robokit.contact.monitor import NOTES
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.engine.loops.environment import NoMachineCode
@@ -28,6 +29,9 @@ TOLERANCE = 1e-2
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
+
+NOTED_AT_START = {"n_noted": 1, "n_noted_contacts": 1}
+"""The same of what is noted."""
 
 MEMORY = {
     "near_pair": "n_near",
@@ -85,6 +89,7 @@ class ContactState:
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
+        self.sizes |= NOTED_AT_START
         self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
         n = self.sizes
@@ -108,6 +113,7 @@ class ContactState:
         for name in (*MEMORY, *handed_on(self.arrays)):
             self.arrays[name][...] = -1 if name.endswith("_pair") else 0
         self.arrays["needed"][:] = 0
+        self.arrays["noted"][:] = 0
 
     # ---- steps -------------------------------------------------------------------------------------------
 
@@ -144,6 +150,17 @@ class ContactState:
         needed = self.arrays["needed"]
         self.make_room(enlarged(self.sizes, needed))
         needed[:] = 0
+
+    def notes(self) -> Arrays:
+        """What was noted of each step since the last call (contact/monitor.py), by name."""
+        steps, contacts = self.arrays["noted"].tolist()
+        found = {}
+        for a in NOTES[1:]:
+            found[a.name] = self.arrays[a.name][: contacts if a.shape[0] == "n_noted_contacts" else steps]
+            self.arrays[a.name] = a.zeros(self.sizes | NOTED_AT_START)
+        self.sizes |= NOTED_AT_START
+        self.arrays["noted"][:], self._call = 0, None
+        return found
 
     def make_room(self, sizes: Mapping[str, int]) -> None:
         """Larger arrays, with what is in them.
