@@ -98,6 +98,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("record", "starts"),
         ("measuring", "run"),
         ("rollouts", "simulator"),
+        ("simulation",),
         ("__init__",),
     ],
     "parity": [

@@ -123,10 +123,10 @@ class ContactState:
         None at all compile the step.
         """
         done = 0
-        self._ready()
+        self.ready()
         while done < steps:
             before = steps_taken(self.arrays)
-            self._ready()(steps - done)
+            self.ready()(steps - done)
             taken = steps_taken(self.arrays) - before
             if not math.isfinite(taken):
                 return done
@@ -154,12 +154,16 @@ class ContactState:
     def notes(self) -> Arrays:
         """What was noted of each step since the last call (contact/monitor.py), by name."""
         steps, contacts = self.arrays["noted"].tolist()
-        found = {}
+        found, empty = {}, self.sizes | NOTED_AT_START == self.sizes and not steps
         for a in NOTES[1:]:
+            if empty:
+                found[a.name] = self.arrays[a.name][:0]
+                continue
             found[a.name] = self.arrays[a.name][: contacts if a.shape[0] == "n_noted_contacts" else steps]
             self.arrays[a.name] = a.zeros(self.sizes | NOTED_AT_START)
-        self.sizes |= NOTED_AT_START
-        self.arrays["noted"][:], self._call = 0, None
+        if not empty:
+            self.sizes |= NOTED_AT_START
+            self.arrays["noted"][:], self._call = 0, None
         return found
 
     def make_room(self, sizes: Mapping[str, int]) -> None:
@@ -178,8 +182,8 @@ class ContactState:
                 self.arrays[a.name] = new
         self._call = None
 
-    def _ready(self) -> Any:
-        """A function that takes steps."""
+    def ready(self) -> Any:
+        """A function that takes steps, as long as no array is replaced by a larger one."""
         if self._call is not None:
             return self._call
         try:

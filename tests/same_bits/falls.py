@@ -14,7 +14,7 @@ from robokit.contact.step import ADDED
 from robokit.engine.backend import cpu, llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
 from robokit.sim.contact_state import ContactState
-from robokit.sim.record.recorded import first_carried
+from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.step_numbers import step_numbers
 
 DT, EVERY = 1e-3, 5

@@ -23,11 +23,20 @@ from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
 from robokit.sim.record.loop_forces import loop_forces
-from robokit.sim.record.replay import StepInputs, facts_of_run
+from robokit.sim.record.notes import (
+    Choose,
+    Notes,
+    StepInputs,
+    around_records,
+    contacts_of,
+    everything,
+    hardest,
+    retaken,
+    stands_for,
+)
 from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
-from robokit.sim.record.step_contacts import step_contacts
-from robokit.sim.record.step_facts import StepFacts
+from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
 from robokit.stages import stage
 from robokit.written_files import output_path, replacing
@@ -112,13 +121,11 @@ class Trajectory:
     ground: Ground | None = None
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
-    carried: np.ndarray | None = field(default=None, repr=False)
-    given: Sequence[np.ndarray] = field(default=(), repr=False)
     actuator_force: np.ndarray | None = None
     contact_impulse: np.ndarray | None = None
-    last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
+    notes: Notes | None = field(default=None, repr=False)
     losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -137,7 +144,17 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.ground is None:
             return None
-        return step_contacts(self.program, self.last_steps, self.summary["dt"])
+        return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
+
+    def _noted(self, choose: Choose) -> Notes:
+        """Notes of these steps at least, see :func:`retaken`."""
+        assert self.program is not None and self.inputs is not None
+        if self.notes is not None and len(self.notes):
+            return self.notes
+        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
+        with stage("taking the steps once more"):
+            run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
+            return retaken(*run, choose)
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
@@ -156,25 +173,19 @@ class Trajectory:
     @cached_attribute
     def step_facts(self) -> StepFacts | None:
         """What happened in every step; None of a trajectory that was loaded."""
-        if self.program is None or self.carried is None or self.inputs is None:
+        if self.program is None or self.inputs is None:
             return None
-        with stage("taking the steps once more, for the events"):
-            return facts_of_run(
-                self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
-            )
+        notes = self._noted(everything) if self.marks[-1] else self._noted(everything).of(np.arange(0))
+        return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
     @cached_attribute
     def events(self) -> list[Event]:
         """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
 
-        Every step counts, whatever was recorded: at the first use the steps are taken once more. See
-        :class:`robokit.sim.record.events.Event`.
+        Every step counts, whatever was recorded. See :class:`robokit.sim.record.events.Event`.
 
         Raises:
             RobokitError: the trajectory was loaded from a file that has no events.
-
-        Warns:
-            UserWarning: the steps taken once more do not meet the records.
         """
         facts = self.step_facts
         if facts is None:
@@ -196,17 +207,19 @@ class Trajectory:
         Raises:
             RobokitError: the trajectory was loaded from a file.
         """
-        if self.program is None or self.carried is None or self.inputs is None:
+        if self.program is None or self.inputs is None:
             raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
-        run = self.marks, self.q, self.v, self.carried, self.inputs
-        facts = facts_of_run(self.program, self.summary["dt"], *run, sampled=True)
-        return events_of(self.program, facts, self.summary)
+        if self.notes is not None or self.program.accuracy is not None:
+            return self.events
+        notes = self._noted(hardest)
+        facts = step_facts(self.program, self.summary["dt"], notes, self.inputs)
+        return events_of(self.program, facts.repeated(stands_for(notes, self.marks)), self.summary)
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:
         """Force of the ground on each link in every step, whatever was recorded; None without a ground.
 
-        At the first use the steps are taken once more. A file has it if it has events, else it is None.
+        A file has it if it has events, else it is None.
         """
         if self.program is None or self.program.ground is None:
             return None
@@ -231,22 +244,27 @@ class Trajectory:
         Raises:
             RobokitError: the trajectory was loaded from a file.
         """
-        if self.program is None or self.carried is None:
+        if self.program is None or self.inputs is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
-        return Sensors(self.program, self.summary["dt"], self.q, self.last_steps, lambda: self.contacts)
+        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
+        for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [1]), strict=True):
+            x[0] = after[0]
+        steps = np.maximum(np.array(self.marks) - 1, 0)
+        run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
+        return Sensors(*run, lambda: self.contacts, start=True)
 
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
         """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
 
         By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
-        computed at the first use. Where loops are redundant it is the least that does what they do.
+        that of the last state is the one of the step before it. Where loops are redundant it is the least
+        that does what they do.
         """
-        if self.program is None or self.carried is None:
+        if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        return loop_forces(
-            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
-        )
+        run = self.program, self.summary["dt"], self._noted(everything), self.inputs, self.marks
+        return loop_forces(*run, (self.q, self.v))
 
     @cached_attribute
     def center_of_mass(self) -> np.ndarray:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from robokit.arguments import output
 from robokit.errors import ShapeError
 from robokit.sim.motion import ledger
-from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import ContactRunner
-from robokit.sim.stepping.contact_steps import stepper
+from robokit.sim.stepping.energies import first_carried
+from robokit.sim.stepping.steppers import ContactStepper
 
 LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -32,7 +33,6 @@ class Batch:
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
         carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
             each row's last record, (1, rows, C).
-        memories: of each record and row what "contact" carries, where the carried numbers are asked for.
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -80,8 +80,7 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.stepper = stepper(program)
-        self.runner = self.stepper.rollout_runner()
+        self.runner = runner_of(program, dt)
         parameters = program.parameters(dt).astype(np.float64 if program.contact else dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
@@ -101,11 +100,16 @@ class Batch:
             self.arrays[3][0, :, program.sums :] = measured
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
-        self.memories: list[list[np.ndarray]] = []
         self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
         self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
         self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
         self.finished = 1
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no machine code, or None."""
+        program = self.program
+        return self.runner.simulation(self.dt).refused if program.contact else program.kernel().refused
 
     def go(self, threads: int | None, progress: bool) -> bool:
         """Take the steps; whether Ctrl-C came."""
@@ -141,8 +145,6 @@ class Batch:
             for x in (q, v, since, entries):
                 x[gone] = np.nan
         self.carried[k if len(self.carried) > 1 else 0, part] = carried
-        if isinstance(self.runner, ContactRunner) and len(self.carried) > 1:
-            self.memories.append([self.runner.memory(row) for row in range(first, last)])
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
@@ -197,6 +199,14 @@ class Batch:
             if not waiting.any():
                 break
         return found
+
+
+def runner_of(program: Program, dt: float) -> Any:
+    """What takes many rows of a program through many steps."""
+    if not program.contact:
+        return program.kernel().rollout_runner()
+    own = ContactStepper(program, dt)
+    return ContactRunner(program, lambda _: own.state)
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:

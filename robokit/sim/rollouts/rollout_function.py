@@ -27,18 +27,20 @@ from robokit.sim.measuring.readings import Readings
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
+from robokit.sim.record.notes import Notes
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
 from robokit.sim.rollouts.rollout_forces import controls
 from robokit.sim.rollouts.row_ledgers import RowLedgers
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
-from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_results import LastStep, Records, limited_times, shape_error, trajectory_of
+from robokit.sim.run.run_inputs import NEVER, RunInputs
+from robokit.sim.run.run_loop import Run
+from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
 from robokit.sim.starts.given_states import check_angles, check_quaternions, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import tally
+from robokit.sim.stepping.steppers import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
 
@@ -139,49 +141,82 @@ class Rollout:
         first = self.q[0, row], self.v[0, row]
         if not all(np.isfinite(x).all() for x in first):
             raise SimulationError(f"row {row} was not finite from the start")
-        tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
-        program = program.sample(row)
-        given = [np.ascontiguousarray(x[:, [row] if x.shape[1] > 1 else [0]]) for x in self.given]
-        # The step that leads to a record is taken alone: the record has its contact force.
-        marks = sorted({*self.marks, *(k - 1 for k in self.marks if k)})
-        place = {step: k for k, step in enumerate(marks)}
-        starts = [np.asarray(x)[None] for x in first]
-        batch = Batch(
-            program, starts[0], starts[1], tau, self.summary["dt"], marks, slice(None), carried=True,
-            given=given,
-        )  # fmt: skip
-        batch.go(1, False)
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
-        again = [place[step] for step in self.marks[:n]]
-        pairs = (batch.q[again, 0], self.q[:n, row]), (batch.v[again, 0], self.v[:n, row])
-        if not all(np.array_equal(a, b) for a, b in pairs):
+        program = copy(program.sample(row))
+        program.measured = NOTHING
+        tables = [x[:, [row if x.shape[1] > 1 else 0]] for x in (self._forces, *self.given)]
+        take = _row_with_contact if program.contact else _row_of_passive_motion
+        records, notes = take(program, self.summary["dt"], first, list(self.marks[:n]), tables)
+        dtype = self.q.dtype
+        pairs = (records.q, self.q[:n, row]), (records.v, self.v[:n, row])
+        if not all(np.array_equal(np.array(a).astype(dtype), b) for a, b in pairs):
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
-        held = batch.arrays[2][:, 0].astype(np.float64)
-        steps = list(self.marks[:n])
-        every = [list(x[:, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries, batch.carried)]
-        if batch.memories:
-            every[3] = [of_rows[0] for of_rows in batch.memories]
-        records = Records()
-
-        def at(step: int) -> list[Any]:
-            q, v, entries, carried = (x[place[step]] for x in every)
-            inputs = [x[min(step, len(x) - 1), 0].astype(np.float64) for x in given]
-            return [q, v, entries, held[min(step, len(held) - 1)], carried, inputs]
-
-        for step in steps:
-            before, now = at(max(0, step - 1)), at(step)
-            before[2] = before[2][ledger.IMPULSE]
-            q, v, entries, forces, carried, inputs = now
-            records.add(step, q, v, entries, forces, carried, inputs, LastStep(*before))
-        for k in range(max(map(len, (held, *given)))):
-            row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
-            records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)
-        plain = copy(program)
-        plain.measured = NOTHING
-        found = trajectory_of(plain, self.summary["dt"], records)
-        found.tau = None if tau is None else np.array(records.taus)
+        found = trajectory_of(program, self.summary["dt"], records, notes)
+        found.tau = None if self.tau is None else records.inputs.rows(records.steps)[0]
         found.robot = self.robot if self.robot.samples is None else program.robot
         return found
+
+    @property
+    def _forces(self) -> np.ndarray:
+        """Joint forces, (T or 1, B or 1, nv)."""
+        return np.zeros((1, 1, self.v.shape[2])) if self.tau is None else self.tau
+
+
+@dataclass
+class _Tables:
+    """Inputs of steps, (T or 1, 1, n) each; see run_loop.Inputs."""
+
+    tables: Sequence[np.ndarray]
+    by_function = False
+
+    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[list[np.ndarray], int]:
+        """See RunInputs."""
+        changes = any(len(x) > 1 for x in self.tables)
+        return [
+            x[min(step, len(x) - 1), 0].astype(float) for x in self.tables
+        ], step + 1 if changes else NEVER
+
+
+Start = tuple[np.ndarray, np.ndarray]
+
+
+def _row_with_contact(
+    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
+) -> tuple[Records, Notes | None]:
+    """The records of a row, and the notes of its steps, once more."""
+    every = marks[1] - marks[0] if len(marks) > 1 else 1
+    forces = _Tables(tables[:1])
+    moving = len(tables[0]) > 1
+    q, v = (x.astype(float) for x in start)
+    run = Run(program, q, v, dt, every, None, _Tables(tables[1:]))
+    if moving:
+        run.controller, run.controlled = lambda *_: forces.at(run.done)[0][0], True
+    run.tau = forces.at(0)[0][0]
+    run.go(marks[-1], False)
+    return run.records, run.notes()
+
+
+def _row_of_passive_motion(
+    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
+) -> tuple[Records, Notes | None]:
+    """The same, by the kernel of many rows: its bits are others than those of a single state."""
+    every = range(marks[-1] + 1)
+    given = [np.ascontiguousarray(x) for x in tables]
+    batch = Batch(
+        program, start[0][None], start[1][None], given[0].astype(program.dtype), dt, every, slice(None),
+        carried=True, given=given[1:],
+    )  # fmt: skip
+    batch.go(1, False)
+    q, v, entries, carried = (x[:, 0].astype(float) for x in (batch.q, batch.v, batch.entries, batch.carried))
+    records, inputs = Records(), _Tables(tables)
+    for step in marks:
+        impulse = entries[max(0, step - 1), ledger.IMPULSE]
+        records.add(step, q[step], v[step], entries[step], impulse)
+    for step in range(max(map(len, tables))):
+        (tau, *rest), _ = inputs.at(step)
+        records.inputs.add(step, tau, rest)
+    n = marks[-1]
+    return records, Notes(np.arange(n), np.ones(n), {"q": q[:n], "v": v[:n], "carried": carried[:n]})
 
 
 def rollout(
@@ -336,7 +371,7 @@ def rollout(
         first = chosen.first(q, v, np.zeros((1, robot.nv)) if forces is None else forces[0], setup.dt)
     batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first)
     compiled = time.perf_counter()
-    warn_of_length(batch.stepper.refused, robot.name)
+    warn_of_length(batch.refused, robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()

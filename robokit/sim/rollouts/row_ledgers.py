@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.sim.motion import ledger
-from robokit.sim.record.recorded import energies
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import energies
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,34 @@ class DrivenJoints:
             rates.append(zero * want if kind == "Torque" else np.clip(want, -speed, speed))
         place, rate = (np.concatenate([x[0, 0] for x in each]) for each in (places, rates))
         return np.array(kinds), place, rate
+
+    @cached_property
+    def linear(self) -> tuple[np.ndarray, ...] | None:
+        """(feedforward, gain, limit, rest), (B or 1, n) each; None where velocities or feedforwards change.
+
+        Targets t give u = feedforward + gain clip(t, -limit, limit) + rest.
+        """
+        parts: list[list[np.ndarray]] = []
+        for kind, kp, follow, speed, signals in self._units:
+            first, n = np.zeros(1, int), kp.shape[-1]
+            others = [signals[name] for name in ("velocity", "feedforward") if name in signals]
+            if any(one.table is None or len(one.table) > 1 for one in others):
+                return None
+            none, free = np.zeros((1, n)), np.full((1, n), np.inf)
+            if kind == "Torque":
+                parts.append([none, none + 1.0, free, none])
+                continue
+            ahead = signals["feedforward"].at(first, self.dt)[0]
+            if kind == "PD":
+                rate = follow * np.clip(signals["velocity"].at(first, self.dt)[0], -speed, speed)
+                parts.append([ahead, np.atleast_2d(kp), free, rate])
+            else:
+                parts.append([ahead, np.atleast_2d(follow), np.atleast_2d(speed), none])
+        if not parts:
+            return (np.zeros((1, 0)),) * 4
+        rows = max(len(x) for part in parts for x in part)
+        each = ([np.broadcast_to(x, (rows, x.shape[-1])) for x in part] for part in parts)
+        return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
 
     def whole_table(self) -> np.ndarray:
         """The same for all steps and rows of a rollout, (T or 1, B or 1, n).

@@ -19,7 +19,7 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
-from robokit.sim.contact_state import ContactState, enlarged, packed, steps_taken
+from robokit.sim.contact_state import ContactState, enlarged, steps_taken
 from robokit.sim.motion import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
@@ -88,13 +88,53 @@ class ContactRunner:
             interrupted = True
         return min(done, default=len(marks)), interrupted
 
-    def memory(self, row: int) -> np.ndarray:
-        """What the next step of a row is handed besides q and v."""
+    # ---- step by step ------------------------------------------------------------------------------------
+
+    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
+        """Divide rows among threads, before :meth:`advance`."""
+        simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.take(0)  # compiles it
+        numbers = simulation.arrays, simulation.kernel.reproducible
+        plain = simulation.refused is None and self.program.accuracy is None
+        self.in_lanes = plain and pays(rows, 1, *numbers)
+        size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+
+    def advance(self, first: int, last: int) -> None:
+        """Steps first..last of all rows, in place."""
+        stop = threading.Event()
+        if len(self._shares) == 1:
+            self._shares[0].go(first, last, stop)
+        else:
+            in_threads(lambda k: self._shares[k].go(first, last, stop), range(len(self._shares)), stop)
+
+    @property
+    def good(self) -> np.ndarray:
+        """Rows whose state is finite, (rows,)."""
+        return np.concatenate([share.good for share in self._shares])
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
         for share in self._shares:
-            if row in share.rows:
-                k = row - share.rows.start
-                return packed({name: x[k] for name, x in share.states.items()})
-        return np.zeros(0)
+            own = (rows >= share.rows.start) & (rows < share.rows.stop)
+            share.reset(rows[own] - share.rows.start, q[own], v[own])
+
+    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """All that :meth:`restore` needs."""
+        return [
+            (share.good.copy(), {n: share.states[n].copy() for n in share.own_state})
+            for share in self._shares
+        ]
+
+    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
+        """Go on from there."""
+        for share, (good, states) in zip(self._shares, state, strict=True):
+            share.good[:] = good
+            for name, old in states.items():
+                x = share.states[name]
+                x[...] = -1 if name.endswith("_pair") else 0
+                x[:, : old.shape[1]] = old
 
 
 class _Share:
@@ -129,6 +169,17 @@ class _Share:
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
         self._call: Any = None
         self._prepare()
+
+    @property
+    def own_state(self) -> list[str]:
+        """Names of what a step hands on."""
+        return [a.name for a in self.kernel.taken if a.role == "inout"]
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some of its rows to states: nothing was before."""
+        for name in self.own_state:
+            self.states[name][rows] = -1 if name.endswith("_pair") else 0
+        self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
 
     def _empty(self, name: str) -> np.ndarray:
         """An array of one state before its first step."""

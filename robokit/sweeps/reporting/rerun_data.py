@@ -13,9 +13,9 @@ import numpy as np
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
 from robokit.sim.driving.pushes import OutsideForces
-from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 from robokit.sweeps.reporting.held_rows import within
 from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, in_planes
