@@ -13,8 +13,8 @@ ask for a shorter step, I_i is at least a tenth of 1 / (H^-1)_ii, what the joint
 cross link in a hip or a wrist is small, but does not turn without the leg or the hand that it carries.
 
 Measured on falls of chains of 5 to 100 links (w from 31 to 281 rad/s), four seeds each, 2 s, at 1/2 to 4 ms:
-the energy that is taken, over that which moved, is 0.6 % at most up to w dt = 0.1, 4 % up to 0.2, 9 % up to 0.6
-but for one fall of 11 %; from 0.8 on runs break down. Robots have 5 to 50 rad/s: 1 ms, and 4 ms as well.
+the energy that is taken, over that which moved, is 0.6 % at most up to w dt = 0.1, 4 % up to 0.2, 9 % up to
+0.6 but for one fall of 11 %; from 0.8 on runs break down. Robots have 5 to 50 rad/s: 1 ms, and 4 ms as well.
 
 A start whose bodies spin faster than that asks for itself: the step is halved until none turns by more than
 SPIN in it.
