@@ -62,6 +62,7 @@ class SimulationState:
     memory: Any
     entries: Any
     targets: np.ndarray | None
+    commanded: np.ndarray | None = None
 
 
 class Simulation:
@@ -402,9 +403,7 @@ class Simulation:
 
     def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
         if not n:
-            raise ShapeError(
-                "targets: the simulation has no actuators; give rk.Simulation(actuators=...), or tau"
-            )
+            raise ShapeError("targets: there are no actuators; give rk.Simulation(actuators=...), or tau")
         if isinstance(targets, Mapping):
             old = np.zeros(n) if self._targets is None else self._targets.copy()
             unknown = [name for name in targets if name not in self.driven]
@@ -493,7 +492,7 @@ class Simulation:
             )
         run = self._run
         known = run.stepper.memory().copy(), run.stepper.entries().copy()
-        return SimulationState(self.time, self.q, self.v, self._run.done, *known, targets)
+        return SimulationState(self.time, self.q, self.v, run.done, *known, targets, run.commanded)
 
     def restore(self, state: SimulationState) -> None:
         """Go on from a state of this simulation, or of one of the same robot with the same arguments.
@@ -509,6 +508,8 @@ class Simulation:
             self._many.restore(state.memory, state.steps)
             return
         run = self._run
+        assert state.commanded is not None
+        run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries)
         wanted = self._wanted(None)
         run.control()
