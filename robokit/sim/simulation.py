@@ -605,16 +605,17 @@ class _QuickInputs:
                 u += self.ahead
                 u += self.rest
             run.given = [u, *run.given[1:]]
-        run.tau = own
         if self.x is None:
             run.stepper.give(own, run.given)
         else:
-            self.tau[:] = own
+            if tau is not None or run.tau is not own:
+                self.tau[:] = own
             if len(self.rows):  # joint forces of driven joints go through the motors
                 self.command[:] = run.given[0]
                 if tau is not None:
                     self.command += own[self.rows]
                     self.tau[self.rows] = 0.0
+        run.tau = own
         if run.every:
             run.records.inputs.add(run.done, own, run.given)
         return True
