@@ -36,7 +36,13 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("column_row", "n_columns"),  # row of v of each column of A; these come in fours, the last ones: -1
+    whole("row_fours", "nv", 2),  # first of a row's entries of `fours`, and how many
+    whole("fours", "n_fours"),  # first columns of the fours in which a row of H has entries or its diagonal,
+    # descending: four columns each, from a multiple of four on
+    real("four_mask", "n_fours", 4),  # 1 where these are entries, 0 elsewhere
+    whole("block_part", "n_blocks"),  # the part of each block of four rows of A, or -1 (pattern.py)
+    whole("column_row", "n_columns"),  # row of v of each column of A, -1 of those that fill its blocks
+    whole("body_tip", "n_bodies"),  # the last dof on the path of a body, -1 where it does not move
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates
     real("gravity", 3),  # [m/s^2]
 )
@@ -49,7 +55,13 @@ MOTION = (
     real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the step's origin, gain included
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
-    real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
+    real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
+    real("H", "nv", "n_columns", role="work"),  # mass matrix, rows >= columns; 0 to the end of each four
+    real(
+        "multiplied", "n_columns", role="work"
+    ),  # a vector that H is multiplied by, to the end of the last four
+    real("multiples", "n_columns", role="work"),  # H^T times it, without the diagonal
+    real("row_sums", "nv", role="work"),  # H times it
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
     real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries. Rows of 10
     # take three times as long, as what is written does not lie in memory as what is read next
@@ -72,6 +84,8 @@ STEP_DERIVATIVES = (
     real("r_v", "nv", "nv", role="work"),
     real("r_y", "nv", "nv", role="work"),  # and by y; then factors of it
     real("r_y_inverse", "nv", role="work"),
+    whole("entries", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
+    whole("entries_length", "nv", role="work"),
     real("acceleration", "nv", role="work"),  # (y - v) / dt
     real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
@@ -259,26 +273,26 @@ SOLVER = (
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "nv", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
-    real("Dinv", "nv", role="work"),
+    real("A", "n_columns", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
+    real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
     whole("part_beside", "n_parts", "n_parts", role="work"),  # 1 where two parts are coupled, while parts are
     whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
     real("permuted", "n_columns", role="work"),  # what is solved for, by place
-    real("shares", "nv", role="work"),  # of a row, while it is eliminated
-    whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
-    whole("pattern_length", "nv", role="work"),
-    whole("fours", "nv", "nv", role="work"),  # first columns of the fours in which a row of A has entries
-    # or its diagonal, descending: four columns each, from a multiple of four on
-    whole("fours_end", "nv", "nv", role="work"),  # of each, how many entries of the row stand from there on
-    whole("fours_length", "nv", role="work"),
-    whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
-    whole("lowest", "nv", role="work"),  # first marked column of a row; -1: its entries are those of H
+    real("shares", 4, "n_columns", role="work"),  # of a row of blocks, while it is eliminated
+    whole(
+        "pattern", "n_blocks", "n_blocks", role="work"
+    ),  # columns of the blocks of each row of A, descending
+    whole("pattern_length", "n_blocks", role="work"),
+    whole("marks", "n_blocks", "n_blocks", role="work"),  # 1 where A has a block, while the pattern is made
+    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
+    whole("pair_blocks", "n_dofs", role="work"),  # their blocks
     real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A
+    whole("has_K", "n_bodies", role="work"),  # 1 where there is one
     real("Vd", "n_bodies", 6, role="work"),  # velocities of the bodies along the search direction
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
     real("mean", "nv", role="work"),  # (v0 + y) / 2

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.robot_data import FLOATING, PLANAR, SPHERICAL
+from robokit.contact.robot_data import FEW, FLOATING, PLANAR, SPHERICAL
 from robokit.contact.vectors import (
     add,
     entries,
     force,
+    in_lanes,
     inertia,
     matrix,
     motion,
@@ -27,9 +28,11 @@ from robokit.contact.vectors import (
     of_force,
     of_ten,
     put,
+    read_four,
     ten,
     vector,
     write,
+    write_four,
     write_row,
 )
 from robokit.model.joints import JOINT_TABLE
@@ -106,6 +109,8 @@ def place_bodies(x: Any, q: Any) -> None:
     for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
     for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
     for_range(x.n_dofs, lambda j: _column(x, j))
+    if not in_lanes(x):
+        pad(x, *(x.S_by_row[k] for k in range(6)))
     for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
 
 
@@ -164,7 +169,15 @@ def _column(x: Any, j: Any) -> None:
     b, gain = x.dof_body[j], x.dof_gain[j]
     R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
-    write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
+    column = Motion(ang, R @ s.lin + vector(x.p, b).cross(ang))
+    write_row(x.S, j, column)
+
+    def by_row() -> None:
+        for k, number in enumerate(column):
+            x.S_by_row[k, j] = number
+
+    if not in_lanes(x):
+        cond(j < x.n_columns, by_row, nothing)
 
 
 def _inertia_here(x: Any, b: Any) -> None:
@@ -207,28 +220,62 @@ def known_row(row: Any) -> Any:
 def mass_matrix(x: Any) -> None:
     """The entries of H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
     composites(x)
-    entries_of_H(x, lambda r, c: put(x.H, (r, c), 0.0))
+
+    def empty(r: Any) -> None:
+        first = x.row_fours[r, 0]
+        for_range(x.row_fours[r, 1], lambda m: write_four(x.H, r, x.fours[first + m], [0.0] * 4))
 
     def dof(j: Any) -> None:
-        s, row, first = motion(x.S, j), x.dof_row[j], x.path[j, 0]
-        f = inertia(x.composite, x.dof_body[j]) @ s
+        row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
 
-        def ancestor(n: Any) -> None:
-            k = x.ancestors[first + n]
-            other, power = x.dof_row[k], motion(x.S, k).dot(f)
-            # Two dofs of one row meet on its diagonal from both sides.
-            twice = where(other < row, power, where(row < other, power, 2.0 * power))
-            place = where(row < other, other, row), where(row < other, row, other)
-            cond(other < 0, nothing, lambda: add(x.H, place, twice))
+        def by_fours() -> None:
+            first = x.row_fours[j, 0]
+            for_range(
+                x.row_fours[j, 1],
+                lambda m: write_four(x.H, j, x.fours[first + m], powers(x, f, first + m)),
+            )
 
-        def moves() -> None:
-            rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-            add(x.H, (row, row), s.dot(f) + rotor)
-            for_range(x.path[j, 1], ancestor)
+        def by_entries() -> None:
+            first = x.path[j, 0]
 
-        cond(row < 0, nothing, moves)
+            def ancestor(n: Any) -> None:
+                k = x.ancestors[first + n]
+                other, power = x.dof_row[k], motion(x.S, k).dot(f)
+                # Two dofs of one row meet on its diagonal from both sides.
+                twice = where(other < row, power, where(row < other, power, 2.0 * power))
+                place = where(row < other, other, row), where(row < other, row, other)
+                cond(other < 0, nothing, lambda: add(x.H, place, twice))
 
+            def moves() -> None:
+                add(x.H, (row, row), motion(x.S, j).dot(f))
+                for_range(x.path[j, 1], ancestor)
+
+            cond(row < 0, nothing, moves)
+
+        one_way(x, by_fours, by_entries)
+        rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
+        cond(row < 0, nothing, lambda: add(x.H, (row, row), rotor))
+
+    one_way(x, nothing, lambda: for_range(x.nv, empty))
     for_range(x.n_dofs, dof)
+
+
+def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
+    """Write entries of H or A by fours of a row, where dofs are rows in their order; else one by one.
+
+    In lanes vectors are full anyway. Numbers are the same to the bit.
+    """
+    if in_lanes(x):
+        by_entries()
+    else:
+        cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)
+
+
+def powers(x: Any, f: Force, e: Any) -> list[Scalar]:
+    """Powers of a force at the columns S of entry e of ``fours``, 0 where the row has no entry."""
+    c = x.fours[e]
+    s = [Motion(*(Vector3(*(x.S_by_row[h + i, c + n] for i in range(3))) for h in (0, 3))) for n in range(4)]
+    return [x.four_mask[e, n] * s[n].dot(f) for n in range(4)]
 
 
 def entries_of_H(x: Any, do: Any) -> None:
@@ -254,21 +301,49 @@ def composites(x: Any) -> None:
     for_range(x.n_bodies - 1, inward)
 
 
+def pad(x: Any, *arrays: Any) -> None:
+    """Write 0 to columns of A that are no rows of v, which fill its last blocks."""
+
+    def column(k: Any) -> None:
+        for each in arrays:
+            each[x.nv + k] = 0.0
+
+    for_range(x.n_columns - x.nv, column)
+
+
 def multiply(x: Any, y: Any, out: Any) -> None:
-    """H y, by the entries that H has."""
+    """H y.
+
+    Products with a row are summed apart: four numbers of which one was written just before are not read
+    until it is in the cache.
+    """
+    given, product = x.multiplied, x.multiples
 
     def row(j: Any) -> None:
-        first, own = x.row_path[j, 0], y[j]
+        first, own = x.row_fours[j, 0], y[j]
 
-        def entry(n: Any, total: Scalar) -> Scalar:
-            k = x.row_columns[first + n]
-            out[k] = out[k] + x.H[j, k] * own
-            return total + x.H[j, k] * y[k]
+        def take(c: Any, h: Any) -> None:
+            for n in range(4):
+                product[c + n] = product[c + n] + h[n] * own
 
-        # Columns are smaller, so that row j is entered before a later one adds to it.
-        out[j] = for_range(x.row_path[j, 1], entry, x.H[j, j] * own)
+        def four(m: Any, *sums: Scalar) -> tuple[Scalar, ...]:
+            c = x.fours[first + 1 + m]
+            h = read_four(x.H, j, c)
+            take(c, h)
+            return tuple(s + h[n] * given[c + n] for n, s in enumerate(sums))
 
+        diagonal = x.fours[first]
+        h = read_four(x.H, j, diagonal)
+        take(diagonal, [where(diagonal + n < j, h[n], 0.0) for n in range(4)])
+        start = [h[n] * given[diagonal + n] for n in range(4)]
+        a, b, c, d = for_range(x.row_fours[j, 1] - 1, four, *start)
+        x.row_sums[j] = (a + b) + (c + d)
+
+    for_range(x.nv, lambda j: put(given, j, y[j]))
+    pad(x, given)
+    for_range(x.n_columns, lambda k: put(product, k, 0.0))
     for_range(x.nv, row)
+    for_range(x.nv, lambda j: put(out, j, product[j] + x.row_sums[j]))
 
 
 # ---- forces -----------------------------------------------------------------------------------------------

@@ -4,16 +4,17 @@ J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
 inertias are. All columns are in world axes about one origin.
 
-Source: RBDA sections 6.2 (composites), 6.5 (LTDL).
+Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.pattern import apart, place, place_of_dof, tip
+from robokit.contact.kinematics import one_way, powers
+from robokit.contact.pattern import apart, place, place_of_dof
+from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import (
-    in_lanes,
     motion,
     nothing,
     one_by_one,
@@ -62,15 +63,39 @@ def sum_of(terms: Any) -> Any:
 
 
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
-    """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
+    """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's blocks."""
 
-    def of_H(r: Any) -> None:
+    def empty(k: Any) -> None:
+        """A block on the diagonal is that of ones: rows that belong to no coordinate stay so."""
+
+        def block(z: Any) -> None:
+            for n in range(BLOCK):
+                write_four(x.A, BLOCK * k + n, BLOCK * x.pattern[k, z], [0.0] * BLOCK)
+
+        for_range(x.pattern_length[k], block)
+        for n in range(BLOCK):
+            write_four(x.A, BLOCK * k + n, BLOCK * k, [1.0 if c == n else 0.0 for c in range(BLOCK)])
+
+    def of_row(i: Any) -> None:
+        j, gain = place(x, x.r_row[i]), x.r_gain[i]
+        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+
+    for_range(x.n_blocks, empty)
+    _enter_H(x)
+    for_range(rows, of_row)
+    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+
+
+def _enter_H(x: Any) -> None:
+    def by_fours(r: Any) -> None:
+        def four(m: Any) -> None:
+            c = x.fours[x.row_fours[r, 0] + m]
+            write_four(x.A, r, c, read_four(x.H, r, c))
+
+        for_range(x.row_fours[r, 1], four)
+
+    def by_entries(r: Any) -> None:
         first, j = x.row_path[r, 0], place(x, r)
-
-        def empty() -> None:
-            for_range(x.fours_length[j], lambda m: write_four(x.A, j, x.fours[j, m], [0.0] * 4))
-
-        cond(x.lowest[j] < 0, nothing, empty)
         x.A[j, j] = x.H[r, r]
 
         def entry(m: Any) -> None:
@@ -79,21 +104,12 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
         for_range(x.row_path[r, 1], entry)
 
-    def of_row(i: Any) -> None:
-        j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
-
-    for_range(x.nv, of_H)
-    for_range(rows, of_row)
-    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+    in_order = x.n_parts <= FEW
+    cond(in_order, lambda: for_range(x.nv, by_fours), lambda: for_range(x.nv, by_entries))
 
 
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
-    zero = (0.0,) * 21
-
-    def acting(K: Any) -> Any:
-        return sum_of(K[e] for e in (0, 1, 2, 15, 16, 17)) > 0.0
 
     def matrix(b: Any) -> list[Any]:
         return [x.K[b, e] for e in range(21)]
@@ -101,53 +117,80 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     def constraint(c: Any) -> None:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        one, other = tip(x, a), tip(x, b)
+        one, other = x.body_tip[a], x.body_tip[b]
         pair = (one >= 0) & (other >= 0)
         body = where(pair, 0, where(one < 0, b, a))
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
 
+        def first() -> None:
+            write_row(x.K, body, stiffness(x, c))
+            x.has_K[body] = 1
+
+        def another() -> None:
+            write_row(x.K, body, _sum(matrix(body), stiffness(x, c)))
+
         def whole() -> None:
-            K = matrix(0)
-            cond(acting(K), lambda: _of_pair(x, one, other, ArticulatedInertia.of(K)), nothing)
-            write_row(x.K, 0, zero)
+            K = ArticulatedInertia.of(matrix(0))
+            cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
+            x.has_K[0] = 0
 
         acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        cond(acts, lambda: write_row(x.K, body, _sum(matrix(body), stiffness(x, c))), nothing)
+        cond(acts, lambda: cond(x.has_K[body] > 0, another, first), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
         b = x.n_bodies - 1 - m
-        K = matrix(b)
-        count, parent = x.body_dofs[b, 1], x.parent[b]
+        parent = x.parent[b]
 
-        def of_dof(e: Any) -> None:
-            j = x.body_dofs[b, 0] + e
-            row, s, first = place_of_dof(x, j), motion(x.S, j), x.path[j, 0]
-            F = ArticulatedInertia.of(K) @ s
+        def acting() -> None:
+            K = ArticulatedInertia.of(matrix(b))
+            for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K))
 
-            def of_ancestor(e: Any) -> None:
-                k = x.ancestors[first + e]
-                add(x, row, k, motion(x.S, k).dot(F))
+            def hand_on() -> None:
+                def alone() -> None:
+                    write_row(x.K, parent, K)
+                    x.has_K[parent] = 1
 
-            def moving() -> None:
-                x.A[row, row] = x.A[row, row] + s.dot(F)
-                for_range(x.path[j, 1], of_ancestor)
+                cond(x.has_K[parent] > 0, lambda: write_row(x.K, parent, _sum(matrix(parent), K)), alone)
 
-            cond(row < 0, nothing, moving)
-
-        def hand_on() -> None:
-            write_row(x.K, parent, _sum(matrix(parent), K))
-
-        def loaded() -> None:
-            for_range(count, of_dof)
             cond(parent >= 0, hand_on, nothing)
 
-        cond(acting(K), loaded, nothing)
+        cond(x.has_K[b] > 0, acting, nothing)
 
-    for_range(x.n_bodies, lambda b: write_row(x.K, b, zero))
+    for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     one_by_one(x, lambda _: for_range(constraints, constraint))
     for_range(x.n_bodies, down)
+
+
+def _of_dof(x: Any, j: Any, K: ArticulatedInertia) -> None:
+    """Add S_j.K S to the entries of a dof's row."""
+    F = K @ motion(x.S, j)
+
+    def by_fours() -> None:
+        first = x.row_fours[j, 0]
+
+        def four(m: Any) -> None:
+            c = x.fours[first + m]
+            more = powers(x, F, first + m)
+            write_four(x.A, j, c, [a + p for a, p in zip(read_four(x.A, j, c), more, strict=True)])
+
+        for_range(x.row_fours[j, 1], four)
+
+    def by_entries() -> None:
+        row, first = place_of_dof(x, j), x.path[j, 0]
+
+        def of_ancestor(e: Any) -> None:
+            k = x.ancestors[first + e]
+            add(x, row, k, motion(x.S, k).dot(F))
+
+        def moving() -> None:
+            x.A[row, row] = x.A[row, row] + motion(x.S, j).dot(F)
+            for_range(x.path[j, 1], of_ancestor)
+
+        cond(row < 0, nothing, moving)
+
+    one_way(x, by_fours, by_entries)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
@@ -189,131 +232,115 @@ def _sum(one: Any, other: Any) -> list[Any]:
     return [p + q for p, q in zip(one, other, strict=True)]
 
 
-def factor(x: Any) -> None:
-    """A = L^T D L in place: L below the diagonal, and 0 from there to the end of its four; 1 / D in Dinv.
+# ---- factors and solutions --------------------------------------------------------------------------------
 
-    Each row is taken from the rows of its entries, four columns at a time: one operation of a vector, also
-    where some of them are 0.
-    """
-    if in_lanes(x):
-        _factor_in_lanes(x)
-        return
-    A, pattern = x.A, x.pattern
+
+def factor(x: Any) -> None:
+    """A = L^T D L in place: L below the diagonal; 1 / D in Dinv. What is above the diagonal is of no use."""
 
     def row(m: Any) -> None:
-        k = x.nv - 1 - m
-        inverse, last, count = 1.0 / A[k, k], x.fours[k, 0], x.pattern_length[k]
-        x.Dinv[k] = inverse
-        write_four(A, k, last, [where(last + n < k, A[k, last + n], 0.0) for n in range(4)])
-        for_range(count, lambda n: put(x.shares, n, A[k, pattern[k, n]] * inverse))
+        k = x.n_blocks - 1 - m
+        first, count = BLOCK * k, x.pattern_length[k]
+        L, inverse = _of_diagonal([[x.A[first + r, first + c] for c in range(r + 1)] for r in range(BLOCK)])
+        for r in range(BLOCK):
+            x.Dinv[first + r] = inverse[r]
+            for c in range(r):
+                x.A[first + r, first + c] = L[r][c]
 
-        def four(z: Any) -> None:
-            first = x.fours[k, z]
-            own = read_four(A, k, first)
+        def eliminate(z: Any) -> None:
+            """The rows of the block one after the other; then shares, by which others take from these."""
+            column = BLOCK * x.pattern[k, z]
+            own = [read_four(x.A, first + r, column) for r in range(BLOCK)]
+            for r in reversed(range(BLOCK)):
+                for i in range(r):
+                    own[i] = [a - L[r][i] * b for a, b in zip(own[i], own[r], strict=True)]
+            for r in range(BLOCK):
+                write_four(x.A, first + r, column, own[r])
+                write_four(x.shares, r, column, [a * inverse[r] for a in own[r]])
 
-            def entry(n: Any) -> None:
-                i, share = pattern[k, n], x.shares[n]
-                less = [a - share * b for a, b in zip(read_four(A, i, first), own, strict=True)]
-                write_four(A, i, first, less)
+        def take(z: Any) -> None:
+            """What the block's rows are worth in the columns of one of its blocks."""
+            column = BLOCK * x.pattern[k, z]
+            own = [read_four(x.A, first + r, column) for r in range(BLOCK)]
 
-            for_range(x.fours_end[k, z], entry)
-            write_four(A, k, first, [a * inverse for a in own])
+            def from_row(e: Any) -> None:
+                other = BLOCK * x.pattern[k, e]
+                for i in range(BLOCK):
+                    left = read_four(x.A, other + i, column)
+                    for r in range(BLOCK):
+                        share = x.shares[r, other + i]
+                        left = [a - share * b for a, b in zip(left, own[r], strict=True)]
+                    write_four(x.A, other + i, column, left)
 
-        for_range(x.fours_length[k], four)
+            for_range(z + 1, from_row)
+            for r in range(BLOCK):
+                write_four(x.A, first + r, column, read_four(x.shares, r, column))
 
-    for_range(x.nv, row)
+        for_range(count, eliminate)
+        for_range(count, take)
+
+    for_range(x.n_blocks, row)
+
+
+def _of_diagonal(A: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
+    """L, and the inverse of D, of a block on the diagonal."""
+    L, inverse = [list(row) for row in A], [1.0] * BLOCK
+    for r in reversed(range(BLOCK)):
+        inverse[r] = 1.0 / A[r][r]
+        for i in range(r):
+            L[r][i] = A[r][i] * inverse[r]
+            for c in range(i + 1):
+                A[i][c] = A[i][c] - L[r][i] * A[r][c]
+    return L, inverse
 
 
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
-    if in_lanes(x):
-        _back_substitute_in_lanes(x, b)
-        return
     known = x.permuted
 
     def up(m: Any) -> None:
-        k = x.nv - 1 - m
-        number = known[k]
+        k = x.n_blocks - 1 - m
+        first = BLOCK * k
+        own = [known[first + r] for r in range(BLOCK)]
+        for r in reversed(range(BLOCK)):
+            for i in range(r):
+                own[i] = own[i] - x.A[first + r, first + i] * own[r]
+        for r in range(BLOCK):
+            known[first + r] = own[r]
 
         def take(z: Any) -> None:
-            first = x.fours[k, z]
-            less = [known[first + n] - x.A[k, first + n] * number for n in range(4)]
-            for n, value in enumerate(less):
-                known[first + n] = value
-
-        for_range(x.fours_length[k], take)
-
-    def down(k: Any) -> None:
-        # One by one: four numbers of which one was written just before are not read until it is in the cache.
-        def entry(z: Any, total: Any) -> Any:
-            i = x.pattern[k, z]
-            return total - x.A[k, i] * known[i]
-
-        known[k] = for_range(x.pattern_length[k], entry, known[k] * x.Dinv[k])
-
-    for_range(x.n_columns, lambda c: put(known, c, 0.0))
-    for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
-    for_range(x.nv, up)
-    for_range(x.nv, down)
-    for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))
-
-
-# ---- rows in lanes ----------------------------------------------------------------------------------------
-
-
-def _factor_in_lanes(x: Any) -> None:
-    """As :func:`factor`, by the entries alone: rows fill the vectors. Four rows at a time share numbers."""
-    A, pattern = x.A, x.pattern
-
-    def row(m: Any) -> None:
-        k = x.nv - 1 - m
-        inverse, count = 1.0 / A[k, k], x.pattern_length[k]
-        x.Dinv[k] = inverse
-
-        def some(start: Any, width: int) -> None:
-            rows = [pattern[k, start + n] for n in range(width)]
-            known = [A[k, i] for i in rows]
-            shares = [a * inverse for a in known]
-            for n, i in enumerate(rows):
-                for c in range(n, width):
-                    A[i, rows[c]] = A[i, rows[c]] - shares[n] * known[c]
-
-            def entry(z: Any) -> None:
-                c = pattern[k, start + width + z]
-                number = A[k, c]
-                for i, share in zip(rows, shares, strict=True):
-                    A[i, c] = A[i, c] - share * number
-
-            for_range(count - start - width, entry)
-            for i, share in zip(rows, shares, strict=True):
-                A[k, i] = share
-
-        fours = count // 4
-        rest = count - 4 * fours
-        for_range(fours, lambda n: some(4 * n, 4))
-        cond(rest > 1, lambda: some(4 * fours, 2), nothing)
-        cond((rest == 1) | (rest == 3), lambda: some(count - 1, 1), nothing)
-
-    for_range(x.nv, row)
-
-
-def _back_substitute_in_lanes(x: Any, b: Any) -> None:
-    def up(m: Any) -> None:
-        k = x.nv - 1 - m
-        known = b[k]
-
-        def take(z: Any) -> None:
-            i = x.pattern[k, z]
-            b[i] = b[i] - x.A[k, i] * known
+            column = BLOCK * x.pattern[k, z]
+            left = [known[column + n] for n in range(BLOCK)]
+            for r in range(BLOCK):
+                left = [a - b * own[r] for a, b in zip(left, read_four(x.A, first + r, column), strict=True)]
+            for n in range(BLOCK):
+                known[column + n] = left[n]
 
         for_range(x.pattern_length[k], take)
 
     def down(k: Any) -> None:
-        def entry(z: Any, total: Any) -> Any:
-            i = x.pattern[k, z]
-            return total - x.A[k, i] * b[i]
+        first = BLOCK * k
 
-        b[k] = for_range(x.pattern_length[k], entry, b[k] * x.Dinv[k])
+        def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
+            column = BLOCK * x.pattern[k, z]
+            given = [known[column + n] for n in range(BLOCK)]
+            rows = [read_four(x.A, first + r, column) for r in range(BLOCK)]
+            return tuple(
+                so_far[BLOCK * r + n] + rows[r][n] * given[n] for r in range(BLOCK) for n in range(BLOCK)
+            )
 
-    for_range(x.nv, up)
-    for_range(x.nv, down)
+        sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
+        own = [known[first + r] * x.Dinv[first + r] for r in range(BLOCK)]
+        for r in range(BLOCK):
+            s = sums[BLOCK * r : BLOCK * (r + 1)]
+            own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
+            for i in range(r):
+                own[r] = own[r] - x.A[first + r, first + i] * own[i]
+        for r in range(BLOCK):
+            known[first + r] = own[r]
+
+    for_range(x.n_columns, lambda c: put(known, c, 0.0))
+    for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
+    for_range(x.n_blocks, up)
+    for_range(x.n_blocks, down)
+    for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))

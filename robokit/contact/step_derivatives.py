@@ -54,6 +54,7 @@ from robokit.contact.fields import (
     STOP,
 )
 from robokit.contact.kinematics import advance, entries_of_H
+from robokit.contact.pattern import rows_of
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import add, inertia, motion, nothing, put
 from robokit.engine.loops.fields import kernel_of, once
@@ -131,6 +132,7 @@ def kick(x: Any) -> None:
             add(x.r_v, place, -x.H[r, c])
 
     for_range(x.nv, rates)
+    rows_of(x, x.entries, x.entries_length)
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)

@@ -30,7 +30,7 @@ from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.fields import FORCES, FRICTION, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor
-from robokit.contact.pattern import FEW
+from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, one_by_one
 from robokit.engine.loops.fields import kernel_of, once, whole
@@ -68,13 +68,11 @@ WORK = (
     "r_gain",
     "pattern",
     "pattern_length",
-    "fours",
-    "fours_end",
-    "fours_length",
     "marks",
     "lowest",
     "pair_dofs",
     "pair_signs",
+    "pair_blocks",
 )
 """Work arrays that lanes share: what rows of joints are, and which entries A has."""
 

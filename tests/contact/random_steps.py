@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from robokit.contact import fields, solver
+from robokit.contact.robot_data import blocks_of, fours_of
 from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
@@ -21,13 +22,14 @@ from robokit.spatial.control_flow import cond, for_range
 Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
-TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row"]
+TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
+TREE += ["row_fours", "fours", "four_mask"]
 
 
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H", "V")]
+    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V")]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -174,10 +176,19 @@ def random_tree(
     own, counts = counts, np.array([len(c) for c in columns])
     whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled)
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
-    whole["column_row"] = np.array([*range(nv), *[-1] * (-nv % 4)])
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
+    whole["body_tip"] = np.array([_tip(b, parent, first, own) for b in range(n_bodies)])
+    fours, mask = fours_of(columns)
+    counts = np.array([len(c) for c in fours])
+    whole["row_fours"] = np.stack([np.cumsum(counts) - counts, counts], 1)
+    whole["fours"] = np.array([k for c in fours for k in c], int)
+    whole |= blocks_of(whole["part_rows"].tolist(), nv)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
-    return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
+    wide = len(x["column_row"])
+    x |= {"four_mask": mask, "S_by_row": np.zeros((6, wide))}
+    x["S_by_row"][:, : min(n_dofs, wide)] = S.T[:, :wide]
+    x["H"] = np.pad(np.tril(H), ((0, 0), (0, wide - nv)))
+    return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
 def random_problem(
@@ -196,7 +207,8 @@ def random_problem(
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
-    sizes["n_columns"] = len(tree["column_row"])
+    sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
+    sizes["n_fours"] = len(tree["fours"])
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
@@ -251,11 +263,31 @@ def random_problem(
     return x
 
 
+def _tip(b: int, parent: np.ndarray, first: np.ndarray, count: np.ndarray) -> int:
+    """The last dof on the path of a body."""
+    while b >= 0 and not count[b]:
+        b = int(parent[b])
+    return int(first[b] + count[b] - 1) if b >= 0 else -1
+
+
 def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -> Arrays:
     """Each body its own part if all float and none carries another, else all one."""
     if not coupled and (parent[1:] == 0).all():
         return {"part_rows": dofs[1:], "body_part": np.arange(-1, n_bodies - 1)}
     return {"part_rows": np.array([[0, dofs[:, 1].sum()]]), "body_part": np.arange(n_bodies) * 0}
+
+
+def product_of_factors(x: Arrays) -> np.ndarray:
+    """A = L^T D L of a step, from what is in the blocks of its pattern."""
+    n = len(x["A"])
+    blocks = np.eye(len(x["pattern_length"]), dtype=bool)
+    for k, count in enumerate(x["pattern_length"]):
+        columns = x["pattern"][k, :count]
+        assert (np.diff(columns) < 0).all() and (columns < k).all()
+        blocks[k, columns] = True
+    L = np.tril(np.where(np.kron(blocks, np.ones((4, 4))), x["A"], 0.0), -1) + np.eye(n)
+    A = L.T @ np.diag(1.0 / x["Dinv"]) @ L
+    return A[np.ix_(x["place"], x["place"])]
 
 
 def bodies_jacobian(tree: Arrays, x: Arrays, c: int) -> np.ndarray:

@@ -73,7 +73,8 @@ def everything(robot: Robot, q: np.ndarray, v: np.ndarray, engine: str | None = 
     """All that the loops find."""
     wrench = np.random.default_rng(5).normal(size=(robot.nbodies + 1, 6))
     found = EVERYTHING(engine=engine, **robot_data(robot), q=q, v=v, wrench=wrench)
-    return {**found, "given": wrench}
+    assert not found["H"][:, robot.nv :].any()
+    return {**found, "H": found["H"][:, : robot.nv], "given": wrench}
 
 
 def advanced(robot: Robot, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:

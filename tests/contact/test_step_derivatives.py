@@ -16,6 +16,7 @@ from robokit.sim.contact_state import ContactState
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.stepping.linear_steps import LinearSteps
 from robokit.sim.stepping.step_numbers import step_numbers
+from tests.contact.random_steps import product_of_factors
 
 pytestmark = pytest.mark.slow  # the kernels of derivatives take seconds to compile
 
@@ -256,17 +257,7 @@ def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:
     presses, slides, _, _ = acting(steps)
     assert sum(presses) == 4 and not any(slides)
     by_tau = found[6:, 12:]
-    assert np.abs(by_tau @ factored(steps.simulation.work) / DT - np.eye(6)).max() < 1e-6
-
-
-def factored(x: dict[str, np.ndarray]) -> np.ndarray:
-    """A from its factors L^T D L."""
-    n = len(x["Dinv"])
-    L = np.eye(n)
-    for k in range(n):
-        for i in x["pattern"][k, : x["pattern_length"][k]]:
-            L[k, i] = x["A"][k, i]
-    return L.T @ np.diag(1.0 / x["Dinv"]) @ L
+    assert np.abs(by_tau @ product_of_factors(steps.simulation.work) / DT - np.eye(6)).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["quadruped", "cube"])
