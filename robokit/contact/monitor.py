@@ -2,10 +2,8 @@
 
 The facts of a step are there where they are wanted (``watched``, or something is measured), and are noted for
 every step where ``watched`` is 2: events, sensors and contacts of a run read the notes, and no step is taken
-twice. What is measured stands in ``measured``: how many steps there were, then the numbers of each group that
-is wanted, from the place that ``measured_at`` says. The trackers of sim/step/trackers.py say what they mean,
-and find the same in the steps of other integrators; steps count from 0, and NEVER stands for none. Where a
-step is taken in parts (step_control.py), a part is so much of a step.
+twice. What is measured stands in ``measured``: how many steps there were, then the numbers of each measure
+that is wanted (measures.py), from the place that ``measured_at`` says.
 
 Forces are those of the step; speeds, those with which it begins.
 
@@ -16,22 +14,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.constraints.adding import speed
-from robokit.contact.constraints.limits import gap
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, MOTOR, STOP
+from robokit.contact.measures import KEPT
 from robokit.contact.solver import relative
-from robokit.contact.vectors import inertia, motion, nothing, put, write, write_row
+from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import real, whole
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, floor, maximum, sqrt, where
-
-GROUPS = ("links", "load", "deepest", "limits", "past", "motion", "fastest")
-"""Entries of ``measured_at``; -1 for what is not wanted."""
+from robokit.spatial.scalars import maximum, sqrt, where
 
 MONITOR = (
-    whole("measured_at", len(GROUPS)),  # first place of each group in `measured`, or -1
-    whole("measured_of_link", 2),  # 1 where peaks, and where first touches are wanted
+    whole("measured_at", len(KEPT)),  # where the numbers of each measure begin in `measured`, or -1
     real("step_share", 2),  # of a step that this one is; how far after its beginning its forces count
     whole("watched", 1),  # 1 where all facts of each step are wanted, 2 where they are noted, too
     whole("link_of_shape", "n_shapes"),  # number of each shape's link among those that can touch, or -1
@@ -63,19 +56,6 @@ NOTES = (
 )
 """One entry for every step that was taken since they were last emptied; a contact is one that presses."""
 
-NEVER = -1.0
-"""Number of a step that has not come."""
-
-SHORTEST = 5e-3
-"""Shortest interruption, slip, stop or saturation that counts [s]."""
-
-IMPACT = 0.1
-"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
-
-REST = 1e-3
-"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
-
-
 SLIDING = 1e-3
 """Speed over the ground from which a point slides [m/s]."""
 
@@ -92,12 +72,11 @@ def monitor(x: Any) -> None:
 
 
 def _measure(x: Any) -> None:
-    texts = (_links, _load, _deepest, _limits, _past, _motion, _fastest)
-    for group, text in enumerate(texts):
-        at = x.measured_at[group]
+    for k, measure in enumerate(KEPT):
+        at = x.measured_at[k]
 
-        def measured(at: Any = at, text: Any = text) -> None:
-            text(x, at, x.measured[0] + x.step_share[1])
+        def measured(at: Any = at, after: Any = measure.after) -> None:
+            after(x, at, x.measured[0] + x.step_share[1])
 
         cond(at < 0, nothing, measured)
     x.measured[0] = x.measured[0] + x.step_share[0]
@@ -224,115 +203,3 @@ def _touch(x: Any, i: Any, link: Any) -> None:
     fastest = maximum(fastest, where(slides, speed_after, 0.0))
     closing = maximum(closing, where(N > 0.0, -relative(x, i, x.V)[2], 0.0))
     write_row(x.link_contact, link, [normal + force, sliding + where(slides, force, 0.0), fastest, closing])
-
-
-def _keep(x: Any, at: Any, value: Scalar, step: Scalar) -> None:
-    """The largest value so far, and its step."""
-    more = value > x.measured[at]
-    write(x.measured, at, [where(more, value, x.measured[at]), where(more, step, x.measured[at + 1])])
-
-
-def _square(x: Any, k: Any) -> Scalar:
-    return sum((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)
-
-
-def _links(x: Any, at: Any, step: Scalar) -> None:
-    """By link: square of the largest force and its step; first step that presses."""
-    peaks, touches = x.measured_of_link[0], x.measured_of_link[1]
-
-    def link(k: Any) -> None:
-        first = at + k * (2 * peaks + touches)
-
-        def touch() -> None:
-            place = first + 2 * peaks
-            now = (x.link_force[k, 3] > 0.0) & (x.measured[place] < 0.0)
-            x.measured[place] = where(now, step, x.measured[place])
-
-        cond(peaks > 0, lambda: _keep(x, first, _square(x, k), step), nothing)
-        cond(touches > 0, touch, nothing)
-
-    for_range(x.n_link_sums - 1, link)
-
-
-def _load(x: Any, at: Any, step: Scalar) -> None:
-    """Square of the largest force of the ground on all."""
-    _keep(x, at, _square(x, x.n_link_sums - 1), step)
-
-
-def _deepest(x: Any, at: Any, step: Scalar) -> None:
-    """The deepest point in the ground."""
-
-    def contact(i: Any, depth: Scalar) -> Scalar:
-        there = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0)
-        return maximum(depth, where(there, -x.contact_gap[where(there, x.c_of[i], 0)], 0.0))
-
-    _keep(x, at, for_range(x.n_of[0], contact, 0.0), step)
-
-
-def _limits(x: Any, at: Any, step: Scalar) -> None:
-    """How often a joint stops; of each: first step of a stop that may count, last one, first that counts."""
-    few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0])) * x.step_share[0]
-
-    def stop(m: Any) -> None:
-        k = x.joint_of_stop[m]
-        force, place = x.stop_force[k], at + 1 + 3 * k
-        presses = force * x.stop_side[m] > 0.0
-        cond(presses, lambda: _stop(x, at, place, force, speed(x, x.stop_dof[m]), few, step), nothing)
-
-    for_range(x.n_stops, stop)
-
-
-def _stop(
-    x: Any, at: Any, place: Any, force: Scalar, rate: Scalar, few: Scalar, step: Scalar
-) -> None:  # fmt: skip
-    begun, last, first = (x.measured[place + k] for k in range(3))
-    share = x.step_share[0]
-    side = where(force > 0.0, 1.0, -1.0)
-    goes_on = (last * side > 0.0) & (step - last * side < few + 0.5 * share)
-    fast = where(goes_on, 0.0, abs(rate)) >= IMPACT
-    begun = where(goes_on, begun, step)
-    counts = (begun >= 0.0) & ((step + 1.5 * share - begun > few) | fast)
-    first = where(counts & (first < 0.0), begun, first)
-    write(x.measured, place, [where(counts, NEVER, begun), side * (step + 1.0), first])
-    x.measured[at] = x.measured[at] + where(counts, 1.0, 0.0)
-
-
-def _past(x: Any, at: Any, step: Scalar) -> None:
-    """How far a joint is past a limit as a step begins, in which step, and number of the joint."""
-
-    def stop(m: Any, far: Scalar, which: Scalar) -> tuple[Scalar, Scalar]:
-        before = gap(x, m) - 0.5 * x.dt[0] * x.stop_side[m] * speed(x, x.stop_dof[m])
-        farther = -before > far
-        return where(farther, -before, far), where(farther, 0.0 + x.joint_of_stop[m], which)
-
-    far, which = for_range(x.n_stops, stop, x.measured[at], x.measured[at + 2])
-    _keep(x, at, far, step)
-    x.measured[at + 2] = which
-
-
-def _motion(x: Any, at: Any, step: Scalar) -> None:
-    """Square of the largest speed, twice the kinetic energy over the mass; last step that is not at rest."""
-
-    def body(b: Any, energy: Scalar, mass: Scalar) -> tuple[Scalar, Scalar]:
-        V = motion(x.V, b)
-        return energy + V.dot(inertia(x.I, b) @ V), mass + x.I[b, 0]
-
-    energy, mass = for_range(x.n_bodies, body, 0.0, 0.0)
-    square = energy / mass
-    _keep(x, at, square, step)
-    x.measured[at + 2] = where(square < REST * REST, x.measured[at + 2], step)
-
-
-def _fastest(x: Any, at: Any, step: Scalar) -> None:
-    """Square of the largest speed of a centre of mass, its step, and number of the body."""
-
-    def body(b: Any, most: Scalar, which: Scalar) -> tuple[Scalar, Scalar]:
-        m = x.I[b, 0]
-        u = (inertia(x.I, b) @ motion(x.V, b)).lin * where(m > 0.0, 1.0 / where(m > 0.0, m, 1.0), 0.0)
-        square = u.dot(u)
-        faster = square > most
-        return where(faster, square, most), where(faster, 0.0 + b, which)
-
-    most, which = for_range(x.n_bodies, body, x.measured[at], x.measured[at + 2])
-    _keep(x, at, most, step)
-    x.measured[at + 2] = which

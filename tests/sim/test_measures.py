@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sim_models as m
-from measured_runs import differences
+from measured_runs import columns_of, differences
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
@@ -56,6 +56,34 @@ def test_columns_are_those_of_the_table(boxes):
     assert named == columns - {"limit_time/JOINT"}  # a box has no joints
     for name in rk.measures:
         assert f"{name}: " in str(rk.measures)
+
+
+def test_the_deepest_point_is_reached_when_it_says(boxes):
+    """A run that ends with that step has it, one that ends before has not."""
+    step = boxes.measures["deepest_penetration_time"][0] / 1e-3 - 0.5
+    start = m.box(), boxes.q[0, 0], boxes.v[0, 0]
+    ends = [rk.simulate(*start, duration=1e-3 * (round(step) + k), dt=1e-3, ground=True) for k in (0, 1)]
+    before, deepest = (run.summary["deepest_penetration"] for run in ends)
+    assert before < deepest == boxes.measures["deepest_penetration"][0]
+
+
+ELSEWHERE = {
+    "failure": "test_rows_that_fail_say_why_and_when",
+    "failure_time": "test_rows_that_fail_say_why_and_when",
+    "deepest_penetration_time": "test_the_deepest_point_is_reached_when_it_says",
+    "limit_time/JOINT": "test_every_kind_of_run",
+}
+"""Columns whose law is a test of its own."""
+
+
+def test_every_measure_has_a_law(boxes):
+    """Events, ledger and states of a single run say the same (measured_runs.py)."""
+    said = {name.split("/")[0] + "/LINK" if "/" in name else name for name in columns_of(boxes.trajectory(0))}
+    for name, measure in rk.measures.items():
+        assert measure.columns and measure.text, name
+        for column in measure.columns:
+            law = column.name in said or ELSEWHERE.get(column.name) in globals()
+            assert law, f"{name}: {column.name} has no law; add it to measured_runs.py"
 
 
 def test_measures_of_the_users_own_are_those_of_all_states():

@@ -148,9 +148,9 @@ class Trajectory:
 
     def _noted(self, choose: Choose) -> Notes:
         """Notes of these steps at least, see :func:`retaken`."""
-        assert self.program is not None and self.inputs is not None
         if self.notes is not None and len(self.notes):
             return self.notes
+        assert self.program is not None and self.inputs is not None
         marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
         with stage("taking the steps once more"):
             run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs

@@ -22,8 +22,8 @@ from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.ground import Ground
-from robokit.sim.measuring.chosen import ChosenMeasures, Failures, wanted_measures
-from robokit.sim.measuring.readings import Readings
+from robokit.sim.measuring.chosen import ChosenMeasures, wanted_measures
+from robokit.sim.measuring.readings import Failures, Readings
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -398,12 +398,12 @@ def rollout(
 def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str, np.ndarray]:
     """The columns of the measures."""
     ends, rows = found._ledgers, len(batch.failed_at)
-    readings = Readings(batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries)
     reason, when = np.full(rows, None, dtype=object), np.full(rows, np.nan)
     reason[found.failed] = NOT_FINITE
     reason[batch.excess] = EXCESS
     when[found.failed] = found.failed_time
-    return chosen.columns(readings, Failures(reason, when))
+    run = batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries
+    return chosen.columns(Readings(*run, chosen.subjects, Failures(reason, when)))
 
 
 def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError, one_line
 from robokit.sim.driving.pushes import OutsideForces
-from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
+from robokit.sim.measuring import Column, StepMeasure, measures
 from robokit.sweeps.draws.parameter_table import parameter
 from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH, prepared, run, run_together
 from robokit.sweeps.reporting.column_data import About, numbers_of
@@ -104,7 +104,7 @@ def _about(recipe: Any, field: Any) -> About:
 
 
 @functools.cache
-def _known() -> dict[str, tuple[BuiltIn, Column]]:
+def _known() -> dict[str, tuple[StepMeasure, Column]]:
     """Measures and their columns by the column's name, up to the link or joint that it is about."""
     found = {}
     for measure in measures.values():
