@@ -101,6 +101,12 @@ SPEED = 1e-4
 """Compliance of a largest speed over the mobility of the dof: what a step leaves of an excess."""
 
 
+def act_on(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
+    """Add a wrench at a point to what is known before the solve: the forces on bodies about the origin."""
+    for k, more in enumerate([*(moment + point.cross(force)), *force]):
+        x.f[b, k] = x.f[b, k] + more
+
+
 def mobility(x: Any, dof: Any) -> Scalar:
     """1 / H of a dof, the rest held [1/(kg m^2) | 1/kg]."""
     row, gain = x.dof_row[dof], x.dof_gain[dof]
