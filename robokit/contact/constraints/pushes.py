@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.constraints.adding import act_on, vector
+from robokit.contact.constraints.adding import act_on, axes_of, place_on, vector
 from robokit.contact.robot_data import FLOATING
 from robokit.contact.vectors import nothing
-from robokit.spatial import Matrix3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
@@ -24,7 +23,7 @@ def act(x: Any) -> None:
         b = m + 1
 
         def push() -> None:
-            row, R = x.dof_row[x.body_dofs[b, 0]], _axes(x, b)
+            row, R = x.dof_row[x.body_dofs[b, 0]], axes_of(x, b)
             moment, force = (R @ vector(x.joint_forces, row + k) for k in (0, 3))
             act_on(x, b, moment, force, vector(x.p, b, 0))
 
@@ -33,17 +32,12 @@ def act(x: Any) -> None:
     def pushed(k: Any) -> None:
         b = x.push_body[k]
         moment, force = (vector(x.push_wrench, k, h) for h in (0, 3))
-        point = _axes(x, b) @ vector(x.push_point, k, 0) + vector(x.p, b, 0)
+        point = place_on(x, b, vector(x.push_point, k, 0))
         world = where(x.push_in_world[k] > 0, 1.0, 0.0)
         act_on(x, b, moment, force, point * (1.0 - world) - vector(x.origin, 0) * world)
 
     for_range(x.n_bodies - 1, on_base)
     for_range(x.n_pushes, pushed)
-
-
-def _axes(x: Any, b: Any) -> Matrix3:
-    """Rotation of a body."""
-    return Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
 
 
 def is_base(x: Any, b: Any) -> Any:
