@@ -46,9 +46,9 @@ def collect(x: Any) -> None:
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
-    place for, a step is not solved. The last is the number of loops.
+    place for, a step is not solved. The next is the number of loops; the last two are the solver's.
     """
-    for k in range(4):
+    for k in range(6):
         x.n_of[k] = 0
     for kind in KINDS:
         kind.collect(x)
