@@ -168,8 +168,9 @@ CONSTRAINTS = (
     real("c_u", "n_constraints", 3, role="work"),  # velocities
     real("c_du", "n_constraints", 3, role="work"),  # along the search direction
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
-    real("c_G", "n_constraints", 6, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33
-    real("c_G_last", "n_constraints", 6, role="work"),  # that the last factor was made of
+    real("c_G", "n_constraints", 8, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33 of the symmetric part;
+    # of the skew one, w x, w along t1 and t2
+    real("c_G_last", "n_constraints", 8, role="work"),  # that the last factor was made of
     real("c_expected", "n_constraints", 3, role="work"),  # impulses g - G J d, made admissible
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR
@@ -186,10 +187,9 @@ CONSTRAINTS = (
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
-    whole(
-        "n_of", 4, role="work"
-    ),  # how many constraints and rows are needed, also beyond the place that there
-    # is; how many of the contacts bounce; of loops whose forces are found
+    whole("n_of", 6, role="work"),  # how many constraints and rows are needed, also beyond the place that
+    # there is; how many of the contacts bounce; of loops whose forces are found; how many contacts slide; 1
+    # where A is made of Coulomb's law
 )
 """All forces that depend on the velocity to come."""
 
@@ -274,6 +274,7 @@ SOLVER = (
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
     real("A", "n_columns", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
+    real("A_skew", "n_columns", "n_columns", role="work"),  # skew part of A below its diagonal; then U^T
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
@@ -281,7 +282,7 @@ SOLVER = (
     whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
     real("permuted", "n_columns", role="work"),  # what is solved for, by place
-    real("shares", 4, "n_columns", role="work"),  # of a row of blocks, while it is eliminated
+    real("shares", 8, "n_columns", role="work"),  # of a row of blocks, and of U^T, while it is eliminated
     whole(
         "pattern", "n_blocks", "n_blocks", role="work"
     ),  # columns of the blocks of each row of A, descending
@@ -291,7 +292,8 @@ SOLVER = (
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     whole("pair_blocks", "n_dofs", role="work"),  # their blocks
-    real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A
+    real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
+    # 21 numbers of the symmetric part of K, 15 of the skew one
     whole("has_K", "n_bodies", role="work"),  # 1 where there is one
     real("Vd", "n_bodies", 6, role="work"),  # velocities of the bodies along the search direction
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies

@@ -1,29 +1,36 @@
-"""A = H + J^T G J, its factors L^T D L by the pattern of the step, and solutions.
+"""A = H + J^T G J, its factors by the pattern of the step, and solutions.
 
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
 inertias are. All columns are in world axes about one origin.
+
+With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
+rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
+same, A = L^T D L has the same bits.
 
 Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from robokit.contact.kinematics import one_way, powers
 from robokit.contact.pattern import apart, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import (
+    anywhere,
+    in_lanes,
     motion,
     nothing,
     one_by_one,
     put,
     read_four,
+    vector,
     write_four,
     write_row,
 )
-from robokit.spatial import Matrix3, Symmetric3
+from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
 from robokit.spatial.scalars import where
@@ -54,6 +61,36 @@ def stiffness(x: Any, c: Any) -> ArticulatedInertia:
     )
 
 
+SYMMETRIC = ArticulatedInertia.SIZE
+"""Numbers of the symmetric part of K; those of the skew part follow."""
+
+
+class Skew(NamedTuple):
+    """A skew 6 x 6 [[a x, M], [-M^T, b x]]."""
+
+    a: Vector3
+    M: Matrix3
+    b: Vector3
+
+    @classmethod
+    def of_row(cls, K: Any, body: Any) -> Skew:
+        """That of a body."""
+        M = Matrix3([[K[body, SYMMETRIC + 3 + 3 * r + c] for c in range(3)] for r in range(3)])
+        return cls(vector(K, body, SYMMETRIC), M, vector(K, body, SYMMETRIC + 12))
+
+    def __matmul__(self, v: Motion) -> Force:
+        ang = self.a.cross(v.ang) + self.M @ v.lin
+        return Force(ang, self.b.cross(v.lin) - self.M.transpose_apply(v.ang))
+
+
+def skew_stiffness(x: Any, c: Any) -> list[Any]:
+    """The skew part of K = E^T G E: n p^T - p n^T, its 15 numbers."""
+    t1, t2, n = (motion(x.c_E, c, 6 * k) for k in range(3))
+    p = t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7]
+    M = [a * d - b * e for a, b in zip(n.ang, p.ang, strict=True) for d, e in zip(p.lin, n.lin, strict=True)]
+    return [*p.ang.cross(n.ang), *M, *p.lin.cross(n.lin)]
+
+
 def sum_of(terms: Any) -> Any:
     """The sum of one term or more."""
     first, *others = terms
@@ -65,14 +102,21 @@ def sum_of(terms: Any) -> Any:
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
     """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's blocks."""
 
-    def empty(k: Any) -> None:
-        """A block on the diagonal is that of ones: rows that belong to no coordinate stay so."""
-
+    def cleared(A: Any, k: Any) -> None:
         def block(z: Any) -> None:
             for n in range(BLOCK):
-                write_four(x.A, BLOCK * k + n, BLOCK * x.pattern[k, z], [0.0] * BLOCK)
+                write_four(A, BLOCK * k + n, BLOCK * x.pattern[k, z], [0.0] * BLOCK)
 
         for_range(x.pattern_length[k], block)
+
+    def no_skew(k: Any) -> None:
+        cleared(x.A_skew, k)
+        for n in range(BLOCK):
+            write_four(x.A_skew, BLOCK * k + n, BLOCK * k, [0.0] * BLOCK)
+
+    def empty(k: Any) -> None:
+        """A block on the diagonal is that of ones: rows that belong to no coordinate stay so."""
+        cleared(x.A, k)
         for n in range(BLOCK):
             write_four(x.A, BLOCK * k + n, BLOCK * k, [1.0 if c == n else 0.0 for c in range(BLOCK)])
 
@@ -81,6 +125,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
         x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
 
     for_range(x.n_blocks, empty)
+    cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
     _enter_H(x)
     for_range(rows, of_row)
     cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
@@ -110,9 +155,29 @@ def _enter_H(x: Any) -> None:
 
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
+    skew = x.n_of[5] > 0
 
     def matrix(b: Any) -> list[Any]:
-        return [x.K[b, e] for e in range(21)]
+        return [x.K[b, e] for e in range(SYMMETRIC)]
+
+    def enter(body: Any, K: Any, skew_part: Any) -> None:
+        """Add to the K of a body."""
+
+        def first() -> None:
+            write_row(x.K, body, K)
+            cond(skew, lambda: write_skew(skew_part()), nothing)
+            x.has_K[body] = 1
+
+        def another() -> None:
+            write_row(x.K, body, _sum(matrix(body), K))
+            known = [x.K[body, SYMMETRIC + e] for e in range(15)]
+            cond(skew, lambda: write_skew(_sum(known, skew_part())), nothing)
+
+        def write_skew(numbers: Any) -> None:
+            for e, number in enumerate(numbers):
+                x.K[body, SYMMETRIC + e] = number
+
+        cond(x.has_K[body] > 0, another, first)
 
     def constraint(c: Any) -> None:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
@@ -123,20 +188,13 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
 
-        def first() -> None:
-            write_row(x.K, body, stiffness(x, c))
-            x.has_K[body] = 1
-
-        def another() -> None:
-            write_row(x.K, body, _sum(matrix(body), stiffness(x, c)))
-
         def whole() -> None:
             K = ArticulatedInertia.of(matrix(0))
             cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
             x.has_K[0] = 0
 
         acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        cond(acts, lambda: cond(x.has_K[body] > 0, another, first), nothing)
+        cond(acts, lambda: enter(body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
@@ -145,16 +203,12 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
         def acting() -> None:
             K = ArticulatedInertia.of(matrix(b))
-            for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K))
+            for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
 
-            def hand_on() -> None:
-                def alone() -> None:
-                    write_row(x.K, parent, K)
-                    x.has_K[parent] = 1
+            def skew_part() -> list[Any]:
+                return [x.K[b, SYMMETRIC + e] for e in range(15)]
 
-                cond(x.has_K[parent] > 0, lambda: write_row(x.K, parent, _sum(matrix(parent), K)), alone)
-
-            cond(parent >= 0, hand_on, nothing)
+            cond(parent >= 0, lambda: enter(parent, K, skew_part), nothing)
 
         cond(x.has_K[b] > 0, acting, nothing)
 
@@ -163,34 +217,38 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     for_range(x.n_bodies, down)
 
 
-def _of_dof(x: Any, j: Any, K: ArticulatedInertia) -> None:
-    """Add S_j.K S to the entries of a dof's row."""
-    F = K @ motion(x.S, j)
+def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
+    """Add S_j.K S to the entries of a dof's row; b: the body that carries K."""
 
-    def by_fours() -> None:
+    def by_fours(A: Any, F: Force) -> None:
         first = x.row_fours[j, 0]
 
         def four(m: Any) -> None:
             c = x.fours[first + m]
             more = powers(x, F, first + m)
-            write_four(x.A, j, c, [a + p for a, p in zip(read_four(x.A, j, c), more, strict=True)])
+            write_four(A, j, c, [a + p for a, p in zip(read_four(A, j, c), more, strict=True)])
 
         for_range(x.row_fours[j, 1], four)
 
-    def by_entries() -> None:
+    def by_entries(A: Any, F: Force) -> None:
         row, first = place_of_dof(x, j), x.path[j, 0]
 
         def of_ancestor(e: Any) -> None:
             k = x.ancestors[first + e]
-            add(x, row, k, motion(x.S, k).dot(F))
+            add(x, A, row, k, motion(x.S, k).dot(F))
 
         def moving() -> None:
-            x.A[row, row] = x.A[row, row] + motion(x.S, j).dot(F)
+            if A is x.A:
+                A[row, row] = A[row, row] + motion(x.S, j).dot(F)
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
 
-    one_way(x, by_fours, by_entries)
+    def enter(A: Any, F: Force) -> None:
+        one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
+
+    enter(x.A, K @ motion(x.S, j))
+    cond(x.n_of[5] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
@@ -202,29 +260,34 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
         row, s = place_of_dof(x, j), motion(x.S, j) * x.pair_signs[m]
         F = K @ s
 
-        def of_other(e: Any) -> None:
-            k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
-            add(x, row, k, motion(x.S, k).dot(F) * sign)
+        def of_others(A: Any, F: Force) -> None:
+            def of_other(e: Any) -> None:
+                k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
+                add(x, A, row, k, motion(x.S, k).dot(F) * sign)
+
+            for_range(count - 1 - m, of_other)
 
         def moving() -> None:
             x.A[row, row] = x.A[row, row] + s.dot(F)
-            for_range(count - 1 - m, of_other)
+            of_others(x.A, F)
+            cond(x.n_of[5] > 0, lambda: of_others(x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
         cond(row < 0, nothing, moving)
 
     for_range(count, of_dof)
 
 
-def add(x: Any, row: Any, k: Any, value: Any) -> None:
-    """Add to the entry of A of a row and of another dof than the one that made it.
+def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
+    """Add to the entry of A, or of its skew part, of a row and of another dof than the one that made it.
 
     Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
     """
     other = place_of_dof(x, k)
     other = where(other < 0, row, other)
-    twice = where(row == other, 2.0, 1.0)
+    on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
+    times = where(row == other, on_diagonal, where(row < other, across, 1.0))
     entry = where(row < other, other, row), where(row < other, row, other)
-    x.A[entry] = x.A[entry] + twice * value
+    A[entry] = A[entry] + times * value
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -236,61 +299,93 @@ def _sum(one: Any, other: Any) -> list[Any]:
 
 
 def factor(x: Any) -> None:
-    """A = L^T D L in place: L below the diagonal; 1 / D in Dinv. What is above the diagonal is of no use."""
+    """A = U D L in place: L below the diagonal, 1 / D in Dinv; U^T in A_skew, or L where A is symmetric.
+
+    What is above the diagonal is of no use.
+    """
+    cond(anywhere(x, x.n_of[5] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
+
+
+def _factor(x: Any, both: tuple[Any, ...]) -> None:
+    """Of A, or of what is below the diagonal and, transposed, above it: each takes by what the other has."""
+    others = [len(both) - 1 - e for e in range(len(both))]
 
     def row(m: Any) -> None:
         k = x.n_blocks - 1 - m
         first, count = BLOCK * k, x.pattern_length[k]
-        L, inverse = _of_diagonal([[x.A[first + r, first + c] for c in range(r + 1)] for r in range(BLOCK)])
+        given = [[[M[first + r, first + c] for c in range(r + 1)] for r in range(BLOCK)] for M in both]
+        L, inverse = _of_diagonal(given, others)
         for r in range(BLOCK):
             x.Dinv[first + r] = inverse[r]
-            for c in range(r):
-                x.A[first + r, first + c] = L[r][c]
+            for e, M in enumerate(both):
+                for c in range(r):
+                    M[first + r, first + c] = L[e][r][c]
 
         def eliminate(z: Any) -> None:
             """The rows of the block one after the other; then shares, by which others take from these."""
             column = BLOCK * x.pattern[k, z]
-            own = [read_four(x.A, first + r, column) for r in range(BLOCK)]
-            for r in reversed(range(BLOCK)):
-                for i in range(r):
-                    own[i] = [a - L[r][i] * b for a, b in zip(own[i], own[r], strict=True)]
-            for r in range(BLOCK):
-                write_four(x.A, first + r, column, own[r])
-                write_four(x.shares, r, column, [a * inverse[r] for a in own[r]])
+            for e, M in enumerate(both):
+                own = [read_four(M, first + r, column) for r in range(BLOCK)]
+                for r in reversed(range(BLOCK)):
+                    for i in range(r):
+                        own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
+                for r in range(BLOCK):
+                    write_four(M, first + r, column, own[r])
+                    write_four(x.shares, BLOCK * e + r, column, [a * inverse[r] for a in own[r]])
 
         def take(z: Any) -> None:
             """What the block's rows are worth in the columns of one of its blocks."""
             column = BLOCK * x.pattern[k, z]
-            own = [read_four(x.A, first + r, column) for r in range(BLOCK)]
+            own = [[read_four(M, first + r, column) for r in range(BLOCK)] for M in both]
 
-            def from_row(e: Any) -> None:
-                other = BLOCK * x.pattern[k, e]
-                for i in range(BLOCK):
-                    left = read_four(x.A, other + i, column)
-                    for r in range(BLOCK):
-                        share = x.shares[r, other + i]
-                        left = [a - share * b for a, b in zip(left, own[r], strict=True)]
-                    write_four(x.A, other + i, column, left)
+            def from_row(n: Any) -> None:
+                other = BLOCK * x.pattern[k, n]
+                for e, M in enumerate(both):
+                    for i in range(BLOCK):
+                        left = read_four(M, other + i, column)
+                        for r in range(BLOCK):
+                            share = x.shares[BLOCK * others[e] + r, other + i]
+                            left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
+                        write_four(M, other + i, column, left)
 
             for_range(z + 1, from_row)
-            for r in range(BLOCK):
-                write_four(x.A, first + r, column, read_four(x.shares, r, column))
+            for e, M in enumerate(both):
+                for r in range(BLOCK):
+                    write_four(M, first + r, column, read_four(x.shares, BLOCK * e + r, column))
 
         for_range(count, eliminate)
         for_range(count, take)
 
+    if len(both) > 1:
+        for_range(x.n_blocks, lambda k: _two_triangles(x, k))
     for_range(x.n_blocks, row)
 
 
-def _of_diagonal(A: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
-    """L, and the inverse of D, of a block on the diagonal."""
-    L, inverse = [list(row) for row in A], [1.0] * BLOCK
+def _two_triangles(x: Any, k: Any) -> None:
+    """A row of blocks of A, and of its transpose, from the symmetric and the skew part."""
+
+    def block(column: Any) -> None:
+        for r in range(BLOCK):
+            even, odd = (read_four(M, BLOCK * k + r, column) for M in (x.A, x.A_skew))
+            write_four(x.A, BLOCK * k + r, column, [a + b for a, b in zip(even, odd, strict=True)])
+            write_four(x.A_skew, BLOCK * k + r, column, [a - b for a, b in zip(even, odd, strict=True)])
+
+    block(BLOCK * k)
+    for_range(x.pattern_length[k], lambda z: block(BLOCK * x.pattern[k, z]))
+
+
+def _of_diagonal(given: Any, others: list[int]) -> tuple[Any, list[Any]]:
+    """L of each triangle, and the inverse of D, of a block on the diagonal."""
+    L, inverse = [[list(row) for row in A] for A in given], [1.0] * BLOCK
     for r in reversed(range(BLOCK)):
-        inverse[r] = 1.0 / A[r][r]
-        for i in range(r):
-            L[r][i] = A[r][i] * inverse[r]
-            for c in range(i + 1):
-                A[i][c] = A[i][c] - L[r][i] * A[r][c]
+        inverse[r] = 1.0 / given[0][r][r]
+        for A, own in zip(given, L, strict=True):
+            for i in range(r):
+                own[r][i] = A[r][i] * inverse[r]
+        for A, other in zip(given, others, strict=True):
+            for i in range(r):
+                for c in range(i + 1):
+                    A[i][c] = A[i][c] - L[other][r][i] * A[r][c]
     return L, inverse
 
 
@@ -298,13 +393,20 @@ def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
     known = x.permuted
 
-    def up(m: Any) -> None:
+    def up(m: Any, skew: bool) -> None:
         k = x.n_blocks - 1 - m
         first = BLOCK * k
+
+        def entry(row: Any, column: Any) -> Any:
+            if not skew:
+                return x.A[row, column]
+            of_U = x.A_skew[row, column]
+            return where(x.n_of[5] > 0, of_U, x.A[row, column]) if in_lanes(x) else of_U
+
         own = [known[first + r] for r in range(BLOCK)]
         for r in reversed(range(BLOCK)):
             for i in range(r):
-                own[i] = own[i] - x.A[first + r, first + i] * own[r]
+                own[i] = own[i] - entry(first + r, first + i) * own[r]
         for r in range(BLOCK):
             known[first + r] = own[r]
 
@@ -312,7 +414,7 @@ def back_substitute(x: Any, b: Any) -> None:
             column = BLOCK * x.pattern[k, z]
             left = [known[column + n] for n in range(BLOCK)]
             for r in range(BLOCK):
-                left = [a - b * own[r] for a, b in zip(left, read_four(x.A, first + r, column), strict=True)]
+                left = [left[n] - entry(first + r, column + n) * own[r] for n in range(BLOCK)]
             for n in range(BLOCK):
                 known[column + n] = left[n]
 
@@ -341,6 +443,10 @@ def back_substitute(x: Any, b: Any) -> None:
 
     for_range(x.n_columns, lambda c: put(known, c, 0.0))
     for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
-    for_range(x.n_blocks, up)
+    cond(
+        anywhere(x, x.n_of[5] > 0),
+        lambda: for_range(x.n_blocks, lambda m: up(m, True)),
+        lambda: for_range(x.n_blocks, lambda m: up(m, False)),
+    )
     for_range(x.n_blocks, down)
     for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))

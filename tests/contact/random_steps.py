@@ -256,7 +256,7 @@ def random_problem(
         numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
-    x["n_of"][:] = len(kinds), rows, 0, 0
+    x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-3]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
@@ -278,15 +278,16 @@ def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -
 
 
 def product_of_factors(x: Arrays) -> np.ndarray:
-    """A = L^T D L of a step, from what is in the blocks of its pattern."""
+    """A = U D L of a step, U = L^T where it is symmetric, from what is in the blocks of its pattern."""
     n = len(x["A"])
     blocks = np.eye(len(x["pattern_length"]), dtype=bool)
     for k, count in enumerate(x["pattern_length"]):
         columns = x["pattern"][k, :count]
         assert (np.diff(columns) < 0).all() and (columns < k).all()
         blocks[k, columns] = True
-    L = np.tril(np.where(np.kron(blocks, np.ones((4, 4))), x["A"], 0.0), -1) + np.eye(n)
-    A = L.T @ np.diag(1.0 / x["Dinv"]) @ L
+    inside = np.kron(blocks, np.ones((4, 4)))
+    L, U = (np.tril(np.where(inside, x[k], 0.0), -1) + np.eye(n) for k in ("A", "A_skew"))
+    A = (U if x["n_of"][5] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
     return A[np.ix_(x["place"], x["place"])]
 
 

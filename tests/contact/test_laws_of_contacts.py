@@ -124,6 +124,33 @@ def test_with_its_own_shift_friction_is_coulombs() -> None:
     assert slid > 20 and stuck > 20
 
 
+def test_slopes_of_coulombs_law_are_its_derivative() -> None:
+    """With the shift of each velocity; where it slides not symmetric."""
+    slid = 0
+    for case in cases(FRICTION):
+        numbers = *case["R"], case["aim"], case["mu"]
+
+        def impulse(u: np.ndarray, case: dict = case, numbers: tuple = numbers) -> np.ndarray:
+            return law({**case, "u": u, "s": laws.shift(u, *numbers)})[0]
+
+        def branch(u: np.ndarray, numbers: tuple = numbers, case: dict = case) -> tuple[bool, bool]:
+            return laws.shift(u, *numbers) > 0.0, u[2] < case["aim"][2]
+
+        u = case["u"]
+        _, G = law({**case, "s": laws.shift(u, *numbers)})
+        six = [G[i] for i in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
+        a, b, d, e, f, n, v, w = laws.of_coulomb(six, laws.by_shift(u, *numbers))
+        found = np.array([[a, b, e + w], [b, d, f - v], [e - w, f + v, n]])
+        h = 1e-6 * np.eye(3)
+        if any(branch(u + x) != branch(u - x) for x in h):
+            continue
+        wanted = np.array([(impulse(u - x) - impulse(u + x)) / 2e-6 for x in h]).T
+        size = np.abs(wanted).max() + 1e-6 * np.abs(impulse(u)).max()
+        assert np.allclose(found, wanted, rtol=0, atol=1e-4 * size + 1e-9)
+        slid += abs(v) + abs(w) > 0
+    assert slid > 20
+
+
 def test_without_friction_nothing_holds_a_contact_at_rest() -> None:
     case = {**cases(FRICTION, 1)[0], "mu": 0.0, "s": 0.0, "u": np.array([0.0, 0.0, -1.0]), "aim": np.zeros(3)}
     g, G = law(case)
