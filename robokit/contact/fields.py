@@ -36,10 +36,10 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("row_fours", "nv", 2),  # first of a row's entries of `fours`, and how many
-    whole("fours", "n_fours"),  # first columns of the fours in which a row of H has entries or its diagonal,
-    # descending: four columns each, from a multiple of four on
-    real("four_mask", "n_fours", 4),  # 1 where these are entries, 0 elsewhere
+    whole("bands", "n_bands", 2),  # of each four rows of H: first of their entries of `blocks`, how many
+    whole("blocks", "n_H_blocks"),  # columns of the blocks in which four rows of H have entries, descending:
+    # four columns each. The first one is on the diagonal
+    real("block_mask", "n_H_blocks", 4, 4),  # 1 where these are entries, rows >= columns; 0 elsewhere
     whole("block_part", "n_blocks"),  # the part of each block of four rows of A, or -1 (pattern.py)
     whole("column_row", "n_columns"),  # row of v of each column of A, -1 of those that fill its blocks
     whole("body_tip", "n_bodies"),  # the last dof on the path of a body, -1 where it does not move
@@ -56,12 +56,15 @@ MOTION = (
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
-    real("H", "nv", "n_columns", role="work"),  # mass matrix, rows >= columns; 0 to the end of each four
+    real(
+        "H", "n_columns", "n_columns", role="work"
+    ),  # mass matrix, rows >= columns, 0 elsewhere in `blocks`;
+    # rows of the last four beyond nv are those of ones
     real(
         "multiplied", "n_columns", role="work"
     ),  # a vector that H is multiplied by, to the end of the last four
     real("multiples", "n_columns", role="work"),  # H^T times it, without the diagonal
-    real("row_sums", "nv", role="work"),  # H times it
+    real("row_sums", "n_columns", role="work"),  # H times it
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
     real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries. Rows of 10
     # take three times as long, as what is written does not lie in memory as what is read next

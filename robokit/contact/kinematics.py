@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.robot_data import FEW, FLOATING, PLANAR, SPHERICAL
+from robokit.contact.robot_data import BLOCK, FEW, FLOATING, PLANAR, SPHERICAL
 from robokit.contact.vectors import (
     add,
     entries,
@@ -222,18 +222,17 @@ def mass_matrix(x: Any) -> None:
     composites(x)
 
     def empty(r: Any) -> None:
-        first = x.row_fours[r, 0]
-        for_range(x.row_fours[r, 1], lambda m: write_four(x.H, r, x.fours[first + m], [0.0] * 4))
+        of_band(x, r, lambda c, e, n: write_four(x.H, r, c, [0.0] * BLOCK))
+
+    def of_no_row(m: Any) -> None:
+        empty(x.nv + m)
+        x.H[x.nv + m, x.nv + m] = 1.0
 
     def dof(j: Any) -> None:
         row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
 
         def by_fours() -> None:
-            first = x.row_fours[j, 0]
-            for_range(
-                x.row_fours[j, 1],
-                lambda m: write_four(x.H, j, x.fours[first + m], powers(x, f, first + m)),
-            )
+            of_band(x, j, lambda c, e, n: write_four(x.H, j, c, powers(x, f, c, e, n)))
 
         def by_entries() -> None:
             first = x.path[j, 0]
@@ -257,7 +256,15 @@ def mass_matrix(x: Any) -> None:
         cond(row < 0, nothing, lambda: add(x.H, (row, row), rotor))
 
     one_way(x, nothing, lambda: for_range(x.nv, empty))
+    for_range(BLOCK * x.n_bands - x.nv, of_no_row)
     for_range(x.n_dofs, dof)
+
+
+def of_band(x: Any, r: Any, do: Any) -> None:
+    """Call do(column, e, n) for the blocks of a row of H: entry e of ``blocks``, whose row n it is."""
+    k = r // BLOCK
+    first, n = x.bands[k, 0], r - BLOCK * k
+    for_range(x.bands[k, 1], lambda m: do(BLOCK * x.blocks[first + m], first + m, n))
 
 
 def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
@@ -271,11 +278,13 @@ def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
         cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)
 
 
-def powers(x: Any, f: Force, e: Any) -> list[Scalar]:
-    """Powers of a force at the columns S of entry e of ``fours``, 0 where the row has no entry."""
-    c = x.fours[e]
-    s = [Motion(*(Vector3(*(x.S_by_row[h + i, c + n] for i in range(3))) for h in (0, 3))) for n in range(4)]
-    return [x.four_mask[e, n] * s[n].dot(f) for n in range(4)]
+def powers(x: Any, f: Force, c: Any, e: Any, r: Any) -> list[Scalar]:
+    """Powers of a force at the columns S of a block, 0 where row r of it has no entry (:func:`of_band`)."""
+    s = [
+        Motion(*(Vector3(*(x.S_by_row[h + i, c + n] for i in range(3))) for h in (0, 3)))
+        for n in range(BLOCK)
+    ]
+    return [x.block_mask[e, r, n] * s[n].dot(f) for n in range(BLOCK)]
 
 
 def entries_of_H(x: Any, do: Any) -> None:
@@ -319,30 +328,41 @@ def multiply(x: Any, y: Any, out: Any) -> None:
     """
     given, product = x.multiplied, x.multiples
 
-    def row(j: Any) -> None:
-        first, own = x.row_fours[j, 0], y[j]
+    def four(A: Any, first: Any) -> list[Scalar]:
+        return [A[first + n] for n in range(BLOCK)]
 
-        def take(c: Any, h: Any) -> None:
-            for n in range(4):
-                product[c + n] = product[c + n] + h[n] * own
+    def band(k: Any) -> None:
+        first, at = BLOCK * k, x.bands[k, 0]
+        own, rows = four(given, first), range(BLOCK)
 
-        def four(m: Any, *sums: Scalar) -> tuple[Scalar, ...]:
-            c = x.fours[first + 1 + m]
-            h = read_four(x.H, j, c)
-            take(c, h)
-            return tuple(s + h[n] * given[c + n] for n, s in enumerate(sums))
+        def rows_at(column: Any) -> list[list[Scalar]]:
+            return [read_four(x.H, first + r, column) for r in rows]
 
-        diagonal = x.fours[first]
-        h = read_four(x.H, j, diagonal)
-        take(diagonal, [where(diagonal + n < j, h[n], 0.0) for n in range(4)])
-        start = [h[n] * given[diagonal + n] for n in range(4)]
-        a, b, c, d = for_range(x.row_fours[j, 1] - 1, four, *start)
-        x.row_sums[j] = (a + b) + (c + d)
+        def add_products(column: Any, h: list[list[Scalar]]) -> None:
+            """What the rows are worth in these columns."""
+            left = four(product, column)
+            for r in rows:
+                left = [a + b * own[r] for a, b in zip(left, h[r], strict=True)]
+            write(product, column, left)
+
+        def block(m: Any, *sums: Scalar) -> tuple[Scalar, ...]:
+            column = BLOCK * x.blocks[at + 1 + m]
+            h, known = rows_at(column), four(given, column)
+            add_products(column, h)
+            return tuple(sums[BLOCK * r + n] + h[r][n] * known[n] for r in rows for n in rows)
+
+        h = rows_at(first)
+        add_products(first, [[h[r][n] if n < r else 0.0 for n in rows] for r in rows])
+        start = [h[r][n] * own[n] for r in rows for n in rows]
+        sums = for_range(x.bands[k, 1] - 1, block, *start)
+        for r in rows:
+            a, b, c, d = sums[BLOCK * r : BLOCK * (r + 1)]
+            x.row_sums[first + r] = (a + b) + (c + d)
 
     for_range(x.nv, lambda j: put(given, j, y[j]))
     pad(x, given)
     for_range(x.n_columns, lambda k: put(product, k, 0.0))
-    for_range(x.nv, row)
+    for_range(x.n_bands, band)
     for_range(x.nv, lambda j: put(out, j, product[j] + x.row_sums[j]))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from robokit.contact.kinematics import one_way, powers
+from robokit.contact.kinematics import of_band, one_way, powers
 from robokit.contact.pattern import apart, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import (
@@ -102,42 +102,23 @@ def sum_of(terms: Any) -> Any:
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
     """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's blocks."""
 
-    def cleared(A: Any, k: Any) -> None:
-        def block(z: Any) -> None:
-            for n in range(BLOCK):
-                write_four(A, BLOCK * k + n, BLOCK * x.pattern[k, z], [0.0] * BLOCK)
-
-        for_range(x.pattern_length[k], block)
-
     def no_skew(k: Any) -> None:
-        cleared(x.A_skew, k)
-        for n in range(BLOCK):
-            write_four(x.A_skew, BLOCK * k + n, BLOCK * k, [0.0] * BLOCK)
+        for_range(x.pattern_length[k] + 1, lambda z: _empty(x, x.A_skew, k, z - 1, 0.0))
 
-    def empty(k: Any) -> None:
-        """A block on the diagonal is that of ones: rows that belong to no coordinate stay so."""
-        cleared(x.A, k)
-        for n in range(BLOCK):
-            write_four(x.A, BLOCK * k + n, BLOCK * k, [1.0 if c == n else 0.0 for c in range(BLOCK)])
+    def in_order(k: Any) -> None:
+        """H by blocks; what pairs have filled besides is empty."""
+        first, count, length = x.bands[k, 0], x.bands[k, 1], x.pattern_length[k]
+        for_range(where(length + 1 > count, length, 0), lambda z: _empty(x, x.A, k, z))
 
-    def of_row(i: Any) -> None:
-        j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+        def of_H(m: Any) -> None:
+            c = BLOCK * x.blocks[first + m]
+            for n in range(BLOCK):
+                write_four(x.A, BLOCK * k + n, c, read_four(x.H, BLOCK * k + n, c))
 
-    for_range(x.n_blocks, empty)
-    cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
-    _enter_H(x)
-    for_range(rows, of_row)
-    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+        for_range(count, of_H)
 
-
-def _enter_H(x: Any) -> None:
-    def by_fours(r: Any) -> None:
-        def four(m: Any) -> None:
-            c = x.fours[x.row_fours[r, 0] + m]
-            write_four(x.A, r, c, read_four(x.H, r, c))
-
-        for_range(x.row_fours[r, 1], four)
+    def moved(k: Any) -> None:
+        for_range(x.pattern_length[k] + 1, lambda z: _empty(x, x.A, k, z - 1, 1.0))
 
     def by_entries(r: Any) -> None:
         first, j = x.row_path[r, 0], place(x, r)
@@ -149,8 +130,29 @@ def _enter_H(x: Any) -> None:
 
         for_range(x.row_path[r, 1], entry)
 
-    in_order = x.n_parts <= FEW
-    cond(in_order, lambda: for_range(x.nv, by_fours), lambda: for_range(x.nv, by_entries))
+    def out_of_order() -> None:
+        for_range(x.n_blocks, moved)
+        for_range(x.nv, by_entries)
+
+    def of_row(i: Any) -> None:
+        j, gain = place(x, x.r_row[i]), x.r_gain[i]
+        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+
+    cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
+    cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
+    for_range(rows, of_row)
+    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+
+
+def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:
+    """Write 0 to block z of a row of blocks, or, at -1, to that on the diagonal, and a number in its middle.
+
+    Rows that belong to no coordinate stay those of ones.
+    """
+    middle = where(z < 0, on_diagonal, 0.0)
+    c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[k, z])
+    for n in range(BLOCK):
+        write_four(A, BLOCK * k + n, BLOCK * c, [middle if m == n else 0.0 for m in range(BLOCK)])
 
 
 def _of_bodies(x: Any, constraints: Any) -> None:
@@ -221,14 +223,11 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
     """Add S_j.K S to the entries of a dof's row; b: the body that carries K."""
 
     def by_fours(A: Any, F: Force) -> None:
-        first = x.row_fours[j, 0]
-
-        def four(m: Any) -> None:
-            c = x.fours[first + m]
-            more = powers(x, F, first + m)
+        def four(c: Any, e: Any, n: Any) -> None:
+            more = powers(x, F, c, e, n)
             write_four(A, j, c, [a + p for a, p in zip(read_four(A, j, c), more, strict=True)])
 
-        for_range(x.row_fours[j, 1], four)
+        of_band(x, j, four)
 
     def by_entries(A: Any, F: Force) -> None:
         row, first = place_of_dof(x, j), x.path[j, 0]

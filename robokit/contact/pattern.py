@@ -31,6 +31,10 @@ def symbolic(x: Any) -> None:
         x.lowest[k] = k
         for_range(k, lambda c: put(x.marks, (k, c), 0))
 
+    def in_order(k: Any) -> None:
+        first = x.bands[k, 0]
+        for_range(x.bands[k, 1] - 1, lambda m: _mark(x, k, x.blocks[first + 1 + m]))
+
     def of_H(r: Any) -> None:
         first, k = x.row_path[r, 0], place(x, r) // BLOCK
         for_range(x.row_path[r, 1], lambda m: _mark(x, k, place(x, x.row_columns[first + m]) // BLOCK))
@@ -42,7 +46,7 @@ def symbolic(x: Any) -> None:
         return now
 
     for_range(x.n_blocks, begin)
-    for_range(x.nv, of_H)
+    cond(x.n_parts > FEW, lambda: for_range(x.nv, of_H), lambda: for_range(x.n_bands, in_order))
     one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
     for_range(x.n_blocks, lambda m: _eliminated(x, x.n_blocks - 1 - m))
 

@@ -146,18 +146,18 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         q_from, v_from, own = list(coupling.q_from), list(coupling.v_from), set(coupling.own_v)
     rows = [row for row, _ in v_from]
     columns, parts = _columns_of_H(tree, rows, robot.nv), _parts(tree, rows, robot.nv)
-    fours, mask = fours_of(columns)
+    bands, mask = bands_of(columns)
     whole = {
         "coordinate_from": [k for k, _, _ in q_from],
         "dof_row": rows,
         "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
         **_lists(columns, "row_path", "row_columns"),
-        **_lists(fours, "row_fours", "fours"),
+        **_lists(bands, "bands", "blocks"),
         **parts,
         **blocks_of(parts["part_rows"], robot.nv),
     }
     real = {
-        "four_mask": mask,
+        "block_mask": mask,
         "coordinate_gain": [gain for _, gain, _ in q_from],
         "coordinate_offset": [offset for _, _, offset in q_from],
         "dof_gain": [gain if row >= 0 else 0.0 for row, gain in v_from],
@@ -204,13 +204,16 @@ def blocks_of(part_rows: Sequence[Sequence[int]], nv: int) -> dict[str, Any]:
     }
 
 
-def fours_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndarray]:
-    """First columns of the fours of each row of H, descending; of each, 1 where there is an entry."""
-    fours, mask = [], []
-    for r, own in enumerate(columns):
-        fours.append(sorted({k // BLOCK * BLOCK for k in (r, *own)}, reverse=True))
-        mask += [[float(c + n == r or c + n in own) for n in range(BLOCK)] for c in fours[-1]]
-    return fours, np.reshape(mask, (-1, BLOCK))
+def bands_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndarray]:
+    """Columns of the blocks of each four rows of H, descending; of each, 1 where there is an entry."""
+    bands, mask = [], []
+    for first in range(0, len(columns), BLOCK):
+        rows = [{first + r, *own} for r, own in enumerate(columns[first : first + BLOCK])]
+        bands.append(sorted({k // BLOCK for row in rows for k in row}, reverse=True))
+        rows += [set[int]()] * (BLOCK - len(rows))
+        for c in bands[-1]:
+            mask.append([[float(BLOCK * c + n in row) for n in range(BLOCK)] for row in rows])
+    return bands, np.reshape(mask, (-1, BLOCK, BLOCK))
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

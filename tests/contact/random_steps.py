@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from robokit.contact import fields, solver
-from robokit.contact.robot_data import blocks_of, fours_of
+from robokit.contact.robot_data import bands_of, blocks_of
 from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
@@ -23,7 +23,7 @@ Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
 TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
-TREE += ["row_fours", "fours", "four_mask"]
+TREE += ["bands", "blocks", "block_mask"]
 
 
 def taken() -> list[Any]:
@@ -178,16 +178,17 @@ def random_tree(
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     whole["body_tip"] = np.array([_tip(b, parent, first, own) for b in range(n_bodies)])
-    fours, mask = fours_of(columns)
-    counts = np.array([len(c) for c in fours])
-    whole["row_fours"] = np.stack([np.cumsum(counts) - counts, counts], 1)
-    whole["fours"] = np.array([k for c in fours for k in c], int)
+    bands, mask = bands_of([sorted(c) for c in columns])
+    counts = np.array([len(c) for c in bands])
+    whole["bands"] = np.stack([np.cumsum(counts) - counts, counts], 1)
+    whole["blocks"] = np.array([k for c in bands for k in c], int)
     whole |= blocks_of(whole["part_rows"].tolist(), nv)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     wide = len(x["column_row"])
-    x |= {"four_mask": mask, "S_by_row": np.zeros((6, wide))}
+    x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
     x["S_by_row"][:, : min(n_dofs, wide)] = S.T[:, :wide]
-    x["H"] = np.pad(np.tril(H), ((0, 0), (0, wide - nv)))
+    x["H"] = np.pad(np.tril(H), (0, wide - nv))
+    x["H"][range(nv, wide), range(nv, wide)] = 1.0
     return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
@@ -201,14 +202,14 @@ def random_problem(
     place: int = 3,
 ) -> Arrays:
     """A step of that tree; bodies of contacts at random, neighbours of one pair together."""
-    n_bodies, nv = len(tree["parent"]), len(tree["H"])
+    n_bodies, nv = len(tree["parent"]), len(tree["row_path"])
     n = contacts + loops + (contacts + 1) // 2
     x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
     sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
-    sizes["n_fours"] = len(tree["fours"])
+    sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]

@@ -73,8 +73,9 @@ def everything(robot: Robot, q: np.ndarray, v: np.ndarray, engine: str | None = 
     """All that the loops find."""
     wrench = np.random.default_rng(5).normal(size=(robot.nbodies + 1, 6))
     found = EVERYTHING(engine=engine, **robot_data(robot), q=q, v=v, wrench=wrench)
-    assert not found["H"][:, robot.nv :].any()
-    return {**found, "H": found["H"][:, : robot.nv], "given": wrench}
+    n = robot.nv
+    assert not found["H"][:n, n:].any()
+    return {**found, "H": found["H"][:n, :n], "given": wrench}
 
 
 def advanced(robot: Robot, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
