@@ -43,6 +43,7 @@ from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
+from robokit.errors import RobokitError
 from robokit.sim.contact_state import ContactState
 from robokit.sim.joints.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
@@ -221,7 +222,10 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
 
 def main() -> None:
     """Write the file."""
-    FILE.write_bytes(sources_digest() + made_module())
+    digest = sources_digest()
+    if not digest:
+        raise RobokitError("a source of the step is newer than this process: run it again")
+    FILE.write_bytes(digest + made_module())
 
 
 if __name__ == "__main__":
