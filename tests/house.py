@@ -34,7 +34,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("collision",),
         ("contact",),
         ("sim", "parity", "ik", "identification"),
-        ("viewer",),
+        ("viewer", "gym"),
         ("sweeps",),
         ("__init__",),
         ("cli",),

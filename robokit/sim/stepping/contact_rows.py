@@ -29,6 +29,9 @@ from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
 
+LONG = 10_000
+"""Steps that rows are expected to take that are stepped one by one."""
+
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
 """Of the driver "rows" (engine/loops/rows.py)."""
 
@@ -96,7 +99,7 @@ class ContactRunner:
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible
         plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, 1, *numbers)
+        self.in_lanes = plain and pays(rows, LONG, *numbers)
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
         parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
         self._shares = [_Share(self, simulation, arrays, part) for part in parts]
