@@ -2,9 +2,9 @@
 
 python benchmarks/environments.py [number of environments]
 
-Both take random actions, five steps of 3 ms each, and begin anew where an episode is over. It is processor
-time of all threads, the least of interleaved repeats. robokit's humanoid has 37 degrees of freedom and touches
-itself, MuJoCo's has 23.
+Both take random actions, five steps of 3 ms each, and begin anew where an episode is over. Measured is the
+processor time of all threads, the least of interleaved repeats. robokit's humanoid has 37 degrees of freedom
+and touches itself, MuJoCo's has 23.
 """
 
 from __future__ import annotations
