@@ -71,7 +71,7 @@ ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_
 @functools.cache
 def step_kernel(reproducible: bool = False) -> LoopKernel:
     """The kernel of a step, of all robots."""
-    return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
+    return kernel_of("contact_step", step, ARRAYS, by_source=True, soon=True, reproducible=reproducible)
 
 
 def step(x: Any) -> None:

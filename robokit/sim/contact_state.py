@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -219,7 +220,9 @@ class ContactState:
         given = address(pointers), address(environment)
 
         def run(steps: int, _alive: Any = (pointers, environment)) -> None:
+            started = time.thread_time()
             function(*given, steps)
+            self.kernel.seconds += time.thread_time() - started
             self.kernel.looked_at(environment)
 
         return run

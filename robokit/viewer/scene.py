@@ -22,6 +22,7 @@ from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placemen
 from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
+from robokit.stages import stage
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
 from robokit.viewer.poses import body_poses, bounds
 
@@ -69,7 +70,17 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         >>> len(scene(robot)) > len(robot.links)
         True
     """
-    most = _shares(robot, max_triangles)
+    with stage("reading and thinning meshes"):
+        nodes = _nodes_of_links(robot, _shares(robot, max_triangles))
+    _surfaces.cache_clear()
+    size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
+    for joint in robot.body_joints:
+        nodes += joint_axis_nodes(joint, size)
+    return nodes + _stand_ins(nodes)
+
+
+def _nodes_of_links(robot: Robot, most: Mapping[Sized, int]) -> list[Node]:
+    """Visuals, collision shapes and inertia boxes."""
     nodes: list[Node] = []
     seen: set[tuple[str, str]] = set()
     for link in robot.links:
@@ -77,11 +88,7 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
         if (inertia := inertia_box(link)) is not None:
             nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
-    _surfaces.cache_clear()
-    size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
-    for joint in robot.body_joints:
-        nodes += joint_axis_nodes(joint, size)
-    return nodes + _stand_ins(nodes)
+    return nodes
 
 
 def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
@@ -221,7 +228,7 @@ def _drawables(
     for name, line in lines.items():
         if (geometry.filename, name) not in seen:
             seen.add((geometry.filename, name))
-            warnings.warn(line, stacklevel=4)
+            warnings.warn(line, stacklevel=5)
     return list(parts)
 
 

@@ -6,7 +6,7 @@ import pytest
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.haste import haste
-from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.loops.kernel import ENOUGH, LoopKernel
 from robokit.engine.loops.runs import Steps
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, for_range
@@ -51,6 +51,18 @@ def polynomials(n, x, y, out):
         out[k] = call(power, x[k]) + call(total, x[k], y[k]) - call(power, y[k]) / 3.0
 
     for_range(n, element)
+
+
+def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    kernel = LoopKernel("polynomials", polynomials, ["n"], arrays, soon=True)
+    first, soon = kernel(**given)["out"], kernel.code(1, FLOAT64)
+    assert kernel.code(1, FLOAT64) is soon
+    kernel.seconds = ENOUGH
+    well = kernel.code(1, FLOAT64)
+    assert well is not soon and kernel.code(1, FLOAT64) is well
+    np.testing.assert_array_equal(kernel(**given)["out"], first)
 
 
 def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatch):

@@ -344,10 +344,6 @@ SELDOM = "; seldom\n"
 """Second line of a module with loops that runs a few times in a process. Without LLVM's passes, and with its
 quick selection of instructions, it takes a twelfth of the time; the code is half as fast."""
 
-ONCE = "; once a call\n"
-"""Third line of a long module with kernels' own functions alone, which take no vectors: in a step with
-contacts they are nearly half of the code, and a tenth of the time."""
-
 SOON = "; soon\n"
 """Second line of a module with loops that a process waits for and uses for some seconds, without passes. A
 step with contacts takes 0.6 s so, and is slower by a fifth; its own function is as that of a module that

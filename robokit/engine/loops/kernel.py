@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
+ENOUGH = 0.25
+"""Seconds of running after which code that was there soon is compiled well: a process that goes on so long
+goes on longer, as a rule, and one that takes a single fall does not wait."""
+
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
 )
@@ -95,6 +99,11 @@ class LoopKernel:
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
         seldom: whether it runs a few times in a process: its code is compiled sooner, and not as fast.
+        soon: whether its code is compiled sooner at first, with the same results, and well when it has run
+            for :data:`ENOUGH` seconds; whoever runs it counts these.
+
+    Attributes:
+        seconds: that it has run in this process, if ``soon``.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -122,12 +131,13 @@ class LoopKernel:
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
         seldom: bool = False,
+        soon: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
-        self.seldom = seldom
+        self.seldom, self.soon, self.seconds = seldom, soon, 0.0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -138,6 +148,7 @@ class LoopKernel:
             one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
+        self._there_soon: set[tuple[Any, ...]] = set()
         self._source = from_source
         self._known_to_fail: bool | None = None  # of code found by its source; it calls no kernels
         self._places: dict[tuple[int, str], int] = {}
@@ -265,7 +276,8 @@ class LoopKernel:
         """
         key = (lanes, real.dtype, part) if lanes > 1 and part == "linked" else (lanes, real.dtype)
         with MAKING:
-            if key not in self._codes:
+            if key not in self._codes or (key in self._there_soon and self.seconds >= ENOUGH):
+                self._there_soon.discard(key)
                 self._codes[key] = self._loaded(lanes, real, part, key)
             return self._codes[key]
 
@@ -299,8 +311,9 @@ class LoopKernel:
         found = self._found(source)
         if found:
             return found
-        soon = haste.is_on() and not self.seldom
+        soon = (haste.is_on() or (self.soon and self.seconds < ENOUGH)) and not self.seldom
         if soon:
+            self._there_soon.add(key)
             source = self._source_of(lanes, real, f"{part} soon")
             found = self._found(source)
             if found:
@@ -338,6 +351,7 @@ class LoopKernel:
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
         """The function that callers in machine code have, its environment, and what these need."""
+        self.seconds = math.inf  # a caller counts no seconds of it
         try:
             made = self._environment(sizes, lanes, dtype, False)
         except NoMachineCode:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -203,6 +204,7 @@ class _Share:
         try:
             if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
                 raise NoMachineCode("")
+            self.kernel.seconds = math.inf  # rows are many steps
             self._environment = self.kernel.environment(self.sizes, "float64")
             self._call = CALL(self.kernel.driver("rows", "float64"))
         except NoMachineCode:
