@@ -77,7 +77,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "contact": [
         ("fields", "robot_data", "materials", "vectors"),
         ("pattern",),
-        ("kinematics", "laws", "linear"),
+        ("kinematics", "laws"),
+        ("linear",),
         ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
         ("bounces", "constraints"),
         ("closing_derivatives",),
