@@ -8,9 +8,7 @@ answers          the questions that everyone has after a run, answered from its 
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
 loop_forces      the wrenches of loop joints
-motion_table     a motion as a table: columns by joint, CSV
 run_report       a run in a few lines of text
-trajectory_file  the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot      the robot of a saved trajectory: what is stored of it, and the same robot again
 """
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.read_files import read_arrays
 from robokit.sim.ground import Ground, saved_ground
-from robokit.sim.record import motion_table, saved_robot, trajectory_file
+from robokit.sim.record import saved_robot
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
@@ -367,7 +369,7 @@ class Trajectory:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
         with replacing(path) as beside:
-            trajectory_file.write(beside, about, arrays)
+            write_file(beside, about, arrays)
         return path
 
     def to_dataframe(self) -> Any:
@@ -394,7 +396,7 @@ class Trajectory:
             import pandas
         except ImportError as error:
             raise MissingDependency("to_dataframe needs pandas: pip install pandas") from error
-        return pandas.DataFrame(dict(motion_table.columns(self, robot)))
+        return pandas.DataFrame(dict(table_columns(self, robot)))
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the motion as comma-separated values: a header, and a row for each record.
@@ -415,7 +417,7 @@ class Trajectory:
             'swing.csv'
         """
         path = output_path("path", path, ".csv")
-        motion_table.write_csv(self, self._own_robot("to_csv"), path)
+        write_csv(self, self._own_robot("to_csv"), path)
         return path
 
     @staticmethod
@@ -451,7 +453,7 @@ class Trajectory:
         if robot is not None and not isinstance(robot, Robot):
             raise not_a_robot(robot)
         path = path_argument("path", path)
-        about, arrays = trajectory_file.read(path)
+        about, arrays = read_file(path)
         try:
             numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
             given = about["robot"] or {}
@@ -536,3 +538,106 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
+
+
+# ---- the motion as a table ---------------------------------------------------------------------------------
+
+
+QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
+
+PARTS = {
+    "spherical": (QUATERNION, ANGULAR),
+    "floating": ((*QUATERNION, "px", "py", "pz"), (*ANGULAR, "vx", "vy", "vz")),
+    "cylindrical": (("angle", "shift"), ("angle", "shift")),
+    "planar": (("angle", "x", "y"), ("angle", "x", "y")),
+}
+"""Names of the entries of q and of v, for kinds of joints with several."""
+
+MOMENTUM = ("kx", "ky", "kz", "lx", "ly", "lz")
+
+ROWS = 4096
+"""Rows that are text at once."""
+
+
+def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and numbers (T,) of each column: see :meth:`Trajectory.to_dataframe`."""
+    yield "time", run.t
+    by_joint = {"q": run.q, "v": run.v, "tau": run.tau, "actuator_force": run.actuator_force}
+    for name, array in by_joint.items():
+        if array is None:
+            continue
+        for joint in robot.joints:
+            place = joint.q_slice if name == "q" else joint.v_slice
+            parts = PARTS.get(joint.kind, (("",), ("",)))[0 if name == "q" else 1]
+            for k, part in zip(range(place.start, place.stop), parts, strict=True):
+                yield f"{name}/{joint.name}" + (f"/{part}" if part else ""), array[:, k]
+    for each in fields(run.energy):
+        yield f"energy/{each.name}", getattr(run.energy, each.name)
+    for k, part in enumerate(MOMENTUM):
+        yield f"momentum/{part}", run.momentum[:, k]
+    if run.ground is not None:
+        for k, part in enumerate("xyz"):
+            yield f"contact_force/{part}", run.contact_force[:, k]
+
+
+def write_csv(run: Any, robot: Robot, path: Path) -> None:
+    """Write the table as comma-separated values, numbers with all their digits.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    names, arrays = zip(*table_columns(run, robot), strict=True)
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(map(_cell, names)) + "\n")
+        for first in range(0, len(run.t), ROWS):
+            rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
+            file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
+
+
+def _cell(name: str) -> str:
+    """A name as a cell: one with a comma, a quotation mark or a break is quoted."""
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
+
+
+# ---- its file ----------------------------------------------------------------------------------------------
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the file.
+
+    Args:
+        path: where to.
+        about: all that is no array, for JSON.
+        arrays: by name.
+    """
+    everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=_plain)), **arrays}
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **everything)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """What :func:`write_file` wrote; sizes are checked before anything is unpacked.
+
+    Raises:
+        ShapeError: not such a file, or one that unpacks to far more than it holds.
+        OSError: it cannot be opened.
+    """
+    try:
+        arrays = read_arrays(path)
+        about = json.loads(str(arrays.pop("about")))
+        if not isinstance(about, dict):
+            raise ValueError("its text is no record")
+        for name, array in arrays.items():
+            if array.dtype != np.float64:
+                raise ValueError(f"{name} holds {array.dtype}, no float64")
+    except (LookupError, ValueError, RecursionError) as error:
+        why = f"{os.fspath(path)}: not a trajectory saved by robokit ({error})"
+        raise ShapeError(why) from error
+    return about, arrays

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import whole_number
+from robokit.arguments import check_finite, real_array, whole_number
 from robokit.derived import cached_attribute
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
@@ -29,8 +29,6 @@ from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Notes
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
-from robokit.sim.rollouts.rollout_forces import controls
-from robokit.sim.rollouts.row_ledgers import RowLedgers
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import NEVER, RunInputs
 from robokit.sim.run.run_loop import Run
@@ -40,6 +38,7 @@ from robokit.sim.starts.given_states import check_angles, check_quaternions, sta
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import energies
 from robokit.sim.stepping.steppers import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
@@ -466,3 +465,108 @@ def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:
     """A figure of the rows that did not fail."""
     good = x[np.isfinite(x)]
     return float(summary(good)) if len(good) else 0.0
+
+
+# ---- joint forces ------------------------------------------------------------------------------------------
+
+
+def controls(
+    tau: Any,
+    steps: int,
+    q: np.ndarray,
+    v: np.ndarray,
+    given: Sequence[tuple[str, int | None]] = (),
+    dtype: str = "float64",
+) -> tuple[np.ndarray | None, int]:
+    """Joint forces as (steps or 1, rows or 1, nv), and the number of rows.
+
+    Args:
+        tau: what was given, see :func:`robokit.rollout`.
+        steps: of the rollout.
+        q, v: starts, (rows or 1, n) each.
+        given: (name, number of rows or None) of other arguments that may have one value a row.
+        dtype: of the joint forces that are returned.
+
+    Raises:
+        ShapeError: tau of a shape or content that makes no sense, or different numbers of rows.
+    """
+    n = v.shape[1]
+    rows = max(len(q), len(v))
+    if min(len(q), len(v)) not in (1, rows):
+        raise ShapeError(f"v0: expected {len(q)} rows like q0, got {len(v)}")
+    counted = False
+    for what, count in given:
+        if count is None:
+            continue
+        for name, array in (("q0", q), ("v0", v)):
+            if len(array) not in (1, count):
+                raise ShapeError(f"{name}: expected 1 row or {count}, as {what} has, got {len(array)}")
+        if counted and count != rows:
+            raise ShapeError(f"{what}: expected {rows}, one a row, got {count}")
+        rows, counted = count, True
+    if tau is None:
+        return None, rows
+    accepted = (
+        f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
+    )
+    array = real_array("tau", tau, accepted, dtype=dtype)
+    shape = array.shape
+    if array.ndim == 1:
+        array = array[None, None]
+    elif array.ndim == 2:
+        by_row, by_step = len(array) == rows, len(array) == steps
+        if by_row and by_step and rows > 1:
+            raise ShapeError(
+                f"tau: {shape} could be one row a state or one a step; give ({steps}, 1, {n}) for forces "
+                f"that change with time or (1, {rows}, {n}) for constant ones"
+            )
+        array = array[None] if by_row else array[:, None] if by_step else array
+    elif array.ndim == 3 and len(q) == len(v) == 1 and not counted:
+        rows = max(1, array.shape[1])  # the only argument that counts rows
+    fits = array.ndim == 3 and array.shape[0] in (1, steps) and array.shape[1] in (1, rows)
+    if not fits or array.shape[2] != n:
+        raise ShapeError(f"tau: expected shape {accepted}, got {shape}")
+    if steps == 0:
+        return None, rows
+    if array.shape[1] == 1 and rows > 1:  # meant for all rows
+        check_finite("tau", array)
+    # The engine goes from row to row and from step to step by any stride, but the numbers of one row must
+    # lie side by side.
+    good = array.strides[2] == array.itemsize and array.flags.aligned
+    return array if good else np.ascontiguousarray(array), rows
+
+
+# ---- ledgers -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowLedgers:
+    """What the ledgers of B rows hold.
+
+    Attributes:
+        program: the step.
+        q, v: states of the start and of the end, (2, B, ...).
+        entries: of the ledger at the end, (B, size); NaN in a row that failed.
+    """
+
+    program: Program
+    q: np.ndarray
+    v: np.ndarray
+    entries: np.ndarray
+
+    def entry(self, name: str) -> np.ndarray:
+        """One of ledger.SLOTS, (B,)."""
+        return self.entries[:, ledger.AT[name]].copy()
+
+    def share(self, name: str) -> np.ndarray:
+        """An impulse as a share of that which presses, (B,); 0 where nothing does."""
+        return self.entry(name) / np.maximum(self.entry("pressed"), 1e-300)
+
+    def energy_balance(self) -> np.ndarray:
+        """Mechanical energy gained + dissipated - work, (B,) [J]."""
+        robot = self.program.robot
+        good = np.isfinite(self.q).all(axis=(0, 2)) & np.isfinite(self.v).all(axis=(0, 2))
+        q, v = np.where(good[:, None], self.q, robot.neutral()), np.where(good[:, None], self.v, 0.0)
+        start, end = (sum(energies(robot, q[k], v[k])) for k in (0, 1))
+        dissipated = sum(self.entry(name) for name in ledger.DISSIPATED)
+        return np.where(good, end - start + dissipated - self.entry("work"), np.nan)
