@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from engine_cases import steps
 
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.loops.haste import haste
 from robokit.engine.loops.kernel import ENOUGH, LoopKernel
-from robokit.engine.loops.runs import Steps
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, for_range
 
@@ -33,13 +32,11 @@ def test_no_loop_for_each_array_looks_whether_it_is_finite():
 
 @pytest.mark.parametrize("array", [0, 1, 4])
 def test_steps_end_where_any_array_is_no_longer_finite(array):
-    steps = Steps(doubled(5), {"n": 3})
     given = [np.ones(3) for _ in range(5)]
     given[array][2] = 2.0**1020  # 4 steps to infinity
-    done, found = steps.iterate(*given, steps=50)
-    assert done == 4
-    assert np.isinf(found[array][2])
-    assert [x[0] for x in found] == [16.0] * 5
+    assert steps(doubled(5), {"n": 3}, given, 50) == 4
+    assert np.isinf(given[array][2])
+    assert [x[0] for x in given] == [16.0] * 5
 
 
 def polynomials(n, x, y, out):
@@ -69,8 +66,8 @@ def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatc
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
 
-    def made():
-        return LoopKernel("polynomials", polynomials, ["n"], arrays)
+    def made(soon=False):
+        return LoopKernel("polynomials", polynomials, ["n"], arrays, soon=soon)
 
     assert not made().text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
     wanted = made()(**given)["out"]
@@ -85,5 +82,4 @@ def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatc
                 f"@polynomials_function{k}(" in part
                 and f"declare hidden {{double}} @polynomials_function{k}(" not in part
             )
-        with haste(soon):
-            np.testing.assert_array_equal(made()(**given)["out"], wanted)
+        np.testing.assert_array_equal(made(soon)(**given)["out"], wanted)

@@ -8,7 +8,6 @@ linked   calls of other compiled kernels, through a table that is given when the
 rows     the functions that callers see: rows of batches to lanes and back
 environment  what machine code works with: memory in lanes, workspace, the table of other kernels
 code_on_disk  where machine code is kept: by its text, or by the source that the text is made from
-haste    code that is compiled for some seconds of use
 runs     rows and steps of such a kernel, on several threads
 live     what of a recording is needed, for what no optimizer comes after:
 c_source the regions as C99

@@ -21,7 +21,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops import code_on_disk, haste
+from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
@@ -311,7 +311,7 @@ class LoopKernel:
         found = self._found(source)
         if found:
             return found
-        soon = (haste.is_on() or (self.soon and self.seconds < ENOUGH)) and not self.seldom
+        soon = self.soon and self.seconds < ENOUGH
         if soon:
             self._there_soon.add(key)
             source = self._source_of(lanes, real, f"{part} soon")
