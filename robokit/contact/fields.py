@@ -276,8 +276,9 @@ SOLVER = (
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "n_columns", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
-    real("A_skew", "n_columns", "n_columns", role="work"),  # skew part of A below its diagonal; then U^T
+    real("A", "n_blocks", "n_blocks", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns: by
+    # row and column of its blocks
+    real("A_skew", "n_blocks", "n_blocks", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
@@ -285,7 +286,9 @@ SOLVER = (
     whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
     real("permuted", "n_columns", role="work"),  # what is solved for, by place
-    real("shares", 8, "n_columns", role="work"),  # of a row of blocks, and of U^T, while it is eliminated
+    real(
+        "shares", "n_blocks", 2, 4, 4, role="work"
+    ),  # of a row of blocks, and of U^T, while it is eliminated
     whole(
         "pattern", "n_blocks", "n_blocks", role="work"
     ),  # columns of the blocks of each row of A, descending
@@ -298,7 +301,8 @@ SOLVER = (
     real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
     # 21 numbers of the symmetric part of K, 15 of the skew one
     whole("has_K", "n_bodies", role="work"),  # 1 where there is one
-    real("Vd", "n_bodies", 6, role="work"),  # velocities of the bodies along the search direction
+    real("V_y", "n_bodies", 6, role="work"),  # velocities of the bodies at y
+    real("Vd", "n_bodies", 6, role="work"),  # and along the search direction
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]

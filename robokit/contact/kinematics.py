@@ -369,15 +369,14 @@ def multiply(x: Any, y: Any, out: Any) -> None:
 # ---- forces -----------------------------------------------------------------------------------------------
 
 
-def bias(x: Any, w: Any, out: Any) -> None:
-    """C: the forces of joints that stay at velocities w, of velocity products and gravity (RBDA table 5.1).
+def bias(x: Any, out: Any) -> None:
+    """C: the forces of joints that keep bodies at velocities W, with velocity products and gravity.
 
         a_i = a_lambda + W_lambda x W_i        f_i = I_i a_i + W_i x* I_i W_i
 
     with a_0 = -a_g. The product is W_i x S w, as W_i = W_lambda + S w. A base that floats keeps its linear
     velocity u in axes that do not turn: seen from there its acceleration at the origin is u x omega.
     """
-    velocities(x, w, x.W)
     gravity = vector(x.gravity)
     write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
     write_row(x.f, 0, Force.zero())

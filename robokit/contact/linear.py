@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from robokit.contact.kinematics import of_band, one_way, powers
 from robokit.contact.pattern import apart, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
+from robokit.contact.vectors import add as add_to
 from robokit.contact.vectors import (
     anywhere,
     in_lanes,
@@ -27,7 +28,6 @@ from robokit.contact.vectors import (
     put,
     read_four,
     vector,
-    write_four,
     write_row,
 )
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
@@ -111,9 +111,9 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
         for_range(where(length + 1 > count, length, 0), lambda z: _empty(x, x.A, k, z))
 
         def of_H(m: Any) -> None:
-            c = BLOCK * x.blocks[first + m]
+            c = x.blocks[first + m]
             for n in range(BLOCK):
-                write_four(x.A, BLOCK * k + n, c, read_four(x.H, BLOCK * k + n, c))
+                write_row_of(x.A, (k, c, n), read_four(x.H, BLOCK * k + n, BLOCK * c))
 
         for_range(count, of_H)
 
@@ -122,11 +122,11 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
     def by_entries(r: Any) -> None:
         first, j = x.row_path[r, 0], place(x, r)
-        x.A[j, j] = x.H[r, r]
+        x.A[at(j, j)] = x.H[r, r]
 
         def entry(m: Any) -> None:
             k = x.row_columns[first + m]
-            x.A[j, k + (j - r)] = x.H[r, k]
+            x.A[at(j, k + (j - r))] = x.H[r, k]
 
         for_range(x.row_path[r, 1], entry)
 
@@ -136,7 +136,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
     def of_row(i: Any) -> None:
         j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+        add_to(x.A, at(j, j), gain * gain * x.r_G[i])
 
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
     cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
@@ -152,7 +152,24 @@ def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:
     middle = where(z < 0, on_diagonal, 0.0)
     c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[k, z])
     for n in range(BLOCK):
-        write_four(A, BLOCK * k + n, BLOCK * c, [middle if m == n else 0.0 for m in range(BLOCK)])
+        write_row_of(A, (k, c, n), [middle if m == n else 0.0 for m in range(BLOCK)])
+
+
+def at(row: Any, column: Any) -> tuple[Any, ...]:
+    """The place of an entry of A in its blocks."""
+    k, c = row // BLOCK, column // BLOCK
+    return k, c, row - BLOCK * k, column - BLOCK * c
+
+
+def row_of(A: Any, place: tuple[Any, ...]) -> list[Any]:
+    """A row of a block."""
+    return [A[(*place, n)] for n in range(BLOCK)]
+
+
+def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
+    """The same, written."""
+    for n, value in enumerate(values):
+        A[(*place, n)] = value
 
 
 def _of_bodies(x: Any, constraints: Any) -> None:
@@ -224,8 +241,9 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
     def by_fours(A: Any, F: Force) -> None:
         def four(c: Any, e: Any, n: Any) -> None:
+            block = j // BLOCK, x.blocks[e], n
             more = powers(x, F, c, e, n)
-            write_four(A, j, c, [a + p for a, p in zip(read_four(A, j, c), more, strict=True)])
+            write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
 
         of_band(x, j, four)
 
@@ -238,7 +256,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
         def moving() -> None:
             if A is x.A:
-                A[row, row] = A[row, row] + motion(x.S, j).dot(F)
+                add_to(A, at(row, row), motion(x.S, j).dot(F))
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
@@ -267,7 +285,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
             for_range(count - 1 - m, of_other)
 
         def moving() -> None:
-            x.A[row, row] = x.A[row, row] + s.dot(F)
+            add_to(x.A, at(row, row), s.dot(F))
             of_others(x.A, F)
             cond(x.n_of[5] > 0, lambda: of_others(x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
@@ -285,8 +303,7 @@ def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
     other = where(other < 0, row, other)
     on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
     times = where(row == other, on_diagonal, where(row < other, across, 1.0))
-    entry = where(row < other, other, row), where(row < other, row, other)
-    A[entry] = A[entry] + times * value
+    add_to(A, at(where(row < other, other, row), where(row < other, row, other)), times * value)
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -310,48 +327,48 @@ def _factor(x: Any, both: tuple[Any, ...]) -> None:
     others = [len(both) - 1 - e for e in range(len(both))]
 
     def row(m: Any) -> None:
-        k = x.n_blocks - 1 - m
-        first, count = BLOCK * k, x.pattern_length[k]
-        given = [[[M[first + r, first + c] for c in range(r + 1)] for r in range(BLOCK)] for M in both]
+        k, rows = x.n_blocks - 1 - m, range(BLOCK)
+        given = [[[M[k, k, r, c] for c in range(r + 1)] for r in rows] for M in both]
         L, inverse = _of_diagonal(given, others)
-        for r in range(BLOCK):
-            x.Dinv[first + r] = inverse[r]
+        for r in rows:
+            x.Dinv[BLOCK * k + r] = inverse[r]
             for e, M in enumerate(both):
                 for c in range(r):
-                    M[first + r, first + c] = L[e][r][c]
+                    M[k, k, r, c] = L[e][r][c]
 
         def eliminate(z: Any) -> None:
             """The rows of the block one after the other; then shares, by which others take from these."""
-            column = BLOCK * x.pattern[k, z]
+            c = x.pattern[k, z]
             for e, M in enumerate(both):
-                own = [read_four(M, first + r, column) for r in range(BLOCK)]
-                for r in reversed(range(BLOCK)):
+                own = [row_of(M, (k, c, r)) for r in rows]
+                for r in reversed(rows):
                     for i in range(r):
                         own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
-                for r in range(BLOCK):
-                    write_four(M, first + r, column, own[r])
-                    write_four(x.shares, BLOCK * e + r, column, [a * inverse[r] for a in own[r]])
+                for r in rows:
+                    write_row_of(M, (k, c, r), own[r])
+                    write_row_of(x.shares, (c, e, r), [a * inverse[r] for a in own[r]])
 
         def take(z: Any) -> None:
             """What the block's rows are worth in the columns of one of its blocks."""
-            column = BLOCK * x.pattern[k, z]
-            own = [[read_four(M, first + r, column) for r in range(BLOCK)] for M in both]
+            c = x.pattern[k, z]
+            own = [[row_of(M, (k, c, r)) for r in rows] for M in both]
 
             def from_row(n: Any) -> None:
-                other = BLOCK * x.pattern[k, n]
+                other = x.pattern[k, n]
                 for e, M in enumerate(both):
-                    for i in range(BLOCK):
-                        left = read_four(M, other + i, column)
-                        for r in range(BLOCK):
-                            share = x.shares[BLOCK * others[e] + r, other + i]
+                    for i in rows:
+                        left = row_of(M, (other, c, i))
+                        for r in rows:
+                            share = x.shares[other, others[e], r, i]
                             left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
-                        write_four(M, other + i, column, left)
+                        write_row_of(M, (other, c, i), left)
 
             for_range(z + 1, from_row)
             for e, M in enumerate(both):
-                for r in range(BLOCK):
-                    write_four(M, first + r, column, read_four(x.shares, BLOCK * e + r, column))
+                for r in rows:
+                    write_row_of(M, (k, c, r), row_of(x.shares, (c, e, r)))
 
+        count = x.pattern_length[k]
         for_range(count, eliminate)
         for_range(count, take)
 
@@ -363,14 +380,14 @@ def _factor(x: Any, both: tuple[Any, ...]) -> None:
 def _two_triangles(x: Any, k: Any) -> None:
     """A row of blocks of A, and of its transpose, from the symmetric and the skew part."""
 
-    def block(column: Any) -> None:
+    def block(c: Any) -> None:
         for r in range(BLOCK):
-            even, odd = (read_four(M, BLOCK * k + r, column) for M in (x.A, x.A_skew))
-            write_four(x.A, BLOCK * k + r, column, [a + b for a, b in zip(even, odd, strict=True)])
-            write_four(x.A_skew, BLOCK * k + r, column, [a - b for a, b in zip(even, odd, strict=True)])
+            even, odd = (row_of(M, (k, c, r)) for M in (x.A, x.A_skew))
+            write_row_of(x.A, (k, c, r), [a + b for a, b in zip(even, odd, strict=True)])
+            write_row_of(x.A_skew, (k, c, r), [a - b for a, b in zip(even, odd, strict=True)])
 
-    block(BLOCK * k)
-    for_range(x.pattern_length[k], lambda z: block(BLOCK * x.pattern[k, z]))
+    block(k)
+    for_range(x.pattern_length[k], lambda z: block(x.pattern[k, z]))
 
 
 def _of_diagonal(given: Any, others: list[int]) -> tuple[Any, list[Any]]:
@@ -394,50 +411,48 @@ def back_substitute(x: Any, b: Any) -> None:
 
     def up(m: Any, skew: bool) -> None:
         k = x.n_blocks - 1 - m
-        first = BLOCK * k
+        first, rows = BLOCK * k, range(BLOCK)
 
-        def entry(row: Any, column: Any) -> Any:
+        def entry(*place: Any) -> Any:
             if not skew:
-                return x.A[row, column]
-            of_U = x.A_skew[row, column]
-            return where(x.n_of[5] > 0, of_U, x.A[row, column]) if in_lanes(x) else of_U
+                return x.A[place]
+            of_U = x.A_skew[place]
+            return where(x.n_of[5] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
 
-        own = [known[first + r] for r in range(BLOCK)]
-        for r in reversed(range(BLOCK)):
+        own = [known[first + r] for r in rows]
+        for r in reversed(rows):
             for i in range(r):
-                own[i] = own[i] - entry(first + r, first + i) * own[r]
-        for r in range(BLOCK):
+                own[i] = own[i] - entry(k, k, r, i) * own[r]
+        for r in rows:
             known[first + r] = own[r]
 
         def take(z: Any) -> None:
-            column = BLOCK * x.pattern[k, z]
-            left = [known[column + n] for n in range(BLOCK)]
-            for r in range(BLOCK):
-                left = [left[n] - entry(first + r, column + n) * own[r] for n in range(BLOCK)]
-            for n in range(BLOCK):
-                known[column + n] = left[n]
+            c = x.pattern[k, z]
+            left = [known[BLOCK * c + n] for n in rows]
+            for r in rows:
+                left = [left[n] - entry(k, c, r, n) * own[r] for n in rows]
+            for n in rows:
+                known[BLOCK * c + n] = left[n]
 
         for_range(x.pattern_length[k], take)
 
     def down(k: Any) -> None:
-        first = BLOCK * k
+        first, rows = BLOCK * k, range(BLOCK)
 
         def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
-            column = BLOCK * x.pattern[k, z]
-            given = [known[column + n] for n in range(BLOCK)]
-            rows = [read_four(x.A, first + r, column) for r in range(BLOCK)]
-            return tuple(
-                so_far[BLOCK * r + n] + rows[r][n] * given[n] for r in range(BLOCK) for n in range(BLOCK)
-            )
+            c = x.pattern[k, z]
+            given = [known[BLOCK * c + n] for n in rows]
+            entries = [row_of(x.A, (k, c, r)) for r in rows]
+            return tuple(so_far[BLOCK * r + n] + entries[r][n] * given[n] for r in rows for n in rows)
 
         sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
-        own = [known[first + r] * x.Dinv[first + r] for r in range(BLOCK)]
-        for r in range(BLOCK):
+        own = [known[first + r] * x.Dinv[first + r] for r in rows]
+        for r in rows:
             s = sums[BLOCK * r : BLOCK * (r + 1)]
             own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
             for i in range(r):
-                own[r] = own[r] - x.A[first + r, first + i] * own[i]
-        for r in range(BLOCK):
+                own[r] = own[r] - x.A[k, k, r, i] * own[i]
+        for r in rows:
             known[first + r] = own[r]
 
     for_range(x.n_columns, lambda c: put(known, c, 0.0))

@@ -97,6 +97,7 @@ def solve(x: Any) -> None:
     once(x, multiply, x.v0, x.Hv0)
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
     first = once(x, residual, 1)
@@ -160,6 +161,7 @@ def go(x: Any, share: Any) -> None:
         x.Hy[j] = x.Hy[j] + share * x.Hd[j]
 
     for_range(x.nv, coordinate)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
     for_range(
         x.n_of[0], lambda c: write_row(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)])
     )
@@ -241,8 +243,8 @@ def residual(x: Any, update: Any) -> Any:
 
     x.n_of[4] = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
-    for_range(x.nv, lambda j: put(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
-    once(x, bias, x.mean, x.C)
+    for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
+    once(x, bias, x.C)
     once(x, impulses, x.n_of[0], x.n_of[1])
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:

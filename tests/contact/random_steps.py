@@ -30,6 +30,7 @@ def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
     motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V")]
+    motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -61,11 +62,14 @@ def _copy(V: Any, b: Any, a: Any) -> None:
         V[b, c] = V[a, c]
 
 
-def bias(x: Any, w: Any, out: Any) -> None:
+def bias(x: Any, out: Any) -> None:
     """Made-up weights and velocity products."""
 
+    def mean(j: Any) -> Any:
+        return 0.5 * (x.v0[j] + x.y[j])
+
     def entry(j: Any) -> None:
-        out[j] = x.gravity[0] + x.gravity[1] * w[j] * w[(j + 1) % x.nv]
+        out[j] = x.gravity[0] + x.gravity[1] * mean(j) * mean((j + 1) % x.nv)
 
     for_range(x.nv, entry)
 
@@ -280,14 +284,17 @@ def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -
 
 def product_of_factors(x: Arrays) -> np.ndarray:
     """A = U D L of a step, U = L^T where it is symmetric, from what is in the blocks of its pattern."""
-    n = len(x["A"])
+    n = len(x["Dinv"])
     blocks = np.eye(len(x["pattern_length"]), dtype=bool)
     for k, count in enumerate(x["pattern_length"]):
         columns = x["pattern"][k, :count]
         assert (np.diff(columns) < 0).all() and (columns < k).all()
         blocks[k, columns] = True
     inside = np.kron(blocks, np.ones((4, 4)))
-    L, U = (np.tril(np.where(inside, x[k], 0.0), -1) + np.eye(n) for k in ("A", "A_skew"))
+    L, U = (
+        np.tril(np.where(inside, x[k].swapaxes(1, 2).reshape(n, n), 0.0), -1) + np.eye(n)
+        for k in ("A", "A_skew")
+    )
     A = (U if x["n_of"][5] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
     return A[np.ix_(x["place"], x["place"])]
 

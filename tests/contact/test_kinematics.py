@@ -36,7 +36,8 @@ def _everything(x: Any) -> None:
     kin.place_bodies(x, x.q)
     kin.velocities(x, x.v, x.V)
     kin.mass_matrix(x)
-    kin.bias(x, x.v, x.C)
+    kin.velocities(x, x.v, x.W)
+    kin.bias(x, x.C)
     kin.multiply(x, x.v, x.Hv)
     for k in range(6):
         x.rate[k] = x.f[0, k]

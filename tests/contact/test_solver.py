@@ -103,7 +103,7 @@ def test_a_heap_of_loose_bodies_is_eliminated_in_an_order_that_makes_less_fill()
         entries = []
         for x["orders"][0] in (0, 1):
             found = solved(x, LINEAR)
-            assert len(set(found["place"])) == len(b) and found["place"].max() < len(found["A"])
+            assert len(set(found["place"])) == len(b) and found["place"].max() < len(found["Dinv"])
             assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
             entries.append(found["pattern_length"].sum())
         assert entries[1] < 0.8 * entries[0]
