@@ -147,6 +147,12 @@ class Simulation:
         overlaps = check_starts(setup.program, q)
         warn_of_limits(robot, q)
         warn_of_start(setup.program, overlaps, q, v, setup.dt)
+        counts = [("robot", robot.samples), *(("pushes", each.rows) for each in acting)]
+        if setup.program.ground is not None:
+            counts.append((f"Ground({setup.program.ground.by_row}=...)", setup.program.ground.rows))
+        for what, count in counts:
+            if count is not None and count != (batch or 1):
+                raise ShapeError(f"{what}: expected {batch or 1}, one a row of the batch, got {count}")
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         run = (
             setup.dt,

@@ -223,6 +223,25 @@ def test_a_batch_on_several_threads_with_targets_of_rows():
     assert np.array_equal(runs[0].q, runs[1].q)
 
 
+@pytest.mark.parametrize("robot", [m.double_pendulum, m.box_with_bar])
+def test_keyframes_and_pushes_act_in_a_batch_at_their_times(robot):
+    robot = robot()
+    joint = robot.joint_names[-1]
+    curve = rk.Keyframes([0.0, 0.02], [joint], [[0.0], [0.1]])
+    options = {
+        "dt": DT,
+        "actuators": rk.PD(kp=20.0, kd=2.0, target=curve, joints=[joint]),
+        "pushes": (robot.links[-1].name, [5.0, 0, 0], (0, 0, 0), 0.005, 0.01),
+        "reproducible": True,
+    }
+    q, v = start(robot, None)
+    many, one = rk.Simulation(robot, q, v, batch=3, **options), rk.Simulation(robot, q, v, **options)
+    for steps in (1, 6, 1, 20):
+        many.step(steps=steps)
+        one.step(steps=steps)
+        assert np.array_equal(many.q[2], one.q) and np.array_equal(many.v[0], one.v)
+
+
 def test_a_row_that_breaks_down_is_marked_and_others_go_on():
     robot = m.double_pendulum()
     sim = rk.Simulation(robot, dt=DT, batch=3)
@@ -297,6 +316,9 @@ WRONG_OF_A_BATCH = {
     "contacts: of one robot|sensors: of one robot": lambda s: s.sensors,
     "trajectory: nothing is recorded": lambda s: s.trajectory(),
     "controller: expected none with batch": lambda s: rk.Simulation(s.robot, batch=2, controller=leaning),
+    r"Ground\(friction=...\): expected 2, one a row": lambda s: rk.Simulation(
+        m.box(), ground=rk.Ground(friction=np.array([0.1, 0.5, 0.9])), batch=2
+    ),
     "batch: expected": lambda s: rk.Simulation(s.robot, batch=0),
     r"q0: expected shape \(2,\) or \(2, 2\), got \(3, 2\)": lambda s: rk.Simulation(
         s.robot, np.zeros((3, 2)), batch=2

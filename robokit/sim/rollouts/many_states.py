@@ -69,7 +69,8 @@ class ManyStates:
     def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
         """Inputs of a step, (1, B, n) each, and the step at which they change."""
         found, change = self.inputs.at(step, self._start[0], self._start[1])
-        return [np.array(np.broadcast_to(x, (rows, x.shape[-1])))[None] for x in found], change
+        each = (np.broadcast_to(x, (rows, x.shape[-1])) for x in found)
+        return [np.array(x, order="C")[None] for x in each], change
 
     def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
         """So many steps.
