@@ -56,7 +56,8 @@ REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 ENOUGH = 3.0
 """Seconds of running after which code that was there soon is compiled well. The step of contact takes a third
-longer in code that was there soon, and 3 s to compile well: who stops after one fall does not wait for that."""
+longer in code that was there soon, and 3 s to compile well: who stops after one fall does not wait for
+that."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
