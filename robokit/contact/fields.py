@@ -270,6 +270,7 @@ SOLVER = (
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
     real("y", "nv", role="work"),  # the solution: velocity at its end
+    real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
     real("residual", "nv", role="work"),
@@ -298,6 +299,7 @@ SOLVER = (
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     whole("pair_blocks", "n_dofs", role="work"),  # their blocks
+    real("column_signs", "n_columns", role="work"),  # their signs by columns of A
     real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
     # 21 numbers of the symmetric part of K, 15 of the skew one
     whole("has_K", "n_bodies", role="work"),  # 1 where there is one

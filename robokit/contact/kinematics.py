@@ -232,7 +232,7 @@ def mass_matrix(x: Any) -> None:
         row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
 
         def by_fours() -> None:
-            of_band(x, j, lambda c, e, n: write_four(x.H, j, c, powers(x, f, c, e, n)))
+            of_band(x, j, lambda c, e, n: write_four(x.H, j, c, powers_of_row(x, f, c, e, n)))
 
         def by_entries() -> None:
             first = x.path[j, 0]
@@ -278,13 +278,18 @@ def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
         cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)
 
 
-def powers(x: Any, f: Force, c: Any, e: Any, r: Any) -> list[Scalar]:
-    """Powers of a force at the columns S of a block, 0 where row r of it has no entry (:func:`of_band`)."""
+def powers(x: Any, f: Force, column: Any) -> list[Scalar]:
+    """Powers of a force at four columns S, where dofs are rows in their order."""
     s = [
-        Motion(*(Vector3(*(x.S_by_row[h + i, c + n] for i in range(3))) for h in (0, 3)))
+        Motion(*(Vector3(*(x.S_by_row[h + i, column + n] for i in range(3))) for h in (0, 3)))
         for n in range(BLOCK)
     ]
-    return [x.block_mask[e, r, n] * s[n].dot(f) for n in range(BLOCK)]
+    return [each.dot(f) for each in s]
+
+
+def powers_of_row(x: Any, f: Force, column: Any, e: Any, r: Any) -> list[Scalar]:
+    """The same of a block, 0 where row r of it has no entry (:func:`of_band`)."""
+    return [x.block_mask[e, r, n] * power for n, power in enumerate(powers(x, f, column))]
 
 
 def entries_of_H(x: Any, do: Any) -> None:
@@ -385,8 +390,12 @@ def bias(x: Any, out: Any) -> None:
         b = m + 1
         parent, W, I = x.parent[b], motion(x.W, b), inertia(x.I, b)
         a = motion(x.a, parent) + motion(x.W, parent).cross(W)
-        u = W.lin + W.ang.cross(vector(x.p, b))
-        a = Motion(a.ang, a.lin + u.cross(W.ang) * where(is_free_base(x, b), 1.0, 0.0))
+
+        def straight() -> tuple[Scalar, ...]:
+            u = W.lin + W.ang.cross(vector(x.p, b))
+            return tuple(a.lin + u.cross(W.ang))
+
+        a = Motion(a.ang, Vector3(*cond(is_free_base(x, b), straight, lambda: tuple(a.lin))))
         write_row(x.a, b, a)
         write_row(x.f, b, I @ a + W.cross_force(I @ W))
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from robokit.contact.kinematics import of_band, one_way, powers
-from robokit.contact.pattern import apart, place, place_of_dof
+from robokit.contact.kinematics import of_band, one_way, powers, powers_of_row
+from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import add as add_to
 from robokit.contact.vectors import (
@@ -242,7 +242,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
     def by_fours(A: Any, F: Force) -> None:
         def four(c: Any, e: Any, n: Any) -> None:
             block = j // BLOCK, x.blocks[e], n
-            more = powers(x, F, c, e, n)
+            more = powers_of_row(x, F, c, e, n)
             write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
 
         of_band(x, j, four)
@@ -272,26 +272,52 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
     """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it."""
     count = apart(x, one, other)
 
-    def of_dof(m: Any) -> None:
+    def of_dof(enter: Any) -> None:
+        """Call enter(m, A, force) for all dofs, with the force on its row in A and in its skew part."""
+
+        def dof(m: Any) -> None:
+            s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
+            enter(m, x.A, K @ s)
+            cond(x.n_of[5] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
+
+        for_range(count, dof)
+
+    def entries(m: Any, A: Any, F: Force) -> None:
         j = x.pair_dofs[m]
-        row, s = place_of_dof(x, j), motion(x.S, j) * x.pair_signs[m]
-        F = K @ s
+        row = place_of_dof(x, j)
 
-        def of_others(A: Any, F: Force) -> None:
-            def of_other(e: Any) -> None:
-                k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
-                add(x, A, row, k, motion(x.S, k).dot(F) * sign)
-
-            for_range(count - 1 - m, of_other)
+        def of_other(e: Any) -> None:
+            k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
+            add(x, A, row, k, motion(x.S, k).dot(F) * sign)
 
         def moving() -> None:
-            add_to(x.A, at(row, row), s.dot(F))
-            of_others(x.A, F)
-            cond(x.n_of[5] > 0, lambda: of_others(x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
+            if A is x.A:
+                add_to(A, at(row, row), motion(x.S, j).dot(F) * x.pair_signs[m])
+            for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
 
-    for_range(count, of_dof)
+    def fours(m: Any, A: Any, F: Force, blocks: Any) -> None:
+        j = x.pair_dofs[m]
+        k = j // BLOCK
+
+        def four(z: Any) -> None:
+            c = x.pair_blocks[z]
+            block = k, c, j - BLOCK * k
+            last = j if A is x.A else j - 1  # of a skew part the diagonal is 0
+            signs = [where(BLOCK * c + n <= last, x.column_signs[BLOCK * c + n], 0.0) for n in range(BLOCK)]
+            more = [a * b for a, b in zip(signs, powers(x, F, BLOCK * c), strict=True)]
+            write_row_of(A, block, [a + b for a, b in zip(row_of(A, block), more, strict=True)])
+
+        for_range(blocks, lambda z: cond(x.pair_blocks[z] > k, nothing, lambda: four(z)))
+
+    def by_fours() -> None:
+        blocks = blocks_of_pair(x, count)
+        for_range(x.n_columns, lambda c: put(x.column_signs, c, 0.0))
+        for_range(count, lambda m: put(x.column_signs, x.pair_dofs[m], x.pair_signs[m]))
+        of_dof(lambda m, A, F: fours(m, A, F, blocks))
+
+    one_way(x, by_fours, lambda: of_dof(entries))
 
 
 def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:

@@ -199,21 +199,25 @@ def apart(x: Any, one: Any, other: Any) -> Any:
     return while_loop(lambda i, j, _: (i < j) | (j < i), step, one, other, 0)[2]
 
 
+def blocks_of_pair(x: Any, count: Any) -> Any:
+    """Write the blocks of so many dofs of x.pair_dofs to x.pair_blocks, each once; how many there are."""
+
+    def of_dof(m: Any, found: Any, last: Any) -> tuple[Any, Any]:
+        p = place_of_dof(x, x.pair_dofs[m])
+        k = where(p < 0, last, p // BLOCK)
+        x.pair_blocks[found] = k
+        return where(k == last, found, found + 1), k
+
+    return for_range(count, of_dof, 0, -1)[0]
+
+
 def _clique(x: Any, one: Any, other: Any) -> None:
     """Mark what a force between two bodies couples; one with the world couples what the tree does."""
 
     def both() -> None:
-        def block(m: Any, count: Any, last: Any) -> tuple[Any, Any]:
-            """Note the block of a dof once."""
-            p = place_of_dof(x, x.pair_dofs[m])
-            k = where(p < 0, last, p // BLOCK)
-            x.pair_blocks[count] = k
-            return where(k == last, count, count + 1), k
-
         def mark(m: Any) -> None:
             for_range(m, lambda e: _mark(x, x.pair_blocks[m], x.pair_blocks[e]))
 
-        count = for_range(apart(x, one, other), block, 0, -1)[0]
-        for_range(count, mark)
+        for_range(blocks_of_pair(x, apart(x, one, other)), mark)
 
     cond((one >= 0) & (other >= 0), both, nothing)

@@ -91,7 +91,7 @@ def solve(x: Any) -> None:
         return cond(settled > 0, lambda: (it, e, once(x, expect), 0, exact), iteration)
 
     def begin(j: Any) -> None:
-        x.y[j], x.d[j] = x.guess[j], 0.0
+        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / x.H[j, j]
 
     for_range(x.nv, begin)
     once(x, multiply, x.v0, x.Hv0)
@@ -252,14 +252,14 @@ def residual(x: Any, update: Any) -> Any:
         b = x.Hv0[j] + change
         r = x.Hy[j] - b - x.Jg[j]
         x.b[j], x.residual[j] = b, r
-        weight = 1.0 / x.H[j, j]
+        weight = x.row_mobility[j]
         sums = (left, given, acted, all_)
         return tuple(s + z * z * weight for s, z in zip(sums, (r, change, x.Jg[j], b), strict=True))
 
     def by_row(i: Any, acted: Any) -> Any:
         """Rows one by one: a motor against a stop is no net impulse, and yet the residual is judged by it."""
         j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
-        return acted + g * g / x.H[j, j]
+        return acted + g * g * x.row_mobility[j]
 
     sums = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     left, given, acted, all_ = (sqrt(s) for s in sums)

@@ -16,8 +16,6 @@ counts   operations and workspace for given arguments
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it
 fields   kernels of many arrays: the function takes one namespace of them
-played   a recording played back over other scalars
-recorded_once  functions of users, which run once: as a straight line, or with loops
+recorded_once  functions of users, which run once, are played back: as a straight line, or with loops
 flat_kernel  the machine code of a function of a user that has loops
-forward  its derivatives
 """

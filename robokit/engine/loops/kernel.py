@@ -54,9 +54,10 @@ if TYPE_CHECKING:
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
-ENOUGH = 0.25
-"""Seconds of running after which code that was there soon is compiled well: a process that goes on so long
-goes on longer, as a rule, and one that takes a single fall does not wait."""
+ENOUGH = 3.0
+"""Seconds of running after which code that was there soon is compiled well. The step of contact takes a third
+longer in code that was there soon, and 3 s to compile well: who stops after one fall does not wait for
+that."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
