@@ -141,11 +141,6 @@ def keep(x: Any, at: Any, value: Scalar, step: Scalar) -> None:
     write(x.measured, at, [where(more, value, x.measured[at]), where(more, step, x.measured[at + 1])])
 
 
-def later(better: Any, value: Scalar, step: Scalar, before: Sequence[Scalar]) -> list[Scalar]:
-    """(value, step) where it is better than what there was before, else that."""
-    return [where(better, value, before[0]), where(better, step, before[1])]
-
-
 def square_of_force(x: Any, k: Any) -> Scalar:
     """Of the ground on link k of those that can touch it; on all, on the last one."""
     return sum((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)

@@ -20,8 +20,8 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.sim.stepping.steppers import Stepper, stepper
 
-MOST_BYTES = 256_000_000
-"""Memory up to which steps are noted as they are taken: those of a humanoid for a minute."""
+MOST_BYTES = 128_000_000
+"""Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
 
 
 @dataclass
