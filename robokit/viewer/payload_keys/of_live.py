@@ -49,8 +49,8 @@ class StepperData:
         kept: names of those that a step hands to the next.
         given: names of those whose numbers are those of the page, and how many of their lowest bytes are not
             0; the others are 0, but for the normals of faces, which are made of the corners.
-        numbers: deflated, as base64: the lowest bytes of all numbers, one array after another, then all second
-            bytes likewise.
+        numbers: deflated, as base64: the lowest bytes of all numbers, one array after another, then all
+            second bytes likewise.
         ground_pairs: how many of the pairs of shapes, the first ones, touch the world.
     """
 
