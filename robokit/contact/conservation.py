@@ -399,4 +399,4 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
 
 
 def _bounded(x: Scalar, touched: Any) -> Scalar:
-    return minimum(maximum(x, -LARGEST), where(touched, 0.0, LARGEST))
+    return minimum(maximum(x, -0.5), where(touched, 0.0, LARGEST))

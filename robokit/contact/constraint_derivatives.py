@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact import closing_derivatives
-from robokit.contact.constraints.contacts import STOPPED, TANGENTIAL
+from robokit.contact.constraints.contacts import TANGENTIAL, impact
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN
@@ -197,8 +197,8 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     hit = x.contact_hit[c]
     rate = x.pair_impact[pair] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    bound = 1.0 + rate * hit * dt * STOPPED * w
-    harder = 2.0 * rate / (bound * bound) * dt
+    _, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
+    harder = 2.0 * rate * slope * dt
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
     for m in range(2):

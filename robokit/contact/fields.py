@@ -190,9 +190,9 @@ CONSTRAINTS = (
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
-    whole("n_of", 6, role="work"),  # how many constraints and rows are needed, also beyond the place that
+    whole("n_of", 7, role="work"),  # how many constraints and rows are needed, also beyond the place that
     # there is; how many of the contacts bounce; of loops whose forces are found; how many contacts slide; 1
-    # where A is made of Coulomb's law
+    # where A is made of Coulomb's law; 0 before C is taken
 )
 """All forces that depend on the velocity to come."""
 
@@ -308,6 +308,7 @@ SOLVER = (
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
+    real("C_next", "nv", role="work"),  # where they are taken anew
     real("Jg", "nv", role="work"),  # J^T g
     real("y_bounced", "nv", role="work"),  # of the solution whose bounces make energy (bounces.py): y,
     real("Jg_bounced", "nv", role="work"),  # J^T g, and the impulses

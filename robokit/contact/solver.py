@@ -28,14 +28,15 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
-CAP = 60
-"""Iterations at most; falls of humanoid and G1 take 30."""
+CAP = 120
+"""Iterations at most; falls of humanoid and G1 take 41."""
 
 OUTSIDE = 1e-10
 """Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""
 
-SHIFTS = 16
-"""Iterations after which the shift is held: what is left is convex, and each of them doubles its digits."""
+SHIFTS, NESTED = 16, 3
+"""Iterations after which the shift is held, and how often it is taken anew where this has settled: each is a
+convex problem with one solution, whatever way an iteration takes to it."""
 
 NEAR = 0.1
 """Residual below which Newton's method is taken on Coulomb's law itself: from farther away it fails more
@@ -62,34 +63,6 @@ def solve(x: Any) -> None:
     tolerance = x.tolerance[0]
     goal = where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
 
-    def exact_next(e: Any, it: Any) -> Any:
-        """Whether the next iteration is one on Coulomb's law."""
-        return where((e < NEAR) & (x.n_of[4] > 0) & (it < SHIFTS), 1, 0)
-
-    def turn(it: Any, e: Any, _: Any, settled: Any, exact: Any) -> tuple[Any, ...]:
-        """An iteration; of what is settled, how much of its linear impulses is outside."""
-        cond(settled > 0, nothing, lambda: once(x, system, exact))
-        once(x, direction)
-
-        def iteration() -> tuple[Any, ...]:
-            update = where(it + 1 < SHIFTS, 1, 0)
-            once(x, multiply, x.d, x.Hd)
-            go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
-            cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
-            now = once(x, residual, update)
-            failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
-
-            def back() -> Any:
-                go(x, -1.0)
-                return once(x, residual, update)
-
-            now = cond(failed, back, lambda: now)
-            again = where(failed, 0, exact_next(now, it + 1))
-            settled = (now <= goal) & ((exact > 0) | (again == 0)) & ~failed
-            return it + 1, now, math.inf, where(settled, 1, 0), again
-
-        return cond(settled > 0, lambda: (it, e, once(x, expect), 0, exact), iteration)
-
     def begin(j: Any) -> None:
         x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / x.H[j, j]
 
@@ -100,15 +73,17 @@ def solve(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
+    x.n_of[6] = 0
     first = once(x, residual, 1)
-    it, e, outside, _, _ = while_loop(
-        lambda it, e, outside, settled, _: (settled > 0) | ((it < CAP) & (outside > OUTSIDE)),
-        turn,
+    it, e, outside, _, _, _ = while_loop(
+        lambda it, e, outside, settled, *_: (settled > 0) | ((it < CAP) & (outside > OUTSIDE)),
+        lambda it, e, _, settled, exact, nested: turn(x, goal, it, e, settled, exact, nested),
         0,
         first,
         math.inf,
         0,
-        exact_next(first, 0),
+        _exact_next(x, first, 0),
+        0,
         most=2 * CAP,  # each iteration may be followed by a look at its impulses
     )
 
@@ -123,6 +98,40 @@ def solve(x: Any) -> None:
 
     cond(outside <= OUTSIDE, end, at_the_cap)
     report(x, it, e, e <= goal)
+
+
+def turn(x: Any, goal: Any, it: Any, e: Any, settled: Any, exact: Any, nested: Any) -> tuple[Any, ...]:
+    """An iteration; of what is settled, how much of its linear impulses is outside."""
+    cond(settled > 0, nothing, lambda: once(x, system, exact))
+    once(x, direction)
+
+    def iteration() -> tuple[Any, ...]:
+        free = it < SHIFTS
+        update = where(free, 1, 0)
+        once(x, multiply, x.d, x.Hd)
+        go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
+        cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
+        now = once(x, residual, update)
+        failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
+
+        def back() -> Any:
+            go(x, -1.0)
+            return once(x, residual, update)
+
+        now = cond(failed, back, lambda: now)
+        again = where(failed, 0, _exact_next(x, now, it + 1))
+        found = (now <= goal) & ((exact > 0) | (again == 0)) & ~failed
+        deeper = found & ~free & (nested < NESTED)
+        now = cond(deeper, lambda: once(x, residual, 1), lambda: now)
+        deep = nested + where(deeper, 1, 0)
+        return it + 1, now, math.inf, where(found & ~deeper, 1, 0), again, deep
+
+    return cond(settled > 0, lambda: (it, e, once(x, expect), 0, exact, nested), iteration)
+
+
+def _exact_next(x: Any, e: Any, it: Any) -> Any:
+    """Whether the next iteration is one on Coulomb's law."""
+    return where((e < NEAR) & (x.n_of[4] > 0) & (it < SHIFTS), 1, 0)
 
 
 def system(x: Any, exact: Any) -> None:
@@ -243,8 +252,7 @@ def residual(x: Any, update: Any) -> Any:
 
     x.n_of[4] = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
-    for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
-    once(x, bias, x.C)
+    take_products(x)
     once(x, impulses, x.n_of[0], x.n_of[1])
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
@@ -266,6 +274,28 @@ def residual(x: Any, update: Any) -> Any:
     acted = acted + sqrt(for_range(x.n_of[1], by_row, 0.0))
     rounding = ROUNDING * all_
     return where(left <= rounding, 0.0, left - rounding) / (given + acted + LEAST)
+
+
+def take_products(x: Any) -> None:
+    """C at the mean velocity; not where it would change by more than the momentum there.
+
+    A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
+    last beyond all numbers.
+    """
+    for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
+    once(x, bias, x.C_next)
+
+    def sums(j: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
+        more, mean = x.dt[0] * (x.C_next[j] - x.C[j]), 0.5 * (x.Hv0[j] + x.Hy[j])
+        return change + more * more * x.row_mobility[j], momentum + mean * mean * x.row_mobility[j]
+
+    change, momentum = for_range(x.nv, sums, 0.0, 0.0)
+
+    def take() -> None:
+        for_range(x.nv, lambda j: put(x.C, j, x.C_next[j]))
+
+    cond((x.n_of[6] == 0) | (change <= momentum), take, nothing)
+    x.n_of[6] = 1
 
 
 def take_shift(x: Any, c: Any, u: Any) -> None:

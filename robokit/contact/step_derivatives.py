@@ -73,7 +73,7 @@ FROM_STEP = """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
-    dt v_before pair_shapes pair_slack pair_stiffness pair_impact pair_restitution body_mobility
+    dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_turns loop_mobility
 """

@@ -261,7 +261,7 @@ def random_problem(
         numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
-    x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0
+    x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-3]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]

@@ -48,7 +48,7 @@ def collect(x: Any) -> None:
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
     place for, a step is not solved. The next is the number of loops; the last two are the solver's.
     """
-    for k in range(6):
+    for k in range(7):
         x.n_of[k] = 0
     for kind in KINDS:
         kind.collect(x)
