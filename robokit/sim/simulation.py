@@ -75,6 +75,14 @@ class Simulation:
         driven: names of the driven joints, in the order of ``targets``.
         failed: with a batch, (B,) whether a row's state is no longer finite; it stands still until it is
             reset.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> sim = rk.Simulation(robot, [1.0, 0.0], dt=1e-3)
+        >>> for _ in range(50):
+        ...     sim.step([0.1, 0.0])
+        >>> sim.time, sim.q.shape, len(sim.trajectory())
+        (0.05, (2,), 11)
     """
 
     def __init__(
@@ -326,7 +334,8 @@ class Simulation:
                 self._quick = _QuickInputs(self, x)
         if isinstance(own, ContactStepper):
             self._call, self._needed = own.state.ready(), own.state.arrays["needed"]
-            self._noted = None if self._recording else own.state.arrays["noted"]
+            kept = self._recording and not run.dropped
+            self._noted = None if kept else own.state.arrays["noted"]
         else:
             self._call, self._needed, self._noted = own.take, np.zeros(1, np.int32), None
 

@@ -282,6 +282,20 @@ def test_what_was_recorded_after_a_state_is_forgotten():
     assert np.array_equal(own.contacts.forces, run.contacts.forces)
 
 
+def test_a_run_that_is_too_long_to_be_noted_has_contacts_and_events_all_the_same(monkeypatch):
+    robot = m.box_with_bar()
+    q, v = start(robot, None)
+    run = rk.simulate(robot, q, v, 0.2, DT, GROUND)
+    monkeypatch.setattr("robokit.sim.run.run_loop.MOST_BYTES", 20_000)
+    sim = rk.Simulation(robot, q, v, dt=DT, ground=GROUND)
+    for _ in range(200):
+        sim.step()
+    own = sim.trajectory()
+    assert own.notes is None and [str(x) for x in own.events] == [str(x) for x in run.events]
+    assert np.array_equal(sim.contacts.forces.sum(axis=0), run.contacts.forces[-1].sum(axis=0))
+    assert np.abs(run.contacts.forces[-1]).max() > 1.0
+
+
 WRONG = {
     "tau: expected shape \\(2,\\), got \\(3,\\)": lambda s: s.step(np.zeros(3)),
     "tau: expected shape \\(2,\\), got \\(1, 2\\)": lambda s: s.step(tau=np.zeros((1, 2))),

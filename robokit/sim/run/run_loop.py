@@ -121,7 +121,7 @@ class Run:
         self.stepper.begin(q, v)
         self.stepper.forget_notes()
         self.noted: Notes | None = None
-        self.first = 0
+        self.first, self.dropped = 0, False
         self.stepper.noting = self.every > 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
         self.tau = self.commanded = np.zeros(program.robot.nv)
@@ -134,8 +134,7 @@ class Run:
         self, q: np.ndarray, v: np.ndarray, done: int, memory: np.ndarray, entries: np.ndarray
     ) -> None:
         """Go on from a state on the way, and forget what was recorded after it."""
-        if self.every:
-            self.notes()
+        self.notes()
         self.stepper.begin(q, v, memory, entries)
         self.stepper.forget_notes()
         if self.noted is not None:
@@ -233,6 +232,8 @@ class Run:
 
     def advance(self, steps: int) -> None:
         """Steps with the same inputs; a state that is not finite stops the run."""
+        if self.dropped:  # but for the last steps, of which the contacts may be asked
+            self.stepper.forget_notes()
         done = self.stepper.take(steps)
         self.done += done
         if done < steps:
@@ -273,10 +274,9 @@ class Run:
         """Record the state."""
         own = self.stepper
         self.records.add(self.done, own.q.copy(), own.v.copy(), own.entries(), self.last)
-        if own.noting and own.noted_bytes > MOST_BYTES:
-            own.noting = False
+        if not self.dropped and own.noted_bytes > MOST_BYTES:
+            self.dropped, self.noted = True, None
             own.notes()
-            self.noted = None
 
     # ---- reasons to stop -----------------------------------------------------------------------
 
@@ -321,7 +321,7 @@ class Run:
 
     def notes(self) -> Notes | None:
         """Notes of all steps up to the last record; None where there are too many."""
-        if not self.stepper.noting:
+        if not self.every or self.dropped:
             return None
         new, self.first = Notes.taken(self.stepper, self.first), self.done
         self.noted = new if self.noted is None else Notes.joined([self.noted, new])
