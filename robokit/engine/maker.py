@@ -198,9 +198,7 @@ class Maker:
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (
-            program.marks and fewest(program)[1] < SHARED * len(program.order)
-        ):
+        if not program.blocks or (program.marks and fewest(program)[1] < SHARED * len(program.order)):
             return None
         if len(program.order) > CODE_BUDGET:
             raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
