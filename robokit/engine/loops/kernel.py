@@ -46,7 +46,7 @@ from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
-from robokit.spatial.control_flow import recorded_by, zeros
+from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
@@ -94,8 +94,8 @@ class LoopKernel:
         sizes: names of whole numbers that all states share.
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
-        checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
-            negative index counts from the end only where it is known while recording.
+        checked: whether an index out of range is an error, as in Python, and not somebody else's memory.
+            Indices count from 0: one below is out of range.
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
@@ -805,8 +805,10 @@ class _Plain:
         return self.array
 
     def __getitem__(self, index: Any) -> Any:
+        count_from_start(index)
         found = self.array[index]
         return _Plain(found) if isinstance(found, np.ndarray) else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        count_from_start(index)
         self.array[index] = value
