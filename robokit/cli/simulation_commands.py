@@ -38,9 +38,6 @@ MOST_STEPS = 100_000_000
 STEEPEST_GROUND = 89.0
 """Tilt of the ground [degrees]."""
 
-SHORT_RUN = 60.0
-"""Duration up to which code that is optimised less is there sooner than it costs [s]."""
-
 LONGEST_RUN = 100_000.0
 """Longest simulation without --dt [s]."""
 
@@ -51,25 +48,23 @@ START_TRIES = 20
 def fall(arguments: argparse.Namespace) -> int:
     """A robot with a floating base falls on the ground."""
     import robokit as rk
-    from robokit.engine.loops.haste import haste
 
     if arguments.base == "fixed":
         raise WrongUsage(
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
-    with haste(arguments.duration <= SHORT_RUN):
-        ground = _ground(arguments)
-        robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
-        tell_up_axes(robot, arguments)
-        q0 = rk.standing_configuration(
-            robot,
-            height=arguments.height,
-            tilt=math.radians(arguments.tilt),
-            seed=arguments.seed,
-            ground=ground,
-            self_collision=arguments.self_collision,
-        )
-        return _simulate_and_show(arguments, robot, q0, ground)
+    ground = _ground(arguments)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
+    q0 = rk.standing_configuration(
+        robot,
+        height=arguments.height,
+        tilt=math.radians(arguments.tilt),
+        seed=arguments.seed,
+        ground=ground,
+        self_collision=arguments.self_collision,
+    )
+    return _simulate_and_show(arguments, robot, q0, ground)
 
 
 def _ground(arguments: argparse.Namespace) -> Any:
@@ -95,7 +90,6 @@ def _ground(arguments: argparse.Namespace) -> Any:
 def simulate(arguments: argparse.Namespace) -> int:
     """Passive motion from a random or neutral configuration."""
     import robokit as rk
-    from robokit.engine.loops.haste import haste
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
@@ -111,8 +105,7 @@ def simulate(arguments: argparse.Namespace) -> int:
                 ground_height=arguments.ground_height,
                 self_collision=arguments.self_collision,
             )
-    with haste(arguments.duration <= SHORT_RUN):
-        return _simulate_and_show(arguments, robot, q0, ground)
+    return _simulate_and_show(arguments, robot, q0, ground)
 
 
 def _random_start(robot: Any, seed: int) -> np.ndarray:

@@ -8,9 +8,9 @@ The shapes of everything that can touch are data. Shape k is a core, a convex se
     BOX, HULL  the convex hull of corners, with faces        0
     CYLINDER   a cylinder about the shape's z axis           0
     CONE       a cone about it, its tip up                   0
-    ELLIPSOID  an ellipsoid                                  0
     PLANE      the half-space below z = 0 of its placement   0
     FIELD      all that is below a height field (terrain.py) 0
+    ELLIPSOID  an ellipsoid                                  0
 
 Body 0 is the world: the ground, solids and height fields are its shapes. A pair (a, b) of shapes has
 body(a) < body(b), so that the normal of a contact, from a to b, points away from the world.
@@ -20,8 +20,11 @@ from __future__ import annotations
 
 from robokit.engine.loops.fields import real, whole
 
-POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, ELLIPSOID, PLANE, FIELD = range(8)
-"""Kinds of cores."""
+POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, PLANE, FIELD, ELLIPSOID = range(8)
+"""Kinds of cores; those up to POLYTOPE have corners."""
+
+SMOOTH = ELLIPSOID
+"""Kinds from here on have neither faces nor edges."""
 
 POINTS, FACES = 128, 256
 """Corners and faces of the polytope that grows in an overlap (gjk.py), at most."""

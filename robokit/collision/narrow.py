@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from robokit.collision.fields import CONE, ELLIPSOID, FIELD, PLANE, POLYTOPE
+from robokit.collision.fields import CONE, FIELD, PLANE, POLYTOPE, SMOOTH
 from robokit.collision.gjk import FAR, nearest_sets
 from robokit.collision.manifold import manifold, pose
 from robokit.collision.support import farthest, outermost, support, vector
@@ -255,7 +255,7 @@ def _two_cores(
 
     def touching() -> None:
         """A second time along the normal of a height field's triangle, where a contact did not count."""
-        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] != ELLIPSOID)
+        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
 
         def begin() -> Any:
             sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
@@ -339,6 +339,6 @@ def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, p
         for_range(5, of_rim)
 
     def smooth() -> None:
-        cond(kind == ELLIPSOID, lambda: touch(0, Vector3(*support(x, s, down))), of_round)
+        cond(kind >= SMOOTH, lambda: touch(0, Vector3(*support(x, s, down))), of_round)
 
     cond(kind <= POLYTOPE, of_polytope, smooth)

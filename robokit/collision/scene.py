@@ -30,6 +30,7 @@ from robokit.model.geometry import Box, Placement, Shape
 from robokit.model.inertial_parameters import box_edges
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
+from robokit.stages import stage
 
 ERROR = 1e-3
 """How far a mesh may reach out of its hull with fewer corners [m]."""
@@ -173,7 +174,8 @@ def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
     found: list[PlacedCore] = []
     unread: list[tuple[Link, Exception]] = []
     for link in robot.links:
-        shapes, failed = _cores(link.collisions if collide else link.visuals, error)
+        with stage(f"making hulls of {robot.name}'s shapes"):
+            shapes, failed = _cores(link.collisions if collide else link.visuals, error)
         unread += [(link, each) for each in failed]
         if failed and not shapes and collide:
             shapes, _ = _cores(link.visuals, error)

@@ -5,7 +5,8 @@ A core is a convex set C in the axes of its shape. All that detection asks of it
     support(d)      the point of C that is farthest along d
     facing(d)       the polygon of C's boundary that faces d: a face, an edge or segment, a point
 
-so that a new kind of core is one support function and, where it has flat or straight parts, one polygon.
+so that a new kind of core is one support function, a row of SUPPORTS, and, where it has flat or straight
+parts, one polygon; those that have none are SMOOTH.
 Polygons of round rims begin at the rim's point that is farthest along d: a wheel rolls on a point that turns
 with the direction of the contact, not with the wheel, and has no bumps.
 
@@ -16,9 +17,10 @@ corner that depends on the direction alone; O(1) for the others.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from robokit.collision.fields import CONE, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT
+from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT, SMOOTH
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop, whole
@@ -80,15 +82,14 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     """
     kind = x.shape_kind[s]
 
-    def round_one() -> Triple:
-        return cond(
-            kind == ELLIPSOID,
-            lambda: tuple(_of_ellipsoid(vector(x.shape_size, s), d)),
-            lambda: tuple(_of_rim(x.shape_size[s, 0], x.shape_size[s, 1], kind == CONE, d)),
-        )
+    def of_table(kinds: Sequence[int]) -> Triple:
+        def own() -> Triple:
+            return tuple(SUPPORTS[kinds[0]](vector(x.shape_size, s), d))
+
+        return cond(kind == kinds[0], own, lambda: of_table(kinds[1:])) if kinds[1:] else own()
 
     def other() -> Triple:
-        return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), round_one)
+        return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), lambda: of_table(tuple(SUPPORTS)))
 
     return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
 
@@ -161,14 +162,25 @@ def _of_ellipsoid(axes: Vector3, d: Vector3) -> Vector3:
     return Vector3(axes.x * scaled.x * k, axes.y * scaled.y * k, axes.z * scaled.z * k)
 
 
-def _of_rim(radius: Scalar, half: Scalar, is_cone: Any, d: Vector3) -> Vector3:
-    """Of a cylinder, or a cone with its tip up."""
+def _of_cylinder(size: Vector3, d: Vector3) -> Vector3:
+    radius, half = size.x, size.y
+    k = radius / (sqrt(d.x * d.x + d.y * d.y) + TINY)
+    return Vector3(d.x * k, d.y * k, where(d.z < 0.0, -half, half))
+
+
+def _of_cone(size: Vector3, d: Vector3) -> Vector3:
+    radius, half = size.x, size.y
     across = sqrt(d.x * d.x + d.y * d.y)
-    k = radius / (across + TINY)
-    tip = is_cone & (2.0 * half * d.z > radius * across)
-    k = where(tip, 0.0, k)
-    z = where(is_cone & (k > 0.0), -half, where(d.z < 0.0, -half, half))
-    return Vector3(d.x * k, d.y * k, z)
+    k = where(2.0 * half * d.z > radius * across, 0.0, radius / (across + TINY))
+    return Vector3(d.x * k, d.y * k, where((k > 0.0) | (d.z < 0.0), -half, half))
+
+
+SUPPORTS: dict[int, Callable[[Vector3, Vector3], Vector3]] = {
+    CYLINDER: _of_cylinder,
+    ELLIPSOID: _of_ellipsoid,
+    CONE: _of_cone,
+}
+"""Of each kind without corners, often met ones first: (shape_size, d) to the point farthest along d."""
 
 
 class Facing(NamedTuple):
@@ -191,7 +203,7 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
     first = x.shape_corners[s, 0]
     return Facing(
         *cond(
-            (kind == POINT) | (kind == ELLIPSOID),
+            (kind == POINT) | (kind >= SMOOTH),
             lambda: point,
             lambda: cond(
                 kind == SEGMENT,

@@ -13,6 +13,7 @@ solver          the velocity at the end of a step
 constraints/    each kind of force
 bounces         restitution that makes no energy
 accounts        what a step enters into the ledger
+measures        the measures of rollouts: one class each
 monitor         what is measured while many steps are taken
 conservation    momentum, energy and the path of the centre of mass at its end
 step            the order of these

@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, add
+from robokit.contact.constraints.adding import axes_of
 from robokit.contact.kinematics import (
     kinetic_energy,
     place_bodies,
@@ -158,7 +159,7 @@ def _seen(x: Any) -> tuple[Scalar, ...]:
 
 def _velocity(x: Any, state: Inner) -> Vector3:
     """Of G in the world."""
-    return state.u + _rotation(x, 1) @ Vector3(*(x.v[_base(x) + k] for k in range(3, 6)))
+    return state.u + axes_of(x, 1) @ Vector3(*(x.v[_base(x) + k] for k in range(3, 6)))
 
 
 def _energies(x: Any) -> tuple[Scalar, Scalar]:
@@ -214,7 +215,7 @@ def _hold_together(x: Any) -> None:
         b = m + 1
 
         def moved() -> None:
-            R, row = _rotation(x, b), x.dof_row[x.body_dofs[b, 0]]
+            R, row = axes_of(x, b), x.dof_row[x.body_dofs[b, 0]]
             p = Vector3(*(x.p[b, c] for c in range(3)))
             faster = [*R.transpose_apply(turn), *R.transpose_apply(go + turn.cross(p - state.com))]
             for c, more in enumerate(faster):
@@ -286,7 +287,7 @@ def _write(
     Only what changes is turned: rounding would else scale the velocity at each step.
     """
     base = _base(x)
-    R, R_turn = _rotation(x, 1), quat_wxyz_to_rotation(turn)
+    R, R_turn = axes_of(x, 1), quat_wxyz_to_rotation(turn)
     s = sqrt(1.0 + 2.0 * change)
     more = 2.0 * change / (1.0 + s)
     spin = R @ Vector3(*(x.v[base + c] for c in range(3))) - spun
@@ -345,10 +346,6 @@ def _base(x: Any) -> Any:
     return x.dof_row[x.body_dofs[1, 0]]
 
 
-def _rotation(x: Any, b: Any) -> Matrix3:
-    return Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
-
-
 def _placement(x: Any) -> tuple[Matrix3, Vector3]:
     """Of the base's joint in the world."""
     R = Matrix3([[x.joint_placement[1, 3 * r + c] for c in range(3)] for r in range(3)])
@@ -402,4 +399,4 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
 
 
 def _bounded(x: Scalar, touched: Any) -> Scalar:
-    return minimum(maximum(x, -LARGEST), where(touched, 0.0, LARGEST))
+    return minimum(maximum(x, -0.5), where(touched, 0.0, LARGEST))

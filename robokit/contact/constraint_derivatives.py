@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact import closing_derivatives
-from robokit.contact.constraints.contacts import STOPPED, TANGENTIAL
+from robokit.contact.constraints.contacts import TANGENTIAL, impact
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.contact.kinematics import velocities
-from robokit.contact.laws import LEAST, slip
+from robokit.contact.laws import LEAST, by_shift, slip
 from robokit.contact.solver import law_of, relative
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
@@ -179,14 +179,8 @@ def _slopes(x: Any, i: Any) -> list[Any]:
     u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
     _, G = law_of(x, i, u)
     p, q, r, s, t, w = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
-    along_n = s, t, w
-    mu, R_t, R_n = x.c_mu[i], x.c_R[i, 0], x.c_R[i, 1]
-    N = (aim[2] - u[2]) / R_n
-    dx, dy, size = slip(u, aim)
-    presses = N > 0.0
-    slides = (x.c_kind[i] == FRICTION) & (size > mu * R_t * where(presses, N, 0.0))
-    share = where(slides, mu / (size + LEAST), 0.0)
-    by_u = share * dx, share * dy, where(slides & presses, mu * mu * R_t / R_n, 0.0)
+    along_n, contact = (s, t, w), x.c_kind[i] == FRICTION
+    by_u = [where(contact, z, 0.0) for z in by_shift(u, x.c_R[i, 0], x.c_R[i, 1], aim, x.c_mu[i])]
     G = (p, q, s), (q, r, t), (s, t, w)
     return [G[m][k] + along_n[m] * by_u[k] for m in range(3) for k in range(3)]
 
@@ -203,8 +197,8 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     hit = x.contact_hit[c]
     rate = x.pair_impact[pair] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    bound = 1.0 + rate * hit * dt * STOPPED * w
-    harder = 2.0 * rate / (bound * bound) * dt
+    _, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
+    harder = 2.0 * rate * slope * dt
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
     for m in range(2):

@@ -36,7 +36,13 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("column_row", "n_columns"),  # row of v of each column of A; these come in fours, the last ones: -1
+    whole("bands", "n_bands", 2),  # of each four rows of H: first of their entries of `blocks`, how many
+    whole("blocks", "n_H_blocks"),  # columns of the blocks in which four rows of H have entries, descending:
+    # four columns each. The first one is on the diagonal
+    real("block_mask", "n_H_blocks", 4, 4),  # 1 where these are entries, rows >= columns; 0 elsewhere
+    whole("block_part", "n_blocks"),  # the part of each block of four rows of A, or -1 (pattern.py)
+    whole("column_row", "n_columns"),  # row of v of each column of A, -1 of those that fill its blocks
+    whole("body_tip", "n_bodies"),  # the last dof on the path of a body, -1 where it does not move
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates
     real("gravity", 3),  # [m/s^2]
 )
@@ -49,7 +55,16 @@ MOTION = (
     real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the step's origin, gain included
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
-    real("H", "nv", "nv", role="work"),  # mass matrix, rows >= columns
+    real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
+    real(
+        "H", "n_columns", "n_columns", role="work"
+    ),  # mass matrix, rows >= columns, 0 elsewhere in `blocks`;
+    # rows of the last four beyond nv are those of ones
+    real(
+        "multiplied", "n_columns", role="work"
+    ),  # a vector that H is multiplied by, to the end of the last four
+    real("multiples", "n_columns", role="work"),  # H^T times it, without the diagonal
+    real("row_sums", "n_columns", role="work"),  # H times it
     real("coordinate", "n_coordinates", role="work"),  # those of the tree
     real("composite", "n_bodies", 12, role="work"),  # like I, of a body and all that it carries. Rows of 10
     # take three times as long, as what is written does not lie in memory as what is read next
@@ -72,6 +87,8 @@ STEP_DERIVATIVES = (
     real("r_v", "nv", "nv", role="work"),
     real("r_y", "nv", "nv", role="work"),  # and by y; then factors of it
     real("r_y_inverse", "nv", role="work"),
+    whole("entries", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
+    whole("entries_length", "nv", role="work"),
     real("acceleration", "nv", role="work"),  # (y - v) / dt
     real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
@@ -154,8 +171,9 @@ CONSTRAINTS = (
     real("c_u", "n_constraints", 3, role="work"),  # velocities
     real("c_du", "n_constraints", 3, role="work"),  # along the search direction
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
-    real("c_G", "n_constraints", 6, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33
-    real("c_G_last", "n_constraints", 6, role="work"),  # that the last factor was made of
+    real("c_G", "n_constraints", 8, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33 of the symmetric part;
+    # of the skew one, w x, w along t1 and t2
+    real("c_G_last", "n_constraints", 8, role="work"),  # that the last factor was made of
     real("c_expected", "n_constraints", 3, role="work"),  # impulses g - G J d, made admissible
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR
@@ -172,10 +190,9 @@ CONSTRAINTS = (
     real("r_G", "n_rows", role="work"),
     real("r_G_last", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
-    whole(
-        "n_of", 4, role="work"
-    ),  # how many constraints and rows are needed, also beyond the place that there
-    # is; how many of the contacts bounce; of loops whose forces are found
+    whole("n_of", 7, role="work"),  # how many constraints and rows are needed, also beyond the place that
+    # there is; how many of the contacts bounce; of loops whose forces are found; how many contacts slide; 1
+    # where A is made of Coulomb's law; 0 before C is taken
 )
 """All forces that depend on the velocity to come."""
 
@@ -253,36 +270,45 @@ SOLVER = (
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
     real("y", "nv", role="work"),  # the solution: velocity at its end
+    real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
     real("residual", "nv", role="work"),
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "nv", "n_columns", role="work"),  # H + J^T G J, then its factors, rows > columns
-    real("Dinv", "nv", role="work"),
+    real("A", "n_blocks", "n_blocks", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns: by
+    # row and column of its blocks
+    real("A_skew", "n_blocks", "n_blocks", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
+    real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
     whole("part_beside", "n_parts", "n_parts", role="work"),  # 1 where two parts are coupled, while parts are
     whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
     real("permuted", "n_columns", role="work"),  # what is solved for, by place
-    real("shares", "nv", role="work"),  # of a row, while it is eliminated
-    whole("pattern", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
-    whole("pattern_length", "nv", role="work"),
-    whole("fours", "nv", "nv", role="work"),  # first columns of the fours in which a row of A has entries
-    # or its diagonal, descending: four columns each, from a multiple of four on
-    whole("fours_end", "nv", "nv", role="work"),  # of each, how many entries of the row stand from there on
-    whole("fours_length", "nv", role="work"),
-    whole("marks", "nv", "nv", role="work"),  # 1 where A has an entry, while the pattern is made
-    whole("lowest", "nv", role="work"),  # first marked column of a row; -1: its entries are those of H
+    real(
+        "shares", "n_blocks", 2, 4, 4, role="work"
+    ),  # of a row of blocks, and of U^T, while it is eliminated
+    whole(
+        "pattern", "n_blocks", "n_blocks", role="work"
+    ),  # columns of the blocks of each row of A, descending
+    whole("pattern_length", "n_blocks", role="work"),
+    whole("marks", "n_blocks", "n_blocks", role="work"),  # 1 where A has a block, while the pattern is made
+    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
-    real("K", "n_bodies", 21, role="work"),  # S^T K S is what constraints with the world add to A
-    real("Vd", "n_bodies", 6, role="work"),  # velocities of the bodies along the search direction
+    whole("pair_blocks", "n_dofs", role="work"),  # their blocks
+    real("column_signs", "n_columns", role="work"),  # their signs by columns of A
+    real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
+    # 21 numbers of the symmetric part of K, 15 of the skew one
+    whole("has_K", "n_bodies", role="work"),  # 1 where there is one
+    real("V_y", "n_bodies", 6, role="work"),  # velocities of the bodies at y
+    real("Vd", "n_bodies", 6, role="work"),  # and along the search direction
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
+    real("C_next", "nv", role="work"),  # where they are taken anew
     real("Jg", "nv", role="work"),  # J^T g
     real("y_bounced", "nv", role="work"),  # of the solution whose bounces make energy (bounces.py): y,
     real("Jg_bounced", "nv", role="work"),  # J^T g, and the impulses
@@ -304,8 +330,8 @@ STEP = (
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
     # centre of mass in the world; 1 once these are known; energy of the start and all that was given
-    whole("needed", 5, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
-    # contacts, near pairs, constraints and rows that the step needed
+    whole("needed", 7, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
+    # contacts, near pairs, constraints, rows, notes and noted contacts that the step needed
     # Accounts (accounts.py)
     real("ledger", "n_ledger", role="inout"),
     real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]

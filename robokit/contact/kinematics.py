@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.robot_data import FLOATING, PLANAR, SPHERICAL
+from robokit.contact.robot_data import BLOCK, FEW, FLOATING, PLANAR, SPHERICAL
 from robokit.contact.vectors import (
     add,
     entries,
     force,
+    in_lanes,
     inertia,
     matrix,
     motion,
@@ -27,9 +28,11 @@ from robokit.contact.vectors import (
     of_force,
     of_ten,
     put,
+    read_four,
     ten,
     vector,
     write,
+    write_four,
     write_row,
 )
 from robokit.model.joints import JOINT_TABLE
@@ -106,6 +109,8 @@ def place_bodies(x: Any, q: Any) -> None:
     for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
     for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
     for_range(x.n_dofs, lambda j: _column(x, j))
+    if not in_lanes(x):
+        pad(x, *(x.S_by_row[k] for k in range(6)))
     for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
 
 
@@ -164,7 +169,15 @@ def _column(x: Any, j: Any) -> None:
     b, gain = x.dof_body[j], x.dof_gain[j]
     R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
-    write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
+    column = Motion(ang, R @ s.lin + vector(x.p, b).cross(ang))
+    write_row(x.S, j, column)
+
+    def by_row() -> None:
+        for k, number in enumerate(column):
+            x.S_by_row[k, j] = number
+
+    if not in_lanes(x):
+        cond(j < x.n_columns, by_row, nothing)
 
 
 def _inertia_here(x: Any, b: Any) -> None:
@@ -207,28 +220,76 @@ def known_row(row: Any) -> Any:
 def mass_matrix(x: Any) -> None:
     """The entries of H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
     composites(x)
-    entries_of_H(x, lambda r, c: put(x.H, (r, c), 0.0))
+
+    def empty(r: Any) -> None:
+        of_band(x, r, lambda c, e, n: write_four(x.H, r, c, [0.0] * BLOCK))
+
+    def of_no_row(m: Any) -> None:
+        empty(x.nv + m)
+        x.H[x.nv + m, x.nv + m] = 1.0
 
     def dof(j: Any) -> None:
-        s, row, first = motion(x.S, j), x.dof_row[j], x.path[j, 0]
-        f = inertia(x.composite, x.dof_body[j]) @ s
+        row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
 
-        def ancestor(n: Any) -> None:
-            k = x.ancestors[first + n]
-            other, power = x.dof_row[k], motion(x.S, k).dot(f)
-            # Two dofs of one row meet on its diagonal from both sides.
-            twice = where(other < row, power, where(row < other, power, 2.0 * power))
-            place = where(row < other, other, row), where(row < other, row, other)
-            cond(other < 0, nothing, lambda: add(x.H, place, twice))
+        def by_fours() -> None:
+            of_band(x, j, lambda c, e, n: write_four(x.H, j, c, powers_of_row(x, f, c, e, n)))
 
-        def moves() -> None:
-            rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-            add(x.H, (row, row), s.dot(f) + rotor)
-            for_range(x.path[j, 1], ancestor)
+        def by_entries() -> None:
+            first = x.path[j, 0]
 
-        cond(row < 0, nothing, moves)
+            def ancestor(n: Any) -> None:
+                k = x.ancestors[first + n]
+                other, power = x.dof_row[k], motion(x.S, k).dot(f)
+                # Two dofs of one row meet on its diagonal from both sides.
+                twice = where(other < row, power, where(row < other, power, 2.0 * power))
+                place = where(row < other, other, row), where(row < other, row, other)
+                cond(other < 0, nothing, lambda: add(x.H, place, twice))
 
+            def moves() -> None:
+                add(x.H, (row, row), motion(x.S, j).dot(f))
+                for_range(x.path[j, 1], ancestor)
+
+            cond(row < 0, nothing, moves)
+
+        one_way(x, by_fours, by_entries)
+        rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
+        cond(row < 0, nothing, lambda: add(x.H, (row, row), rotor))
+
+    one_way(x, nothing, lambda: for_range(x.nv, empty))
+    for_range(BLOCK * x.n_bands - x.nv, of_no_row)
     for_range(x.n_dofs, dof)
+
+
+def of_band(x: Any, r: Any, do: Any) -> None:
+    """Call do(column, e, n) for the blocks of a row of H: entry e of ``blocks``, whose row n it is."""
+    k = r // BLOCK
+    first, n = x.bands[k, 0], r - BLOCK * k
+    for_range(x.bands[k, 1], lambda m: do(BLOCK * x.blocks[first + m], first + m, n))
+
+
+def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
+    """Write entries of H or A by fours of a row, where dofs are rows in their order; else one by one.
+
+    In lanes vectors are full anyway. Numbers are the same to the bit.
+    """
+    if in_lanes(x):
+        by_entries()
+    else:
+        cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)
+
+
+def powers(x: Any, f: Force, column: Any) -> list[Scalar]:
+    """Powers of a force at four columns S, where dofs are rows in their order."""
+    s = [
+        Motion(*(Vector3(*(x.S_by_row[h + i, column + n] for i in range(3))) for h in (0, 3)))
+        for n in range(BLOCK)
+    ]
+    return [each.dot(f) for each in s]
+
+
+def powers_of_row(x: Any, f: Force, column: Any, e: Any, r: Any) -> list[Scalar]:
+    """The same of a block, 0 where row r of it has no entry (:func:`of_band`)."""
+    return [x.block_mask[e, r, n] * power for n, power in enumerate(powers(x, f, column))]
 
 
 def entries_of_H(x: Any, do: Any) -> None:
@@ -254,35 +315,73 @@ def composites(x: Any) -> None:
     for_range(x.n_bodies - 1, inward)
 
 
+def pad(x: Any, *arrays: Any) -> None:
+    """Write 0 to columns of A that are no rows of v, which fill its last blocks."""
+
+    def column(k: Any) -> None:
+        for each in arrays:
+            each[x.nv + k] = 0.0
+
+    for_range(x.n_columns - x.nv, column)
+
+
 def multiply(x: Any, y: Any, out: Any) -> None:
-    """H y, by the entries that H has."""
+    """H y.
 
-    def row(j: Any) -> None:
-        first, own = x.row_path[j, 0], y[j]
+    Products with a row are summed apart: four numbers of which one was written just before are not read
+    until it is in the cache.
+    """
+    given, product = x.multiplied, x.multiples
 
-        def entry(n: Any, total: Scalar) -> Scalar:
-            k = x.row_columns[first + n]
-            out[k] = out[k] + x.H[j, k] * own
-            return total + x.H[j, k] * y[k]
+    def four(A: Any, first: Any) -> list[Scalar]:
+        return [A[first + n] for n in range(BLOCK)]
 
-        # Columns are smaller, so that row j is entered before a later one adds to it.
-        out[j] = for_range(x.row_path[j, 1], entry, x.H[j, j] * own)
+    def band(k: Any) -> None:
+        first, at = BLOCK * k, x.bands[k, 0]
+        own, rows = four(given, first), range(BLOCK)
 
-    for_range(x.nv, row)
+        def rows_at(column: Any) -> list[list[Scalar]]:
+            return [read_four(x.H, first + r, column) for r in rows]
+
+        def add_products(column: Any, h: list[list[Scalar]]) -> None:
+            """What the rows are worth in these columns."""
+            left = four(product, column)
+            for r in rows:
+                left = [a + b * own[r] for a, b in zip(left, h[r], strict=True)]
+            write(product, column, left)
+
+        def block(m: Any, *sums: Scalar) -> tuple[Scalar, ...]:
+            column = BLOCK * x.blocks[at + 1 + m]
+            h, known = rows_at(column), four(given, column)
+            add_products(column, h)
+            return tuple(sums[BLOCK * r + n] + h[r][n] * known[n] for r in rows for n in rows)
+
+        h = rows_at(first)
+        add_products(first, [[h[r][n] if n < r else 0.0 for n in rows] for r in rows])
+        start = [h[r][n] * own[n] for r in rows for n in rows]
+        sums = for_range(x.bands[k, 1] - 1, block, *start)
+        for r in rows:
+            a, b, c, d = sums[BLOCK * r : BLOCK * (r + 1)]
+            x.row_sums[first + r] = (a + b) + (c + d)
+
+    for_range(x.nv, lambda j: put(given, j, y[j]))
+    pad(x, given)
+    for_range(x.n_columns, lambda k: put(product, k, 0.0))
+    for_range(x.n_bands, band)
+    for_range(x.nv, lambda j: put(out, j, product[j] + x.row_sums[j]))
 
 
 # ---- forces -----------------------------------------------------------------------------------------------
 
 
-def bias(x: Any, w: Any, out: Any) -> None:
-    """C: the forces of joints that stay at velocities w, of velocity products and gravity (RBDA table 5.1).
+def bias(x: Any, out: Any) -> None:
+    """C: the forces of joints that keep bodies at velocities W, with velocity products and gravity.
 
         a_i = a_lambda + W_lambda x W_i        f_i = I_i a_i + W_i x* I_i W_i
 
     with a_0 = -a_g. The product is W_i x S w, as W_i = W_lambda + S w. A base that floats keeps its linear
     velocity u in axes that do not turn: seen from there its acceleration at the origin is u x omega.
     """
-    velocities(x, w, x.W)
     gravity = vector(x.gravity)
     write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
     write_row(x.f, 0, Force.zero())
@@ -291,8 +390,12 @@ def bias(x: Any, w: Any, out: Any) -> None:
         b = m + 1
         parent, W, I = x.parent[b], motion(x.W, b), inertia(x.I, b)
         a = motion(x.a, parent) + motion(x.W, parent).cross(W)
-        u = W.lin + W.ang.cross(vector(x.p, b))
-        a = Motion(a.ang, a.lin + u.cross(W.ang) * where(is_free_base(x, b), 1.0, 0.0))
+
+        def straight() -> tuple[Scalar, ...]:
+            u = W.lin + W.ang.cross(vector(x.p, b))
+            return tuple(a.lin + u.cross(W.ang))
+
+        a = Motion(a.ang, Vector3(*cond(is_free_base(x, b), straight, lambda: tuple(a.lin))))
         write_row(x.a, b, a)
         write_row(x.f, b, I @ a + W.cross_force(I @ W))
 

@@ -50,6 +50,35 @@ def shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> Any:
     return mu * maximum(0.0, slip(u, aim)[2] - mu * R_t * N)
 
 
+def by_shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> tuple[Any, Any, Any]:
+    """How the shift changes with u; 0 where the contact sticks."""
+    x, y, size = slip(u, aim)
+    N = (aim[2] - u[2]) / R_n
+    slides = size > mu * R_t * maximum(0.0, N)
+    share = where(slides, mu / (size + LEAST), 0.0)
+    return share * x, share * y, where(slides & (N > 0.0), mu * mu * R_t / R_n, 0.0)
+
+
+def of_coulomb(G: Any, by_u: Any) -> tuple[Any, ...]:
+    """Slopes of Coulomb's law itself, G + G n ds/du: the six of the symmetric part; w of the skew one, w x.
+
+    Args:
+        G: slopes with the shift held.
+        by_u: ds/du.
+    """
+    p, q, r, s, t, w = G
+    x, y, n = by_u
+    even = p + s * x, q + 0.5 * (s * y + t * x), r + t * y
+    return (
+        *even,
+        s + 0.5 * (s * n + w * x),
+        t + 0.5 * (t * n + w * y),
+        w + w * n,
+        0.5 * (w * y - t * n),
+        0.5 * (s * n - w * x),
+    )
+
+
 def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any, expected: Any = None) -> Law:
     """A contact with friction: the impulse in the cone |g_t| <= mu g_n.
 

@@ -1,28 +1,37 @@
-"""A = H + J^T G J, its factors L^T D L by the pattern of the step, and solutions.
+"""A = H + J^T G J, its factors by the pattern of the step, and solutions.
 
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
 inertias are. All columns are in world axes about one origin.
 
-Source: RBDA sections 6.2 (composites), 6.5 (LTDL).
+With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
+rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
+same, A = L^T D L has the same bits.
+
+Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from robokit.contact.pattern import apart, place, place_of_dof, tip
+from robokit.contact.kinematics import of_band, one_way, powers, powers_of_row
+from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
+from robokit.contact.robot_data import BLOCK, FEW
+from robokit.contact.vectors import add as add_to
 from robokit.contact.vectors import (
+    anywhere,
     in_lanes,
     motion,
     nothing,
     one_by_one,
     put,
     read_four,
-    write_four,
+    vector,
     write_row,
 )
-from robokit.spatial import Matrix3, Symmetric3
+from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
 from robokit.spatial.scalars import where
@@ -53,6 +62,36 @@ def stiffness(x: Any, c: Any) -> ArticulatedInertia:
     )
 
 
+SYMMETRIC = ArticulatedInertia.SIZE
+"""Numbers of the symmetric part of K; those of the skew part follow."""
+
+
+class Skew(NamedTuple):
+    """A skew 6 x 6 [[a x, M], [-M^T, b x]]."""
+
+    a: Vector3
+    M: Matrix3
+    b: Vector3
+
+    @classmethod
+    def of_row(cls, K: Any, body: Any) -> Skew:
+        """That of a body."""
+        M = Matrix3([[K[body, SYMMETRIC + 3 + 3 * r + c] for c in range(3)] for r in range(3)])
+        return cls(vector(K, body, SYMMETRIC), M, vector(K, body, SYMMETRIC + 12))
+
+    def __matmul__(self, v: Motion) -> Force:
+        ang = self.a.cross(v.ang) + self.M @ v.lin
+        return Force(ang, self.b.cross(v.lin) - self.M.transpose_apply(v.ang))
+
+
+def skew_stiffness(x: Any, c: Any) -> list[Any]:
+    """The skew part of K = E^T G E: n p^T - p n^T, its 15 numbers."""
+    t1, t2, n = (motion(x.c_E, c, 6 * k) for k in range(3))
+    p = t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7]
+    M = [a * d - b * e for a, b in zip(n.ang, p.ang, strict=True) for d, e in zip(p.lin, n.lin, strict=True)]
+    return [*p.ang.cross(n.ang), *M, *p.lin.cross(n.lin)]
+
+
 def sum_of(terms: Any) -> Any:
     """The sum of one term or more."""
     first, *others = terms
@@ -62,126 +101,239 @@ def sum_of(terms: Any) -> Any:
 
 
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
-    """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's entries."""
+    """A = H + J^T G J of the first constraints and rows, with their slopes, in the pattern's blocks."""
 
-    def of_H(r: Any) -> None:
+    def no_skew(k: Any) -> None:
+        for_range(x.pattern_length[k] + 1, lambda z: _empty(x, x.A_skew, k, z - 1, 0.0))
+
+    def in_order(k: Any) -> None:
+        """H by blocks; what pairs have filled besides is empty."""
+        first, count, length = x.bands[k, 0], x.bands[k, 1], x.pattern_length[k]
+        for_range(where(length + 1 > count, length, 0), lambda z: _empty(x, x.A, k, z))
+
+        def of_H(m: Any) -> None:
+            c = x.blocks[first + m]
+            for n in range(BLOCK):
+                write_row_of(x.A, (k, c, n), read_four(x.H, BLOCK * k + n, BLOCK * c))
+
+        for_range(count, of_H)
+
+    def moved(k: Any) -> None:
+        for_range(x.pattern_length[k] + 1, lambda z: _empty(x, x.A, k, z - 1, 1.0))
+
+    def by_entries(r: Any) -> None:
         first, j = x.row_path[r, 0], place(x, r)
-
-        def empty() -> None:
-            for_range(x.fours_length[j], lambda m: write_four(x.A, j, x.fours[j, m], [0.0] * 4))
-
-        cond(x.lowest[j] < 0, nothing, empty)
-        x.A[j, j] = x.H[r, r]
+        x.A[at(j, j)] = x.H[r, r]
 
         def entry(m: Any) -> None:
             k = x.row_columns[first + m]
-            x.A[j, k + (j - r)] = x.H[r, k]
+            x.A[at(j, k + (j - r))] = x.H[r, k]
 
         for_range(x.row_path[r, 1], entry)
 
+    def out_of_order() -> None:
+        for_range(x.n_blocks, moved)
+        for_range(x.nv, by_entries)
+
     def of_row(i: Any) -> None:
         j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        x.A[j, j] = x.A[j, j] + gain * gain * x.r_G[i]
+        add_to(x.A, at(j, j), gain * gain * x.r_G[i])
 
-    for_range(x.nv, of_H)
+    cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
+    cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
     for_range(rows, of_row)
     cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
 
 
+def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:
+    """Write 0 to block z of a row of blocks, or, at -1, to that on the diagonal, and a number in its middle.
+
+    Rows that belong to no coordinate stay those of ones.
+    """
+    middle = where(z < 0, on_diagonal, 0.0)
+    c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[k, z])
+    for n in range(BLOCK):
+        write_row_of(A, (k, c, n), [middle if m == n else 0.0 for m in range(BLOCK)])
+
+
+def at(row: Any, column: Any) -> tuple[Any, ...]:
+    """The place of an entry of A in its blocks."""
+    k, c = row // BLOCK, column // BLOCK
+    return k, c, row - BLOCK * k, column - BLOCK * c
+
+
+def row_of(A: Any, place: tuple[Any, ...]) -> list[Any]:
+    """A row of a block."""
+    return [A[(*place, n)] for n in range(BLOCK)]
+
+
+def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
+    """The same, written."""
+    for n, value in enumerate(values):
+        A[(*place, n)] = value
+
+
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
-    zero = (0.0,) * 21
-
-    def acting(K: Any) -> Any:
-        return sum_of(K[e] for e in (0, 1, 2, 15, 16, 17)) > 0.0
-
-    def matrix(b: Any) -> list[Any]:
-        return [x.K[b, e] for e in range(21)]
 
     def constraint(c: Any) -> None:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        one, other = tip(x, a), tip(x, b)
+        one, other = x.body_tip[a], x.body_tip[b]
         pair = (one >= 0) & (other >= 0)
         body = where(pair, 0, where(one < 0, b, a))
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
 
         def whole() -> None:
-            K = matrix(0)
-            cond(acting(K), lambda: _of_pair(x, one, other, ArticulatedInertia.of(K)), nothing)
-            write_row(x.K, 0, zero)
+            K = ArticulatedInertia.of(_symmetric(x, 0))
+            cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
+            x.has_K[0] = 0
 
         acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        cond(acts, lambda: write_row(x.K, body, _sum(matrix(body), stiffness(x, c))), nothing)
+        cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
         b = x.n_bodies - 1 - m
-        K = matrix(b)
-        count, parent = x.body_dofs[b, 1], x.parent[b]
+        parent = x.parent[b]
 
-        def of_dof(e: Any) -> None:
-            j = x.body_dofs[b, 0] + e
-            row, s, first = place_of_dof(x, j), motion(x.S, j), x.path[j, 0]
-            F = ArticulatedInertia.of(K) @ s
+        def acting() -> None:
+            K = ArticulatedInertia.of(_symmetric(x, b))
+            for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
+            cond(parent >= 0, lambda: _carry(x, parent, K, lambda: _skew(x, b)), nothing)
 
-            def of_ancestor(e: Any) -> None:
-                k = x.ancestors[first + e]
-                add(x, row, k, motion(x.S, k).dot(F))
+        cond(x.has_K[b] > 0, acting, nothing)
 
-            def moving() -> None:
-                x.A[row, row] = x.A[row, row] + s.dot(F)
-                for_range(x.path[j, 1], of_ancestor)
-
-            cond(row < 0, nothing, moving)
-
-        def hand_on() -> None:
-            write_row(x.K, parent, _sum(matrix(parent), K))
-
-        def loaded() -> None:
-            for_range(count, of_dof)
-            cond(parent >= 0, hand_on, nothing)
-
-        cond(acting(K), loaded, nothing)
-
-    for_range(x.n_bodies, lambda b: write_row(x.K, b, zero))
+    for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     one_by_one(x, lambda _: for_range(constraints, constraint))
     for_range(x.n_bodies, down)
+
+
+def _symmetric(x: Any, b: Any) -> list[Any]:
+    """Numbers of the symmetric part of K of a body."""
+    return [x.K[b, e] for e in range(SYMMETRIC)]
+
+
+def _skew(x: Any, b: Any) -> list[Any]:
+    """And of the skew one."""
+    return [x.K[b, SYMMETRIC + e] for e in range(15)]
+
+
+def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
+    """Add to the K of a body."""
+    skew = x.n_of[5] > 0
+
+    def first() -> None:
+        write_row(x.K, body, K)
+        cond(skew, lambda: write_skew(skew_part()), nothing)
+        x.has_K[body] = 1
+
+    def another() -> None:
+        write_row(x.K, body, _sum(_symmetric(x, body), K))
+        cond(skew, lambda: write_skew(_sum(_skew(x, body), skew_part())), nothing)
+
+    def write_skew(numbers: Any) -> None:
+        for e, number in enumerate(numbers):
+            x.K[body, SYMMETRIC + e] = number
+
+    cond(x.has_K[body] > 0, another, first)
+
+
+def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
+    """Add S_j.K S to the entries of a dof's row; b: the body that carries K."""
+
+    def by_fours(A: Any, F: Force) -> None:
+        def four(c: Any, e: Any, n: Any) -> None:
+            block = j // BLOCK, x.blocks[e], n
+            more = powers_of_row(x, F, c, e, n)
+            write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
+
+        of_band(x, j, four)
+
+    def by_entries(A: Any, F: Force) -> None:
+        row, first = place_of_dof(x, j), x.path[j, 0]
+
+        def of_ancestor(e: Any) -> None:
+            k = x.ancestors[first + e]
+            add(x, A, row, k, motion(x.S, k).dot(F))
+
+        def moving() -> None:
+            if A is x.A:
+                add_to(A, at(row, row), motion(x.S, j).dot(F))
+            for_range(x.path[j, 1], of_ancestor)
+
+        cond(row < 0, nothing, moving)
+
+    def enter(A: Any, F: Force) -> None:
+        one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
+
+    enter(x.A, K @ motion(x.S, j))
+    cond(x.n_of[5] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
     """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it."""
     count = apart(x, one, other)
 
-    def of_dof(m: Any) -> None:
+    def of_dof(enter: Any) -> None:
+        """Call enter(m, A, force) for all dofs, with the force on its row in A and in its skew part."""
+
+        def dof(m: Any) -> None:
+            s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
+            enter(m, x.A, K @ s)
+            cond(x.n_of[5] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
+
+        for_range(count, dof)
+
+    def entries(m: Any, A: Any, F: Force) -> None:
         j = x.pair_dofs[m]
-        row, s = place_of_dof(x, j), motion(x.S, j) * x.pair_signs[m]
-        F = K @ s
+        row = place_of_dof(x, j)
 
         def of_other(e: Any) -> None:
             k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
-            add(x, row, k, motion(x.S, k).dot(F) * sign)
+            add(x, A, row, k, motion(x.S, k).dot(F) * sign)
 
         def moving() -> None:
-            x.A[row, row] = x.A[row, row] + s.dot(F)
+            if A is x.A:
+                add_to(A, at(row, row), motion(x.S, j).dot(F) * x.pair_signs[m])
             for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
 
-    for_range(count, of_dof)
+    def fours(m: Any, A: Any, F: Force, blocks: Any) -> None:
+        j = x.pair_dofs[m]
+        k = j // BLOCK
+
+        def four(z: Any) -> None:
+            c = x.pair_blocks[z]
+            block = k, c, j - BLOCK * k
+            last = j if A is x.A else j - 1  # of a skew part the diagonal is 0
+            signs = [where(BLOCK * c + n <= last, x.column_signs[BLOCK * c + n], 0.0) for n in range(BLOCK)]
+            more = [a * b for a, b in zip(signs, powers(x, F, BLOCK * c), strict=True)]
+            write_row_of(A, block, [a + b for a, b in zip(row_of(A, block), more, strict=True)])
+
+        for_range(blocks, lambda z: cond(x.pair_blocks[z] > k, nothing, lambda: four(z)))
+
+    def by_fours() -> None:
+        blocks = blocks_of_pair(x, count)
+        for_range(x.n_columns, lambda c: put(x.column_signs, c, 0.0))
+        for_range(count, lambda m: put(x.column_signs, x.pair_dofs[m], x.pair_signs[m]))
+        of_dof(lambda m, A, F: fours(m, A, F, blocks))
+
+    one_way(x, by_fours, lambda: of_dof(entries))
 
 
-def add(x: Any, row: Any, k: Any, value: Any) -> None:
-    """Add to the entry of A of a row and of another dof than the one that made it.
+def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
+    """Add to the entry of A, or of its skew part, of a row and of another dof than the one that made it.
 
     Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
     """
     other = place_of_dof(x, k)
     other = where(other < 0, row, other)
-    twice = where(row == other, 2.0, 1.0)
-    entry = where(row < other, other, row), where(row < other, row, other)
-    x.A[entry] = x.A[entry] + twice * value
+    on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
+    times = where(row == other, on_diagonal, where(row < other, across, 1.0))
+    add_to(A, at(where(row < other, other, row), where(row < other, row, other)), times * value)
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -189,131 +341,156 @@ def _sum(one: Any, other: Any) -> list[Any]:
     return [p + q for p, q in zip(one, other, strict=True)]
 
 
-def factor(x: Any) -> None:
-    """A = L^T D L in place: L below the diagonal, and 0 from there to the end of its four; 1 / D in Dinv.
+# ---- factors and solutions --------------------------------------------------------------------------------
 
-    Each row is taken from the rows of its entries, four columns at a time: one operation of a vector, also
-    where some of them are 0.
+
+def factor(x: Any) -> None:
+    """A = U D L in place: L below the diagonal, 1 / D in Dinv; U^T in A_skew, or L where A is symmetric.
+
+    What is above the diagonal is of no use.
     """
-    if in_lanes(x):
-        _factor_in_lanes(x)
-        return
-    A, pattern = x.A, x.pattern
+    cond(anywhere(x, x.n_of[5] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
+
+
+def _factor(x: Any, both: tuple[Any, ...]) -> None:
+    """Of A, or of what is below the diagonal and, transposed, above it: each takes by what the other has."""
+    others = [len(both) - 1 - e for e in range(len(both))]
 
     def row(m: Any) -> None:
-        k = x.nv - 1 - m
-        inverse, last, count = 1.0 / A[k, k], x.fours[k, 0], x.pattern_length[k]
-        x.Dinv[k] = inverse
-        write_four(A, k, last, [where(last + n < k, A[k, last + n], 0.0) for n in range(4)])
-        for_range(count, lambda n: put(x.shares, n, A[k, pattern[k, n]] * inverse))
+        k, rows = x.n_blocks - 1 - m, range(BLOCK)
+        given = [[[M[k, k, r, c] for c in range(r + 1)] for r in rows] for M in both]
+        L, inverse = _of_diagonal(given, others)
+        for r in rows:
+            x.Dinv[BLOCK * k + r] = inverse[r]
+            for e, M in enumerate(both):
+                for c in range(r):
+                    M[k, k, r, c] = L[e][r][c]
 
-        def four(z: Any) -> None:
-            first = x.fours[k, z]
-            own = read_four(A, k, first)
+        def eliminate(z: Any) -> None:
+            """The rows of the block one after the other; then shares, by which others take from these."""
+            c = x.pattern[k, z]
+            for e, M in enumerate(both):
+                own = [row_of(M, (k, c, r)) for r in rows]
+                for r in reversed(rows):
+                    for i in range(r):
+                        own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
+                for r in rows:
+                    write_row_of(M, (k, c, r), own[r])
+                    write_row_of(x.shares, (c, e, r), [a * inverse[r] for a in own[r]])
 
-            def entry(n: Any) -> None:
-                i, share = pattern[k, n], x.shares[n]
-                less = [a - share * b for a, b in zip(read_four(A, i, first), own, strict=True)]
-                write_four(A, i, first, less)
+        def take(z: Any) -> None:
+            """What the block's rows are worth in the columns of one of its blocks."""
+            c = x.pattern[k, z]
+            own = [[row_of(M, (k, c, r)) for r in rows] for M in both]
 
-            for_range(x.fours_end[k, z], entry)
-            write_four(A, k, first, [a * inverse for a in own])
+            def from_row(n: Any) -> None:
+                other = x.pattern[k, n]
+                for e, M in enumerate(both):
+                    for i in rows:
+                        left = row_of(M, (other, c, i))
+                        for r in rows:
+                            share = x.shares[other, others[e], r, i]
+                            left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
+                        write_row_of(M, (other, c, i), left)
 
-        for_range(x.fours_length[k], four)
+            for_range(z + 1, from_row)
+            for e, M in enumerate(both):
+                for r in rows:
+                    write_row_of(M, (k, c, r), row_of(x.shares, (c, e, r)))
 
-    for_range(x.nv, row)
+        count = x.pattern_length[k]
+        for_range(count, eliminate)
+        for_range(count, take)
+
+    if len(both) > 1:
+        for_range(x.n_blocks, lambda k: _two_triangles(x, k))
+    for_range(x.n_blocks, row)
+
+
+def _two_triangles(x: Any, k: Any) -> None:
+    """A row of blocks of A, and of its transpose, from the symmetric and the skew part."""
+
+    def block(c: Any) -> None:
+        for r in range(BLOCK):
+            even, odd = (row_of(M, (k, c, r)) for M in (x.A, x.A_skew))
+            write_row_of(x.A, (k, c, r), [a + b for a, b in zip(even, odd, strict=True)])
+            write_row_of(x.A_skew, (k, c, r), [a - b for a, b in zip(even, odd, strict=True)])
+
+    block(k)
+    for_range(x.pattern_length[k], lambda z: block(x.pattern[k, z]))
+
+
+def _of_diagonal(given: Any, others: list[int]) -> tuple[Any, list[Any]]:
+    """L of each triangle, and the inverse of D, of a block on the diagonal."""
+    L, inverse = [[list(row) for row in A] for A in given], [1.0] * BLOCK
+    for r in reversed(range(BLOCK)):
+        inverse[r] = 1.0 / given[0][r][r]
+        for A, own in zip(given, L, strict=True):
+            for i in range(r):
+                own[r][i] = A[r][i] * inverse[r]
+        for A, other in zip(given, others, strict=True):
+            for i in range(r):
+                for c in range(i + 1):
+                    A[i][c] = A[i][c] - L[other][r][i] * A[r][c]
+    return L, inverse
 
 
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
-    if in_lanes(x):
-        _back_substitute_in_lanes(x, b)
-        return
     known = x.permuted
 
-    def up(m: Any) -> None:
-        k = x.nv - 1 - m
-        number = known[k]
+    def up(m: Any, skew: bool) -> None:
+        k = x.n_blocks - 1 - m
+        first, rows = BLOCK * k, range(BLOCK)
+
+        def entry(*place: Any) -> Any:
+            if not skew:
+                return x.A[place]
+            of_U = x.A_skew[place]
+            return where(x.n_of[5] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
+
+        own = [known[first + r] for r in rows]
+        for r in reversed(rows):
+            for i in range(r):
+                own[i] = own[i] - entry(k, k, r, i) * own[r]
+        for r in rows:
+            known[first + r] = own[r]
 
         def take(z: Any) -> None:
-            first = x.fours[k, z]
-            less = [known[first + n] - x.A[k, first + n] * number for n in range(4)]
-            for n, value in enumerate(less):
-                known[first + n] = value
-
-        for_range(x.fours_length[k], take)
-
-    def down(k: Any) -> None:
-        # One by one: four numbers of which one was written just before are not read until it is in the cache.
-        def entry(z: Any, total: Any) -> Any:
-            i = x.pattern[k, z]
-            return total - x.A[k, i] * known[i]
-
-        known[k] = for_range(x.pattern_length[k], entry, known[k] * x.Dinv[k])
-
-    for_range(x.n_columns, lambda c: put(known, c, 0.0))
-    for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
-    for_range(x.nv, up)
-    for_range(x.nv, down)
-    for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))
-
-
-# ---- rows in lanes ----------------------------------------------------------------------------------------
-
-
-def _factor_in_lanes(x: Any) -> None:
-    """As :func:`factor`, by the entries alone: rows fill the vectors. Four rows at a time share numbers."""
-    A, pattern = x.A, x.pattern
-
-    def row(m: Any) -> None:
-        k = x.nv - 1 - m
-        inverse, count = 1.0 / A[k, k], x.pattern_length[k]
-        x.Dinv[k] = inverse
-
-        def some(start: Any, width: int) -> None:
-            rows = [pattern[k, start + n] for n in range(width)]
-            known = [A[k, i] for i in rows]
-            shares = [a * inverse for a in known]
-            for n, i in enumerate(rows):
-                for c in range(n, width):
-                    A[i, rows[c]] = A[i, rows[c]] - shares[n] * known[c]
-
-            def entry(z: Any) -> None:
-                c = pattern[k, start + width + z]
-                number = A[k, c]
-                for i, share in zip(rows, shares, strict=True):
-                    A[i, c] = A[i, c] - share * number
-
-            for_range(count - start - width, entry)
-            for i, share in zip(rows, shares, strict=True):
-                A[k, i] = share
-
-        fours = count // 4
-        rest = count - 4 * fours
-        for_range(fours, lambda n: some(4 * n, 4))
-        cond(rest > 1, lambda: some(4 * fours, 2), nothing)
-        cond((rest == 1) | (rest == 3), lambda: some(count - 1, 1), nothing)
-
-    for_range(x.nv, row)
-
-
-def _back_substitute_in_lanes(x: Any, b: Any) -> None:
-    def up(m: Any) -> None:
-        k = x.nv - 1 - m
-        known = b[k]
-
-        def take(z: Any) -> None:
-            i = x.pattern[k, z]
-            b[i] = b[i] - x.A[k, i] * known
+            c = x.pattern[k, z]
+            left = [known[BLOCK * c + n] for n in rows]
+            for r in rows:
+                left = [left[n] - entry(k, c, r, n) * own[r] for n in rows]
+            for n in rows:
+                known[BLOCK * c + n] = left[n]
 
         for_range(x.pattern_length[k], take)
 
     def down(k: Any) -> None:
-        def entry(z: Any, total: Any) -> Any:
-            i = x.pattern[k, z]
-            return total - x.A[k, i] * b[i]
+        first, rows = BLOCK * k, range(BLOCK)
 
-        b[k] = for_range(x.pattern_length[k], entry, b[k] * x.Dinv[k])
+        def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
+            c = x.pattern[k, z]
+            given = [known[BLOCK * c + n] for n in rows]
+            entries = [row_of(x.A, (k, c, r)) for r in rows]
+            return tuple(so_far[BLOCK * r + n] + entries[r][n] * given[n] for r in rows for n in rows)
 
-    for_range(x.nv, up)
-    for_range(x.nv, down)
+        sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
+        own = [known[first + r] * x.Dinv[first + r] for r in rows]
+        for r in rows:
+            s = sums[BLOCK * r : BLOCK * (r + 1)]
+            own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
+            for i in range(r):
+                own[r] = own[r] - x.A[k, k, r, i] * own[i]
+        for r in rows:
+            known[first + r] = own[r]
+
+    for_range(x.n_columns, lambda c: put(known, c, 0.0))
+    for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
+    cond(
+        anywhere(x, x.n_of[5] > 0),
+        lambda: for_range(x.n_blocks, lambda m: up(m, True)),
+        lambda: for_range(x.n_blocks, lambda m: up(m, False)),
+    )
+    for_range(x.n_blocks, down)
+    for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))

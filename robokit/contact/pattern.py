@@ -1,8 +1,9 @@
-"""Where A = H + J^T G J and its factors have entries: those of the robot's tree, cliques of pairs, and fill.
+"""Where the matrix A = H + J^T G J of a step has entries, and its factors, in blocks of four by four.
 
-Rows and columns of A are places of coordinates of v, see :func:`order`; in lanes the coordinates themselves.
-A dof is coupled to those that carry it. A force between two bodies couples the dofs that one of their paths
-has and the other has not; those that both have see nothing of it.
+Rows and columns of A are places of coordinates of v, see :func:`order`. A dof is coupled to those that carry
+it. A force between two bodies couples the dofs that one of their paths has and the other has not; those that
+both have see nothing of it. A block is worked on as a whole, with its zeros: four numbers are one operation
+of a vector, and of a robot's tree few of them are zeros.
 
 Source: RBDA section 6.4 (branch-induced sparsity); A. George, J. Liu, Computer Solution of Large Sparse
 Positive Definite Systems (1981), chapter 5 (fill).
@@ -12,77 +13,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.vectors import in_lanes, nothing, one_by_one, put, write_four
+from robokit.contact.robot_data import BLOCK, FEW
+from robokit.contact.vectors import in_lanes, nothing, one_by_one, put
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 
 
-def tip(x: Any, body: Any) -> Any:
-    """The last dof on the path of a body, -1 where it does not move."""
-    at = while_loop(
-        lambda b: (b >= 0) & (x.body_dofs[where(b < 0, 0, b), 1] == 0), lambda b: x.parent[b], body
-    )
-    known = where(at < 0, 0, at)
-    return where(at < 0, -1, x.body_dofs[known, 0] + x.body_dofs[known, 1] - 1)
-
-
 def symbolic(x: Any) -> None:
-    """Columns of the entries of each row of A left of the diagonal, descending, to x.pattern.
+    """Columns of the blocks of each row of blocks of A left of the diagonal, descending, to x.pattern.
 
-    Eliminated from the last row to the first, row k changes the rows of its entries. All of these are in the
-    pattern of the first of them, so that it is enough to hand them on to that one. Rows that no pair touches
-    keep the pattern of H, for which this holds already if no dof follows another.
-
-    Rows and columns are places: see :func:`order`.
+    Eliminated from the last row to the first, row k changes the rows of its blocks. All of these are in the
+    pattern of the first of them, so that it is enough to hand them on to that one.
     """
     order(x)
-    follows = x.n_dofs > x.nv
+
+    def begin(k: Any) -> None:
+        x.lowest[k] = k
+        for_range(k, lambda c: put(x.marks, (k, c), 0))
+
+    def in_order(k: Any) -> None:
+        first = x.bands[k, 0]
+        for_range(x.bands[k, 1] - 1, lambda m: _mark(x, k, x.blocks[first + 1 + m]))
 
     def of_H(r: Any) -> None:
-        first, count, k = x.row_path[r, 0], x.row_path[r, 1], place(x, r)
-        x.pattern_length[k], x.lowest[k] = count, -1
-        for_range(count, lambda m: put(x.pattern, (k, m), x.row_columns[first + m] + (k - r)))
-        cond(follows, lambda: touch(x, k), nothing)
+        first, k = x.row_path[r, 0], place(x, r) // BLOCK
+        for_range(x.row_path[r, 1], lambda m: _mark(x, k, place(x, x.row_columns[first + m]) // BLOCK))
 
     def of_pair(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
         now = x.c_bodies[c, 0], x.c_bodies[c, 1]
         known = (now[0] == a) & (now[1] == b)
-        cond(known, nothing, lambda: _clique(x, tip(x, now[0]), tip(x, now[1])))
+        cond(known, nothing, lambda: _clique(x, x.body_tip[now[0]], x.body_tip[now[1]]))
         return now
 
-    def eliminate(m: Any) -> None:
-        k = x.nv - 1 - m
-        cond(x.lowest[k] < 0, nothing, lambda: _eliminated(x, k))
-
-    for_range(x.nv, of_H)
+    for_range(x.n_blocks, begin)
+    cond(x.n_parts > FEW, lambda: for_range(x.nv, of_H), lambda: for_range(x.n_bands, in_order))
     one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
-    for_range(x.nv, eliminate)
-    for_range(x.nv, lambda k: _by_fours(x, k))
-
-
-def _by_fours(x: Any, k: Any) -> None:
-    """The fours of a row, from its entries; in A they are 0, as what is no entry stays."""
-
-    def entry(m: Any, at: Any, first: Any) -> tuple[Any, Any]:
-        own = first_of_four(x.pattern[k, m])
-        at, first = where(own < first, at + 1, at), own
-        x.fours[k, at], x.fours_end[k, at] = first, m + 1
-        return at, first
-
-    diagonal = first_of_four(k)
-    x.fours[k, 0], x.fours_end[k, 0] = diagonal, 0
-    count = for_range(x.pattern_length[k], entry, 0, diagonal)[0] + 1
-    x.fours_length[k] = count
-    for_range(count, lambda m: write_four(x.A, k, x.fours[k, m], [0.0] * 4))
-
-
-def first_of_four(column: Any) -> Any:
-    """First column of the four that one stands in."""
-    return 4 * (column // 4)
-
-
-FEW = 2
-"""Parts whose order makes no difference to the fill."""
+    for_range(x.n_blocks, lambda m: _eliminated(x, x.n_blocks - 1 - m))
 
 
 def place(x: Any, row: Any) -> Any:
@@ -96,7 +62,7 @@ def place_of_dof(x: Any, j: Any) -> Any:
 
 
 def order(x: Any) -> None:
-    """Places of the rows in A: those of a part of the robot stay together, in their order.
+    """Places of the rows in A: those of a part of the robot stay together, in their order, in blocks of it.
 
     Of the parts that are left the one whose neighbours have the fewest rows is eliminated first; then these
     are coupled with each other. A heap of hundreds of loose bodies has a fiftieth of the products for that.
@@ -144,7 +110,8 @@ def _by_weight(x: Any) -> None:
         p = for_range(n, lightest, 0, -1)[1]
         first, count = x.part_rows[p, 0], x.part_rows[p, 1]
         x.part_weight[p] = -1
-        for_range(count, lambda k: put(x.place, first + k, end - count + k))
+        begin = end - (count + BLOCK - 1) // BLOCK * BLOCK
+        for_range(count, lambda k: put(x.place, first + k, begin + k))
 
         def neighbour(q: Any, found: Any) -> Any:
             def leave() -> Any:
@@ -157,31 +124,22 @@ def _by_weight(x: Any) -> None:
 
         found = for_range(n, neighbour, 0)
         for_range(found, lambda k: for_range(k, lambda m: join(x.pair_parts[k], x.pair_parts[m])))
-        return end - count
+        return begin
 
     for_range(n, part)
     for_range(x.n_of[0], of_pair)
-    for_range(n, eliminate, x.nv)
+    for_range(n, eliminate, x.n_columns)
 
 
-def touch(x: Any, k: Any) -> None:
-    """Begin the marks of a row that has other entries than H."""
-
-    def begin() -> None:
-        for_range(k, lambda c: put(x.marks, (k, c), 0))
-        x.lowest[k] = k
-        for_range(x.pattern_length[k], lambda m: _mark(x, k, x.pattern[k, m]))
-
-    cond(x.lowest[k] < 0, begin, nothing)
-
-
-def _mark(x: Any, k: Any, c: Any) -> None:
+def _mark(x: Any, one: Any, other: Any) -> None:
+    """Mark the block of two rows of blocks; that on the diagonal is there anyway."""
+    k, c = where(one < other, other, one), where(one < other, one, other)
     x.marks[k, c] = 1
     x.lowest[k] = where(c < x.lowest[k], c, x.lowest[k])
 
 
 def _eliminated(x: Any, k: Any) -> None:
-    """List the marks of a row, and hand them on."""
+    """List the marks of a row of blocks, and hand them on."""
 
     def entry(m: Any, count: Any) -> Any:
         c = k - 1 - m
@@ -190,13 +148,31 @@ def _eliminated(x: Any, k: Any) -> None:
 
     count = for_range(k - x.lowest[k], entry, 0)
     x.pattern_length[k] = count
+    for_range(count - 1, lambda m: _mark(x, x.pattern[k, 0], x.pattern[k, m + 1]))
 
-    def hand_on() -> None:
-        i = x.pattern[k, 0]
-        touch(x, i)
-        for_range(count - 1, lambda m: _mark(x, i, x.pattern[k, m + 1]))
 
-    cond(count > 1, hand_on, nothing)
+def rows_of(x: Any, columns: Any, counts: Any) -> None:
+    """Columns of the entries of each row left of the diagonal, descending, and how many: those of its blocks.
+
+    Args:
+        x: with the pattern of a step whose rows have kept their order.
+        columns: gets them, (nv, nv).
+        counts: (nv,).
+    """
+
+    def row(r: Any) -> None:
+        k = r // BLOCK
+        own = r - BLOCK * k
+        for_range(own, lambda m: put(columns, (r, m), r - 1 - m))
+
+        def block(z: Any) -> None:
+            for n in range(BLOCK):
+                columns[r, own + BLOCK * z + n] = BLOCK * x.pattern[k, z] + BLOCK - 1 - n
+
+        for_range(x.pattern_length[k], block)
+        counts[r] = own + BLOCK * x.pattern_length[k]
+
+    for_range(x.nv, row)
 
 
 def apart(x: Any, one: Any, other: Any) -> Any:
@@ -223,29 +199,25 @@ def apart(x: Any, one: Any, other: Any) -> Any:
     return while_loop(lambda i, j, _: (i < j) | (j < i), step, one, other, 0)[2]
 
 
+def blocks_of_pair(x: Any, count: Any) -> Any:
+    """Write the blocks of so many dofs of x.pair_dofs to x.pair_blocks, each once; how many there are."""
+
+    def of_dof(m: Any, found: Any, last: Any) -> tuple[Any, Any]:
+        p = place_of_dof(x, x.pair_dofs[m])
+        k = where(p < 0, last, p // BLOCK)
+        x.pair_blocks[found] = k
+        return where(k == last, found, found + 1), k
+
+    return for_range(count, of_dof, 0, -1)[0]
+
+
 def _clique(x: Any, one: Any, other: Any) -> None:
     """Mark what a force between two bodies couples; one with the world couples what the tree does."""
 
     def both() -> None:
-        count = apart(x, one, other)
+        def mark(m: Any) -> None:
+            for_range(m, lambda e: _mark(x, x.pair_blocks[m], x.pair_blocks[e]))
 
-        def begin(m: Any) -> None:
-            row = place_of_dof(x, x.pair_dofs[m])
-            cond(row < 0, nothing, lambda: touch(x, row))
-
-        def row(m: Any) -> None:
-            j = x.pair_dofs[m]
-            moves = where(x.dof_row[j] < 0, 0, count - 1 - m)
-            for_range(moves, lambda e: _couple(x, j, x.pair_dofs[m + 1 + e]))
-
-        for_range(count, begin)
-        for_range(count, row)
+        for_range(blocks_of_pair(x, apart(x, one, other)), mark)
 
     cond((one >= 0) & (other >= 0), both, nothing)
-
-
-def _couple(x: Any, j: Any, k: Any) -> None:
-    """Mark the entry of the rows of two dofs; of one that stands still, or of one row, the diagonal."""
-    a, b = place_of_dof(x, j), place_of_dof(x, k)
-    a, b = where(a < 0, b, a), where(b < 0, a, b)
-    _mark(x, where(a < b, b, a), where(a < b, a, b))

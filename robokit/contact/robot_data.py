@@ -30,6 +30,12 @@ Arrays = dict[str, np.ndarray]
 KINDS = tuple(JOINT_TABLE)
 """Kinds of joints in the order of their numbers."""
 
+BLOCK = 4
+"""Rows and columns of a block of A, and numbers of a vector: what pattern.py and linear.py work on."""
+
+FEW = 2
+"""Parts whose order makes no difference to the fill (pattern.py)."""
+
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
 
@@ -69,8 +75,17 @@ def _connectivity(tree: Tree) -> dict[str, Any]:
         "joint_coordinate": [s.start for s in tree.q_slice],
         "dof_parent": tree.dof_parent,
         "dof_body": [i for i in tree.outward() for _ in range(tree.joint[i].kind.nv)],
+        "body_tip": _tips(tree),
         **_lists(above, "path", "ancestors"),
     }
+
+
+def _tips(tree: Tree) -> list[int]:
+    """The last dof on the path of each body, -1 where it does not move."""
+    tips: list[int] = []
+    for parent, s in zip(tree.parent, tree.v_slice, strict=True):
+        tips.append(s.stop - 1 if s.stop > s.start else tips[parent] if parent >= 0 else -1)
+    return tips
 
 
 def _lists(rows: Sequence[Sequence[int]], where: str, what: str) -> dict[str, np.ndarray]:
@@ -130,15 +145,19 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
     else:
         q_from, v_from, own = list(coupling.q_from), list(coupling.v_from), set(coupling.own_v)
     rows = [row for row, _ in v_from]
+    columns, parts = _columns_of_H(tree, rows, robot.nv), _parts(tree, rows, robot.nv)
+    bands, mask = bands_of(columns)
     whole = {
         "coordinate_from": [k for k, _, _ in q_from],
         "dof_row": rows,
         "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
-        **_lists(_columns_of_H(tree, rows, robot.nv), "row_path", "row_columns"),
-        **_parts(tree, rows, robot.nv),
-        "column_row": [*range(robot.nv), *[-1] * (-robot.nv % 4)],
+        **_lists(columns, "row_path", "row_columns"),
+        **_lists(bands, "bands", "blocks"),
+        **parts,
+        **blocks_of(parts["part_rows"], robot.nv),
     }
     real = {
+        "block_mask": mask,
         "coordinate_gain": [gain for _, gain, _ in q_from],
         "coordinate_offset": [offset for _, _, offset in q_from],
         "dof_gain": [gain if row >= 0 else 0.0 for row, gain in v_from],
@@ -173,6 +192,28 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
         "part_rows": [[a, b - a] for a, b in zip(first, ends, strict=True)],
         "body_part": [number.get(i, -1) for i in root],
     }
+
+
+def blocks_of(part_rows: Sequence[Sequence[int]], nv: int) -> dict[str, Any]:
+    """Columns of A and its blocks. Parts that are put in order have blocks of their own."""
+    rows = [[*range(a, a + n)] for a, n in part_rows] if len(part_rows) > FEW else [[*range(nv)]]
+    columns = [k for each in rows for k in (*each, *[-1] * (-len(each) % BLOCK))]
+    return {
+        "column_row": columns,
+        "block_part": [p for p, each in enumerate(rows) for _ in range(0, len(each), BLOCK)],
+    }
+
+
+def bands_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndarray]:
+    """Columns of the blocks of each four rows of H, descending; of each, 1 where there is an entry."""
+    bands, mask = [], []
+    for first in range(0, len(columns), BLOCK):
+        rows = [{first + r, *own} for r, own in enumerate(columns[first : first + BLOCK])]
+        bands.append(sorted({k // BLOCK for row in rows for k in row}, reverse=True))
+        rows += [set[int]()] * (BLOCK - len(rows))
+        for c in bands[-1]:
+            mask.append([[float(BLOCK * c + n in row) for n in range(BLOCK)] for row in rows])
+    return bands, np.reshape(mask, (-1, BLOCK, BLOCK))
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

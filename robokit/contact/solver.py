@@ -5,8 +5,9 @@
     r(y) = H y - b - J^T g(J y),   b = H v + dt (tau - C((v + y) / 2))
     A d = -r,  A = H + J^T G J,    y += share d
 
-Velocity products C are taken anew in each residual. De Saxce's shift of the contacts is taken anew in the
-first residuals and then held, so that the problem is convex. See README.md here.
+Velocity products C and De Saxce's shift of the contacts are taken anew in each residual, which so is that of
+Coulomb's law. Iterations hold the shift, so that theirs is a convex problem; near the solution they are those
+of Newton's method on Coulomb's law, whose G and A are not symmetric. See README.md here.
 
 Source: laws.py.
 """
@@ -16,9 +17,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import LINE, SPIN
+from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, velocities
-from robokit.contact.laws import LEAST, law, project, row, shift
+from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, write_row
@@ -27,22 +28,22 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
-CAP = 20
-"""Iterations at most; of 400,000 steps of falls two take more than 18."""
+CAP = 120
+"""Iterations at most; falls of humanoid and G1 take 41."""
 
 OUTSIDE = 1e-10
 """Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""
 
-SHIFTS, SHIFTS_OF_BOUNCES = 6, 10
-"""Residuals that take the shift anew, at most: hard impacts leave 1e-3 of the error then, bounces more.
+SHIFTS, NESTED = 16, 3
+"""Iterations after which the shift is held, and how often it is taken anew where this has settled: each is a
+convex problem with one solution, whatever way an iteration takes to it."""
 
-Once a residual whose shift is new is below the tolerance, the shift is held: what is left is convex, and each
-iteration doubles its digits. Falls of G1 take 3.0 iterations so, not 3.7.
-"""
+NEAR = 0.1
+"""Residual below which Newton's method is taken on Coulomb's law itself: from farther away it fails more
+often than it saves an iteration."""
 
-TIGHT, SHIFTS_IF_TIGHT, MOST = 1e-6, 60, 80
-"""A tolerance below TIGHT asks for the shift of the solution itself, which gains a digit in two residuals. So
-many may take it anew, as it has no end in some steps; and iterations at most then."""
+NEARER = 0.5
+"""Of the residual before: such an iteration that leaves more has failed, and is taken back."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -60,43 +61,30 @@ A row whose compliance over the mobility is beyond its inverse has an impulse th
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     tolerance = x.tolerance[0]
-    tight, goal = tolerance < TIGHT, where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
-    most = where(tight, SHIFTS_IF_TIGHT, where(x.n_of[2] > 0, SHIFTS_OF_BOUNCES, SHIFTS))
-    cap = where(tight, MOST, CAP)
-
-    def turn(it: Any, e: Any, _: Any, settled: Any, updates: Any) -> tuple[Any, ...]:
-        """An iteration; of what is settled, how much of its linear impulses is outside."""
-        cond(settled > 0, nothing, lambda: once(x, system))
-        once(x, direction)
-
-        def iteration() -> tuple[Any, ...]:
-            once(x, multiply, x.d, x.Hd)
-            go(x, search(x))
-            cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
-            e = once(x, residual, where(it + 1 < updates, 1, 0))
-            return it + 1, e, math.inf, where(e <= goal, 1, 0), where(e <= tolerance, 0, updates)
-
-        return cond(settled > 0, lambda: (it, e, once(x, expect), 0, updates), iteration)
+    goal = where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
 
     def begin(j: Any) -> None:
-        x.y[j], x.d[j] = x.guess[j], 0.0
+        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / x.H[j, j]
 
     for_range(x.nv, begin)
     once(x, multiply, x.v0, x.Hv0)
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
     for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
+    x.n_of[6] = 0
     first = once(x, residual, 1)
-    it, e, outside, _, _ = while_loop(
-        lambda it, e, outside, settled, _: (settled > 0) | ((it < cap) & (outside > OUTSIDE)),
-        turn,
+    it, e, outside, _, _, _ = while_loop(
+        lambda it, e, outside, settled, *_: (settled > 0) | ((it < CAP) & (outside > OUTSIDE)),
+        lambda it, e, _, settled, exact, nested: turn(x, goal, it, e, settled, exact, nested),
         0,
         first,
         math.inf,
         0,
-        where(first <= tolerance, 0, most),
-        most=2 * MOST,  # each iteration may be followed by a look at its impulses
+        _exact_next(x, first, 0),
+        0,
+        most=2 * CAP,  # each iteration may be followed by a look at its impulses
     )
 
     def end() -> None:
@@ -112,8 +100,50 @@ def solve(x: Any) -> None:
     report(x, it, e, e <= goal)
 
 
-def system(x: Any) -> None:
-    """A and its factors."""
+def turn(x: Any, goal: Any, it: Any, e: Any, settled: Any, exact: Any, nested: Any) -> tuple[Any, ...]:
+    """An iteration; of what is settled, how much of its linear impulses is outside."""
+    cond(settled > 0, nothing, lambda: once(x, system, exact))
+    once(x, direction)
+
+    def iteration() -> tuple[Any, ...]:
+        free = it < SHIFTS
+        update = where(free, 1, 0)
+        once(x, multiply, x.d, x.Hd)
+        go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
+        cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
+        now = once(x, residual, update)
+        failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
+
+        def back() -> Any:
+            go(x, -1.0)
+            return once(x, residual, update)
+
+        now = cond(failed, back, lambda: now)
+        again = where(failed, 0, _exact_next(x, now, it + 1))
+        found = (now <= goal) & ((exact > 0) | (again == 0)) & ~failed
+        deeper = found & ~free & (nested < NESTED)
+        now = cond(deeper, lambda: once(x, residual, 1), lambda: now)
+        deep = nested + where(deeper, 1, 0)
+        return it + 1, now, math.inf, where(found & ~deeper, 1, 0), again, deep
+
+    return cond(settled > 0, lambda: (it, e, once(x, expect), 0, exact, nested), iteration)
+
+
+def _exact_next(x: Any, e: Any, it: Any) -> Any:
+    """Whether the next iteration is one on Coulomb's law."""
+    return where((e < NEAR) & (x.n_of[4] > 0) & (it < SHIFTS), 1, 0)
+
+
+def system(x: Any, exact: Any) -> None:
+    """A and its factors; ``exact``: 1 for slopes of Coulomb's law."""
+
+    def of_constraint(c: Any) -> None:
+        G, u = [x.c_G[c, k] for k in range(6)], [x.c_u[c, k] for k in range(3)]
+        by_u = by_shift(u, x.c_R[c, 0], x.c_R[c, 1], [x.c_aim[c, k] for k in range(3)], x.c_mu[c])
+        cond(_slides(x, c), lambda: write_row(x.c_G, c, of_coulomb(G, by_u)), nothing)
+
+    x.n_of[5] = exact
+    cond(exact > 0, lambda: for_range(x.n_of[0], of_constraint), nothing)
     once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
     keep_slopes(x)
@@ -140,6 +170,7 @@ def go(x: Any, share: Any) -> None:
         x.Hy[j] = x.Hy[j] + share * x.Hd[j]
 
     for_range(x.nv, coordinate)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
     for_range(
         x.n_of[0], lambda c: write_row(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)])
     )
@@ -193,6 +224,11 @@ def row_of(x: Any, i: Any, u: Any, expected: Any = None) -> Any:
     return row(u, x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i], expected)
 
 
+def _slides(x: Any, c: Any) -> Any:
+    """Whether a contact slides; after a residual whose shift is new."""
+    return (x.c_kind[c] == FRICTION) & (x.c_shift[c] > 0.0) & (x.c_g[c, 2] > 0.0)
+
+
 def residual(x: Any, update: Any) -> Any:
     """Impulses and slopes at y and c_u, the residual; its size beyond rounding relative to the impulses.
 
@@ -201,22 +237,22 @@ def residual(x: Any, update: Any) -> Any:
         update: whether the shifts are taken anew.
     """
 
-    def of_constraint(c: Any) -> None:
+    def of_constraint(c: Any, sliding: Any) -> Any:
         u = tuple(x.c_u[c, k] for k in range(3))
         cond(update > 0, lambda: take_shift(x, c, u), nothing)
         g, G = law_of(x, c, u, linear_impulse(x, c))
         write_row(x.c_g, c, g)
-        write_row(x.c_G, c, G)
+        write_row(x.c_G, c, (*G, 0.0, 0.0))
+        return sliding + where(_slides(x, c), 1, 0)
 
     def of_row(i: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
         expected = x.r_g[i] - x.r_G[i] * gain * x.d[j]
         x.r_g[i], x.r_G[i] = row_of(x, i, gain * x.y[j], expected)
 
-    for_range(x.n_of[0], of_constraint)
+    x.n_of[4] = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
-    for_range(x.nv, lambda j: put(x.mean, j, 0.5 * (x.v0[j] + x.y[j])))
-    once(x, bias, x.mean, x.C)
+    take_products(x)
     once(x, impulses, x.n_of[0], x.n_of[1])
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
@@ -224,20 +260,42 @@ def residual(x: Any, update: Any) -> Any:
         b = x.Hv0[j] + change
         r = x.Hy[j] - b - x.Jg[j]
         x.b[j], x.residual[j] = b, r
-        weight = 1.0 / x.H[j, j]
+        weight = x.row_mobility[j]
         sums = (left, given, acted, all_)
         return tuple(s + z * z * weight for s, z in zip(sums, (r, change, x.Jg[j], b), strict=True))
 
     def by_row(i: Any, acted: Any) -> Any:
         """Rows one by one: a motor against a stop is no net impulse, and yet the residual is judged by it."""
         j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
-        return acted + g * g / x.H[j, j]
+        return acted + g * g * x.row_mobility[j]
 
     sums = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     left, given, acted, all_ = (sqrt(s) for s in sums)
     acted = acted + sqrt(for_range(x.n_of[1], by_row, 0.0))
     rounding = ROUNDING * all_
     return where(left <= rounding, 0.0, left - rounding) / (given + acted + LEAST)
+
+
+def take_products(x: Any) -> None:
+    """C at the mean velocity; not where it would change by more than the momentum there.
+
+    A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
+    last beyond all numbers.
+    """
+    for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
+    once(x, bias, x.C_next)
+
+    def sums(j: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
+        more, mean = x.dt[0] * (x.C_next[j] - x.C[j]), 0.5 * (x.Hv0[j] + x.Hy[j])
+        return change + more * more * x.row_mobility[j], momentum + mean * mean * x.row_mobility[j]
+
+    change, momentum = for_range(x.nv, sums, 0.0, 0.0)
+
+    def take() -> None:
+        for_range(x.nv, lambda j: put(x.C, j, x.C_next[j]))
+
+    cond((x.n_of[6] == 0) | (change <= momentum), take, nothing)
+    x.n_of[6] = 1
 
 
 def take_shift(x: Any, c: Any, u: Any) -> None:
@@ -340,15 +398,15 @@ def slope_at(x: Any, share: Any, smooth: Any) -> Any:
 
 def keep_slopes(x: Any) -> None:
     """Keep those that the factor is made of."""
-    for_range(x.n_of[0], lambda c: write_row(x.c_G_last, c, [x.c_G[c, k] for k in range(6)]))
+    for_range(x.n_of[0], lambda c: write_row(x.c_G_last, c, [x.c_G[c, k] for k in range(8)]))
     for_range(x.n_of[1], lambda i: put(x.r_G_last, i, x.r_G[i]))
 
 
 def linear_impulse(x: Any, c: Any) -> tuple[Any, ...]:
     """g - G J d of a constraint."""
-    a, b, d, e, f, n = (x.c_G_last[c, k] for k in range(6))
+    a, b, d, e, f, n, p, q = (x.c_G_last[c, k] for k in range(8))
     du = Vector3(*(x.c_du[c, k] for k in range(3)))
-    change = (Vector3(a, b, e).dot(du), Vector3(b, d, f).dot(du), Vector3(e, f, n).dot(du))
+    change = (Vector3(a, b, e + q).dot(du), Vector3(b, d, f - p).dot(du), Vector3(e - q, f + p, n).dot(du))
     return tuple(x.c_g[c, k] - change[k] for k in range(3))
 
 
@@ -428,7 +486,7 @@ def ray(x: Any) -> None:
         g, G = law_of(x, c, u)
         lines = where(_is_line(x, c), 1.0, 0.0)
         write_row(x.c_g, c, [where(lines > 0.0, z, 0.0) for z in g])
-        write_row(x.c_G, c, [where(lines > 0.0, z, 0.0) for z in G])
+        write_row(x.c_G, c, [*(where(lines > 0.0, z, 0.0) for z in G), 0.0, 0.0])
 
     def only_free(i: Any) -> None:
         free = _is_free(x, i)
@@ -448,6 +506,7 @@ def ray(x: Any) -> None:
         for_range(x.nv, lambda j: put(to, j, momentum(j) + x.Jg[j]))
         once(x, back_substitute, to)
 
+    x.n_of[5] = 0
     for_range(x.n_of[0], only_lines)
     for_range(x.n_of[1], only_free)
     once(x, assemble, x.n_of[0], x.n_of[1])

@@ -24,7 +24,8 @@ from robokit.contact.accounts import IMPULSE, account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints.closing import close, close_for_kick
-from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.constraints.collecting import act, collect, remember
+from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
     CONSTRAINTS,
     FORCE_MEMORY,
@@ -36,13 +37,11 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
-from robokit.contact.monitor import MONITOR, monitor
-from robokit.contact.robot_data import FLOATING
+from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
-from robokit.spatial import Force, Matrix3, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
@@ -61,17 +60,18 @@ ARRAYS: tuple[ArrayOf, ...] = (
     *(replace(a, role="work") for a in CONTACTS),
     *CONSTRAINTS,
     *MONITOR,
+    *NOTES,
 )
 """All that a step takes; each has one name in all parts of it."""
 
-ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows")
+ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts")
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
 @functools.cache
 def step_kernel(reproducible: bool = False) -> LoopKernel:
     """The kernel of a step, of all robots."""
-    return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
+    return kernel_of("contact_step", step, ARRAYS, by_source=True, soon=True, reproducible=reproducible)
 
 
 def step(x: Any) -> None:
@@ -117,7 +117,7 @@ def give(x: Any) -> None:
     """Velocity before, the given forces, and the velocity that the iteration begins with."""
     for k in range(3):
         x.middle[k] = x.origin[k]
-    _outside(x)
+    act(x)
     once(x, generalized, x.f, x.tau)
     for k in range(6):
         x.account[IMPULSE + k] = x.dt[0] * x.f[0, k]
@@ -134,50 +134,11 @@ def give(x: Any) -> None:
             j = x.dof_row[first + k]
             x.tau[j] = x.tau[j] + x.joint_forces[j]
 
-        drives = where(_is_base(x, b), 0, x.joint_leads[b])
+        drives = where(is_base(x, b), 0, x.joint_leads[b])
         cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), nothing)
 
     for_range(x.nv, dof)
     for_range(x.n_bodies - 1, body)
-
-
-def _outside(x: Any) -> None:
-    """f: forces from outside on bodies, about the origin: of pushes, and joint forces on free bases."""
-    for_range(x.n_bodies, lambda b: write_row(x.f, b, [0.0] * 6))
-
-    def on_base(m: Any) -> None:
-        b = m + 1
-
-        def push() -> None:
-            row = x.dof_row[x.body_dofs[b, 0]]
-            ang, lin = (Vector3(*(x.joint_forces[row + k + c] for c in range(3))) for k in (0, 3))
-            R = Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
-            _act(x, b, R @ ang, R @ lin, Vector3(*(x.p[b, c] for c in range(3))))
-
-        cond(_is_base(x, b), push, nothing)
-
-    def pushed(k: Any) -> None:
-        b = x.push_body[k]
-        moment, force = (Vector3(*(x.push_wrench[k, h + c] for c in range(3))) for h in (0, 3))
-        R = Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
-        point = R @ Vector3(*(x.push_point[k, c] for c in range(3))) + Vector3(*(x.p[b, c] for c in range(3)))
-        world = where(x.push_in_world[k] > 0, 1.0, 0.0)
-        origin = Vector3(*(x.origin[c] for c in range(3)))
-        _act(x, b, moment, force, point * (1.0 - world) - origin * world)
-
-    for_range(x.n_bodies - 1, on_base)
-    for_range(x.n_pushes, pushed)
-
-
-def _act(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
-    """Add a wrench at a point."""
-    f = Force(moment + point.cross(force), force)
-    write_row(x.f, b, [x.f[b, k] + more for k, more in enumerate(f)])
-
-
-def _is_base(x: Any, b: Any) -> Any:
-    """Whether body b floats freely."""
-    return (x.parent[b] == 0) & (x.joint_kind[b] == FLOATING)
 
 
 def set_velocity(x: Any) -> None:
@@ -202,12 +163,18 @@ def note_state(x: Any) -> None:
 
 def fits(x: Any) -> Any:
     """Whether there was place; ``needed`` says how much is needed."""
-    needs = (x.counts[0], x.counts[1], x.n_of[0], x.n_of[1])
-    sizes = (x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows)
+    needs = [x.counts[0], x.counts[1], x.n_of[0], x.n_of[1]]
+    sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows]
+    if notes(x):
+        notes_it = x.watched[0] > 1
+        needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.counts[0], 0)]
+        sizes += [x.n_noted, x.n_noted_contacts]
     for k, need in enumerate(needs):
         x.needed[1 + k] = need
-    fits = (needs[0] <= sizes[0]) & (needs[1] <= sizes[1])
-    return fits & (needs[2] <= sizes[2]) & (needs[3] <= sizes[3])
+    fits = needs[0] <= sizes[0]
+    for need, size in zip(needs[1:], sizes[1:], strict=True):
+        fits = fits & (need <= size)
+    return fits
 
 
 def _remembers(x: Any) -> bool:

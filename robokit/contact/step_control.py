@@ -101,11 +101,12 @@ def controlled_step(x: Any, step: LoopKernel) -> None:
         grown = 2 * n
         grows = (error <= GONE_ON * x.accuracy[0]) & (now // grown * grown == now) & (grown <= TICKS)
         longer = where(grows, grown, n)
-        return now, where(good, longer, half), where(good, 0, 1)
+        shorter = where(x.needed[0] == 0, half, n)  # where there was no place it is the same part again
+        return now, where(good, longer, shorter), where(good, 0, 1)
 
     at, n, _ = while_loop(more, trial, x.part[1], x.part[0], 0)
     fits = x.needed[0] == 0
-    put(x.part, 0, where(fits, n, x.part[0]))
+    put(x.part, 0, n)
     put(x.part, 1, where(fits, 0, at))
     put(x.part, 2, x.part[2] + where(fits, 1, 0))
 

@@ -54,6 +54,7 @@ from robokit.contact.fields import (
     STOP,
 )
 from robokit.contact.kinematics import advance, entries_of_H
+from robokit.contact.pattern import rows_of
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import add, inertia, motion, nothing, put
 from robokit.engine.loops.fields import kernel_of, once
@@ -72,7 +73,7 @@ FROM_STEP = """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
-    dt v_before pair_shapes pair_slack pair_stiffness pair_impact pair_restitution body_mobility
+    dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_turns loop_mobility
 """
@@ -131,6 +132,7 @@ def kick(x: Any) -> None:
             add(x.r_v, place, -x.H[r, c])
 
     for_range(x.nv, rates)
+    rows_of(x, x.entries, x.entries_length)
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)

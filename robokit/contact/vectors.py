@@ -55,9 +55,10 @@ def write(A: Any, first: Any, values: Any) -> None:
 
 
 def write_row(A: Any, row: Any, values: Any) -> None:
-    """Write numbers to a row."""
+    """Write numbers to a row; of an array of rows of rows, its two numbers say which."""
+    at = row if isinstance(row, tuple) else (row,)
     for k, value in enumerate(values):
-        A[row, k] = value
+        A[(*at, k)] = value
 
 
 def read_four(A: Any, row: Any, first: Any) -> list[Any]:

@@ -14,7 +14,7 @@ All functions raise
 - UnknownName for the name of a link, engine, method or dtype that does not exist.
 
 table            the algorithms: one row each
-layout           arrays to what their texts take, and back
+layout           arrays to what their texts take, and back; kinds of results
 choices          what they are about: links, contacts, joints
 several_links    functions about a link, for several at once
 regrouped_trees  the trees that the texts are given
@@ -25,10 +25,8 @@ inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
 derivatives      of inverse and forward dynamics, and of the centroidal momentum
-derivative_layout  their kinds of results
 hybrid           some accelerations given, some forces; floating bases
 constrained      contacts and loop joints, impacts, operational space
-constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
 function_objects functions as objects, and their derivatives
 named_results    classes of results with several outputs

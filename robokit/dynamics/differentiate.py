@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.dynamics.own_text import one_by_one
-from robokit.engine.loops.forward import along_with_loops, jacobian_by_loop, jacobian_with_loops
+from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
 from robokit.engine.trace.words import UNROLLED, RunTimeLoop
@@ -153,20 +153,10 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
     derived = mode(moved, inputs, flat.outputs, changes)
     still = [[0.0] * size for _, size in inputs[len(flat.inputs) :]]
 
+    columns = _by_columns(moved, inputs, flat.outputs, changes)
+
     def text(*given: Sequence[Any]) -> Any:
-        if mode is gradient:
-            return _in_reverse("gradient", derived, *given, *still)
-        if not flat.has_loops:
-            return derived(*given, *still)
-        now = getattr(recorder, "now", None)
-        if now is not None and not hasattr(now, "look"):  # it is recorded with loops
-            directions = sum(inputs[k][1] for k in changes)
-            length = len(recorded_with_loops(moved, inputs, flat.outputs).nodes)
-            if length * directions > UNROLLED:
-                sizes = [math.prod(shape) for _, shape in flat.outputs]
-                return jacobian_by_loop(moved, (*given, *still), changes, sizes)
-        one = one_by_one(lambda *each: jacobian_with_loops(moved, each, changes))
-        return one(*given, *still)
+        return (columns if flat.has_loops else derived)(*given, *still)
 
     outputs = tuple(
         (f"d{symbol}_d{flat.inputs[k].name}", (*shape, flat.inputs[k].directions(robot)))
@@ -174,6 +164,25 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
         for k in of
     )
     return Flat(text, flat.inputs, outputs, flat.constants, flat.looped)
+
+
+def _by_columns(
+    text: Text,
+    inputs: Sequence[tuple[str, int]],
+    outputs: Sequence[tuple[str, tuple[int, ...]]],
+    of: Sequence[int],
+) -> Callable[..., Any]:
+    """The derivatives of a text with loops of run-time length, column by column: loops go forward only."""
+
+    def derived(*given: Sequence[Any]) -> Any:
+        now = getattr(recorder, "now", None)
+        if now is not None and not hasattr(now, "look"):  # it is recorded with loops
+            length = len(recorded_with_loops(text, inputs, outputs).nodes)
+            if length * sum(inputs[k][1] for k in of) > UNROLLED:
+                return jacobian_by_loop(text, given, of, [math.prod(shape) for _, shape in outputs])
+        return one_by_one(lambda *each: jacobian_with_loops(text, each, of))(*given)
+
+    return derived
 
 
 def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
@@ -188,29 +197,18 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     still = [0.0] * size
 
     def text(*given: Sequence[Any]) -> Any:
-        return _in_reverse("hessian_vector", derived, *given[:last], *given[last + 1 :], still, given[last])[
-            1
-        ]
+        try:
+            return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
+        except RunTimeLoop:
+            raise FunctionError(
+                "hessian_vector: reverse mode does not go through loops whose length is known only when they "
+                "run: take the derivative of the derivative, which are forward mode"
+            ) from None
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
     outputs = tuple((f"d{symbol}_d{wrt}_d{wrt}", (size,)) for symbol, _ in flat.outputs)
     return Flat(text, own, outputs, flat.constants, flat.looped)
-
-
-def _in_reverse(what: str, derived: Callable[..., Any], *given: Sequence[Any]) -> Any:
-    """What a text that was derived in reverse mode gives.
-
-    Raises:
-        FunctionError: it goes through a loop whose length is known only when it runs.
-    """
-    try:
-        return derived(*given)
-    except RunTimeLoop:
-        raise FunctionError(
-            f"{what}: reverse mode does not go through loops whose length is known only when they run: take "
-            "derivative, which is forward mode, and in JAX jax.jacfwd of to_jax(robot, mode='forward')"
-        ) from None
 
 
 def _check_numbers(name: str, what: str, flat: Flat) -> None:
@@ -270,12 +268,22 @@ def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat
 
 
 def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
-    """J^T w: a weight for each scalar of the outputs, outputs as the inputs were."""
+    """J^T w: a weight for each scalar of the outputs, outputs as the inputs were; loops by columns of J."""
     count = len(flat.inputs) - flat.constants
     derived = pullback(flat.text, flat.sizes, flat.outputs, count)
+    columns = _by_columns(flat.text, flat.sizes, flat.outputs, range(count))
+    last = count + len(flat.outputs)
 
     def text(*given: Sequence[Any]) -> Any:
-        return _in_reverse("pullback", derived, *given)
+        if not flat.has_loops:
+            return derived(*given)
+        matrices = iter(columns(*given[:count], *given[last:]))
+        found = [[0.0] * each.size for each in flat.inputs[:count]]
+        for w in given[count:last]:
+            for row, matrix in zip(found, matrices, strict=False):
+                for j in range(len(row)):
+                    row[j] = sum((x * y for x, y in zip(w, matrix[j :: len(row)], strict=True)), row[j])
+        return found
 
     weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
     own = (*flat.inputs[:count], *weights, *flat.inputs[count:])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
+from robokit.model.constraints import ContactModel
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
@@ -267,3 +268,66 @@ FACTORS = Kind(
 
 SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 """The solution of a linear system in joint space, (nv,)."""
+
+
+HYBRID = Kind(
+    lambda robot: [(robot.nv,), (robot.nv,)],
+    lambda robot, found: [robot.join_v(found[0]), robot.join_v(found[1])],
+    own_text=True,
+    finite=True,
+    meaning="forces by joint",
+)
+"""Forces and accelerations by joint, (nv,) and (nv,)."""
+
+BASE_AND_FORCES = Kind(
+    lambda robot: [(BASE_DOFS,), (robot.nv - BASE_DOFS,)],
+    lambda robot, found: [found[0], (found[1] if robot.coupling else [*chain(*found[1])])[BASE_DOFS:]],
+    reduced=lambda tree, found: (found[0], reduced_force(tree, [*chain(*found[1])])),
+    finite=True,
+    meaning="the base's acceleration, angular first, in its axes",
+)
+"""The acceleration of a floating base, (6,), and the forces of all other joints, (nv - 6,)."""
+
+HELD_MOTION = Kind(
+    lambda robot, held: [(robot.nv,), (sum(c.rows for c in held),)],
+    lambda robot, found: [robot.join_v(found[0]), found[1]],
+    finite=True,
+    of_choices=True,
+    meaning="by joint",
+)
+"""Accelerations or velocities by joint, (nv,), and forces or impulses by row of the m constraints, (m,)."""
+
+
+def _felt_shapes(robot: Robot, frames: Sequence[ContactModel]) -> list[tuple[int, ...]]:
+    m = sum(frame.rows for frame in frames)
+    return [(m, m), (m, m), (robot.nv, m)]
+
+
+FELT = Kind(_felt_shapes, lambda _, found: [[*chain(*rows)] for rows in found], finite=True, of_choices=True)
+"""Inertia and mobility of m coordinates of links, (m, m) each, and their inverse Jacobian, (nv, m)."""
+
+
+MATRICES = Kind(
+    lambda robot: [(robot.nv, robot.nv)] * 2,
+    lambda _, matrices: [_flat(A) for A in matrices],
+    reduced=lambda tree, matrices: [reduced_matrix(tree, A) for A in matrices],
+)
+"""Two such matrices, derivatives of forces: A = G^T A_full G."""
+
+INVERSE = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, A: [_flat(A)], own_text=True, finite=True)
+"""The inverse of a matrix of joint space, (nv, nv): no projection gives that of coupled joints."""
+
+INVERSES = Kind(
+    lambda robot: [(robot.nv, robot.nv)] * 3,
+    lambda _, matrices: [_flat(A) for A in matrices],
+    own_text=True,
+    finite=True,
+)
+"""Three matrices, derivatives of accelerations: no projection gives those of coupled joints either."""
+
+SETS_OF_COLUMNS = Kind(
+    lambda robot: [(6, robot.nv)] * 4,
+    lambda _, sets: [_flat(A) for A in sets],
+    reduced=lambda tree, sets: [reduced_columns(tree, A) for A in sets],
+)
+"""Four sets of such columns, derivatives of a momentum and of its rate."""

@@ -51,18 +51,23 @@ from robokit.algorithms.rnea_derivatives import (
     rnea_derivatives_world,
 )
 from robokit.dynamics.choices import CHOICES
-from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
-from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, SETS_OF_COLUMNS
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
+    BASE_AND_FORCES,
     BODY_FORCES,
     BODY_POSES,
     COLUMNS,
     ENERGIES,
     ENTRIES,
     FACTORS,
+    FELT,
     FORCE,
+    HELD_MOTION,
+    HYBRID,
     INPUTS,
+    INVERSE,
+    INVERSES,
+    MATRICES,
     MATRIX,
     MOMENTA,
     MOTION,
@@ -73,6 +78,7 @@ from robokit.dynamics.layout import (
     REGRESSOR,
     REGRESSOR_ARMATURE,
     REGRESSOR_ENTRIES,
+    SETS_OF_COLUMNS,
     SOLUTION,
     SPATIAL,
     Input,

@@ -18,7 +18,6 @@ outputs, and a key. The function is called with a list of numbers for each input
 output.
 """
 
-from robokit.engine import memory as kept_memory  # noqa: F401  (set_limit is public under this name)
 from robokit.engine.kernel import Bound, Kernel, NotFinite
 from robokit.engine.maker import ENGINES
 

@@ -178,7 +178,7 @@ class Maker:
         """The program, or the one whose constants keep their signs, and a plan if iterations share code."""
         if not program.marks:
             return program, None
-        least, signless = (fewest(program, signs) for signs in (True, False))
+        least, signless = fewest(program)
         long = len(program.order) > LONG or 2 * least < len(program.order)
         other, again = program, None
         if long and 2 * signless < least:
@@ -197,9 +197,7 @@ class Maker:
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (
-            program.marks and fewest(program, signs=False) < SHARED * len(program.order)
-        ):
+        if not program.blocks or (program.marks and fewest(program)[1] < SHARED * len(program.order)):
             return None
         if len(program.order) > CODE_BUDGET:
             raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")

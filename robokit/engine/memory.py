@@ -196,7 +196,7 @@ _kept = BufferPool(limit_of_the_environment())
 
 
 def result_array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """An array of undefined numbers for a result, where a cache line begins; a large one in kept memory."""
+    """An array of undefined numbers for a result, where a cache line begins; a large one from the pool."""
     size = math.prod(shape)
     if size * 4 < LARGE:  # of either kind of number
         return aligned(size, dtype).reshape(shape)

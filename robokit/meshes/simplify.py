@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,14 @@ def display_mesh(
     Raises:
         ValueError: a file without triangles; and whatever the reader raises.
     """
-    parts = [part for part in read_mesh(Path(path)) if len(part.faces)]
+    return thinned_surfaces(list(read_mesh(Path(path))), scale, max_triangles)
+
+
+def thinned_surfaces(
+    surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
+) -> tuple[list[Surface], tuple[str, ...]]:
+    """The surfaces of a mesh file that has been read, as they are displayed: see :func:`display_mesh`."""
+    parts = [part for part in surfaces if len(part.faces)]
     total = sum(len(part.faces) for part in parts)
     if not total:
         raise ValueError("the file holds no triangles")

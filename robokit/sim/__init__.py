@@ -1,12 +1,13 @@
 """Simulation: contact with the ground, joint limits, time steps, and a ledger of energy and momentum.
 
 simulator        simulate(robot, q0, v0, ...) -> Trajectory
+simulation       Simulation: step by step, one robot or many
 rollouts/        rollout(robot, q0, v0, ...) -> Rollout: many states at once
 run/             a run from its arguments to its results: what both share
 starts/          where runs begin: standing configurations, and what is wrong with others
 record/          what is known of a run: states, energies, forces, events, sensors, and its file
 measuring/       what rollouts measure in every step
-simulation       one state in the arrays of contact/step.py, and its steps
+contact_state    one state in the arrays of contact/step.py, and its steps
 stepping/        how steps are taken: by default, first, with contact, by a page
 step/            a time step with all that goes into it; that of passive motion as a function for the engine
 motion/          velocities and momenta of bodies in a step, and what is kept of them
@@ -29,6 +30,7 @@ from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
 from robokit.sim.run.step_functions import step_function
 from robokit.sim.run.step_gradient import StepGradient, step_vjp
+from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
 from robokit.sim.starts.standing import standing_configuration, standing_height
 
@@ -43,6 +45,8 @@ __all__ = [
     "Measure",
     "Push",
     "Rollout",
+    "Simulation",
+    "SimulationState",
     "Solid",
     "StepDerivatives",
     "StepGradient",

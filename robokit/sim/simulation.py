@@ -1,277 +1,664 @@
-"""Steps of one state of a robot and its ground, in the arrays of the step (contact/step.py)."""
+"""Simulation: a robot, or many at once, that move step by step as their caller says.
+
+    sim = rk.Simulation(robot, ground=True, dt=1e-3)
+    for _ in range(1000):
+        sim.step(tau)
+    sim.q, sim.v, sim.time, sim.contacts, sim.sensors.imu("torso")
+
+n steps are the n steps of :func:`robokit.simulate` to the last bit: friction anchors and warm starts of the
+solver are handed on from step to step, and :meth:`Simulation.state` holds them.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robokit.contact import accounts
-from robokit.contact.conservation import FIXED, FLOATS, NOTHING, TOGETHER
-from robokit.contact.step import ADDED, ARRAYS, step_kernel
-from robokit.contact.step_control import controlled_kernel
-from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.maker import engine
-from robokit.engine.memory import address
-from robokit.engine.signature import ArrayOf
+from robokit.arguments import check_call, check_finite, real_array, whole_number
+from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, WrongType
+from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.model.tree import Tree
-from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may_keep_energy
+from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.closing import closed_start
+from robokit.sim.driving.actuators import Actuator, actuators_of
+from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.ground import Ground
+from robokit.sim.motion.momentum_projection import floats
+from robokit.sim.record import Trajectory
+from robokit.sim.record.contact_record import Contacts
+from robokit.sim.record.notes import Notes, StepInputs, contacts_of
+from robokit.sim.record.sensors import Imu, JointForce, Sensors
+from robokit.sim.rollouts.many_states import ManyStates
+from robokit.sim.run.run_arguments import MOST_STEPS, set_up
+from robokit.sim.run.run_inputs import RunInputs
+from robokit.sim.run.run_loop import Controller, Run
+from robokit.sim.run.run_warnings import warn_of_limits
+from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
+from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.stepping.steppers import ContactStepper
 
-Arrays = dict[str, np.ndarray]
-
-TOLERANCE = 1e-2
-"""Of a step's residual, over the impulses of the step, before the polish that squares it."""
-
-AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
-"""Places to begin with. A step that needs more is taken again with more."""
-
-MEMORY = {
-    "near_pair": "n_near",
-    "near_direction": "n_near",
-    "near_corners": "n_near",
-    "bristle_pair": "n_contacts",
-    "bristle_feature": "n_contacts",
-    "bristle": "n_contacts",
-    "bristle_normal": "n_contacts",
-}
-"""Lists that a step hands to the next one, and the size of each; they end with the pair -1."""
-
-NOTHING_MEASURED = {
-    "measured": np.zeros(0),
-    "link_force": np.zeros((1, 4)),
-    "stop_force": np.zeros(0),
-    "step_share": np.array([1.0, 0.0]),
-}
-"""Of the monitor."""
-
-KEPT = ("kept", "change", "loop_force", "dry_force", "part")
-"""What else it hands on, if there is such an array."""
+NOTED = 1000
+"""Steps that are noted before the notes are dropped, where nothing is recorded."""
 
 
-def keeps(tree: Tree) -> int:
-    """What the end of a step corrects."""
-    if hangs_on_nothing(tree):
-        return FLOATS if floats(tree) and may_keep_energy(tree) else TOGETHER
-    return FIXED if may_keep_energy(tree) else NOTHING
+@dataclass(frozen=True)
+class SimulationState:
+    """Where a simulation is: what :meth:`Simulation.restore` goes on from, to the last bit.
+
+    Attributes:
+        time: [s].
+        q, v: configuration and velocity, (nq,) and (nv,), or (B, ...).
+    """
+
+    time: float
+    q: np.ndarray
+    v: np.ndarray
+    steps: int
+    memory: Any
+    entries: Any
+    targets: np.ndarray | None
+    commanded: np.ndarray | None = None
 
 
 class Simulation:
-    """A state and its steps.
+    """A robot that its caller moves step by step.
 
     Attributes:
-        arrays: all that callers of the step give, by name; the state among them.
-        sizes: of the arrays.
-        refused: why there is no machine code, or None.
-        plain: whether there is to be none.
+        robot: the robot.
+        dt: time step [s].
+        batch: B, or None for one robot.
+        driven: names of the driven joints, in the order of ``targets``.
+        failed: with a batch, (B,) whether a row's state is no longer finite; it stands still until it is
+            reset.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> sim = rk.Simulation(robot, [1.0, 0.0], dt=1e-3)
+        >>> for _ in range(50):
+        ...     sim.step([0.1, 0.0])
+        >>> sim.time, sim.q.shape, len(sim.trajectory())
+        (0.05, (2,), 11)
     """
 
-    def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
-        """At rest in the neutral configuration.
+    def __init__(
+        self,
+        robot: Robot,
+        q0: Any = None,
+        v0: Any = None,
+        *,
+        dt: float | None = None,
+        ground: Ground | bool | None = None,
+        actuators: Actuator | Sequence[Actuator] | None = None,
+        controller: Controller | None = None,
+        control_every: int = 1,
+        pushes: Any = None,
+        batch: int | None = None,
+        integrator: str | None = None,
+        gravity: Sequence[float] | None = None,
+        joint_damping: float | None = None,
+        self_collision: CollisionPairs | bool | None = None,
+        accuracy: float | None = None,
+        record_every: int | None = None,
+        threads: int | None = None,
+        reproducible: bool | None = None,
+    ) -> None:
+        """At the start; nothing moves before the first step.
 
         Args:
             robot: the robot.
-            dt: time step [s].
-            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
-                "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
-            options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code.
+            q0: configuration at the start, (nq,), or (B, nq) with a batch; neutral by default.
+            v0: velocity at the start, (nv,) or (B, nv); zero by default.
+            dt: time step [s]; None as in :func:`robokit.simulate`.
+            ground, actuators, pushes: as in :func:`robokit.simulate`.
+            controller: (t, q, v) -> joint forces (nv,) [N m | N], added to those given to :meth:`step`; held
+                until it is asked again. Not with a batch.
+            control_every: steps from one call of the controller to the next.
+            batch: B rows that move independently of each other; None for one robot.
+            integrator, gravity, joint_damping, self_collision, accuracy: as in :func:`robokit.simulate`.
+            record_every: steps between the states that :meth:`trajectory` has; None for those of about 5 ms,
+                0 for none. A batch records nothing.
+            threads: of a batch; None for as many as pay.
+            reproducible: as in :func:`robokit.simulate`.
+
+        Raises:
+            as :func:`robokit.simulate`.
         """
-        kernel = controlled_kernel if "accuracy" in numbers else step_kernel
-        self.kernel = kernel(bool(options.get("reproducible", False)))
-        given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
-        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
-        given |= {**NOTHING_MEASURED, **numbers}
-        self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
-        self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
-        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
-        n = self.sizes
-        n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"]  # all that can be
-        self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
-        self.work: Arrays = {}
-        self.refused: str | None = None
-        self.plain = "python" in (engine(), options.get("engine"))
-        self._call: Any = None
-        self.arrays["q"][:] = robot.neutral()
-        self.forget()
+        if controller is not None:
+            if not callable(controller):
+                raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
+            check_call("controller", controller, ("t", "q", "v"), "joint forces")
+        if batch is not None:
+            batch = whole_number("batch", batch, 1)
+        if batch and (controller is not None or record_every):
+            what = "controller" if controller is not None else "record_every"
+            raise ShapeError(f"{what}: expected none with batch={batch}; give tau or targets to each step")
+        control_every = whole_number("control_every", control_every, 1)
+        recorded = None if record_every == 0 or batch else record_every
+        if not isinstance(robot, Robot):
+            raise not_a_robot(robot)
+        robot = robot if gravity is None else robot.with_gravity(gravity)
+        if robot.samples is not None and not batch:
+            raise ShapeError(f"robot: expected one, got {robot!r}; robot.sample(k) is one of them")
+        drives, acting = actuators_of(actuators), pushes_of(pushes)
+        moving = with_rotors(robot, drives)
+        q, v = self._starts(robot, q0, v0, batch)
+        setup = set_up(
+            moving, 0.0, dt, ground, integrator, recorded, joint_damping, many=bool(batch),
+            self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
+            by_step=True,
+        )  # fmt: skip
+        overlaps = check_starts(setup.program, q)
+        warn_of_limits(robot, q)
+        warn_of_start(setup.program, overlaps, q, v, setup.dt)
+        counts = [("robot", robot.samples), *(("pushes", each.rows) for each in acting)]
+        if setup.program.ground is not None:
+            counts.append((f"Ground({setup.program.ground.by_row}=...)", setup.program.ground.rows))
+        for what, count in counts:
+            if count is not None and count != (batch or 1):
+                raise ShapeError(f"{what}: expected {batch or 1}, one a row of the batch, got {count}")
+        self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
+        run = (
+            setup.dt,
+            int(MOST_STEPS),
+            np.atleast_2d(q),
+            batch or 1,
+            floats(robot.tree),
+            accuracy is not None,
+        )
+        inputs = RunInputs(moving, drives, acting, *run)
+        if batch and inputs.by_function:
+            raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
+        self._inputs, self._driven = inputs, inputs.driven
+        self._program = setup.program.with_given(inputs.layout, inputs.numbers)
+        self.driven = tuple(joint.name for joint in self._driven.joints)
+        self._recording = not batch and record_every != 0
+        self._targets: np.ndarray | None = None
+        self._quick: _QuickInputs | None = None
+        self._many: ManyStates | None = None
+        if batch:
+            self._many = ManyStates(self._program, *self._start, batch, setup.dt, inputs, threads)
+            return
+        every = setup.every if self._recording else 0
+        self._run = Run(self._program, *self._start, setup.dt, every, controller, _Given(self), alone=True)
+        self._run.control_every = control_every
+        self._begin()
 
-    def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
-        x = a.zeros(self.sizes)
-        if a.name in given:
-            x[...] = given[a.name]
-        return x
+    @staticmethod
+    def _starts(robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""
+        found = []
+        for name, given, n in (("q0", robot.neutral() if q0 is None else q0, robot.nq), ("v0", v0, robot.nv)):
+            given = np.zeros(n) if given is None else given
+            x = states(name, given, n, robot=robot) if batch else numbers(name, given, n, robot)
+            if batch and len(x) not in (1, batch):
+                raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
+            check_finite(name, x)
+            found.append(x)
+        check_quaternions("q0", robot, found[0])
+        check_angles("q0", robot, found[0])
+        return closed_start(robot, *found)[:2]
 
-    def forget(self) -> None:
-        """Nothing was before."""
-        for name in (*MEMORY, *handed_on(self.arrays)):
-            self.arrays[name][...] = -1 if name.endswith("_pair") else 0
-        self.arrays["needed"][:] = 0
+    # ---- what there is -----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        rows = f", {self.batch} rows" if self.batch else ""
+        return f"<Simulation of {self.robot.name!r}{rows} at {self.time:g} s>"
+
+    @property
+    def q(self) -> np.ndarray:
+        """Configuration, a copy (nq,); of a batch the array itself, (B, nq), which each step changes."""
+        return self._many.q if self._many else self._run.stepper.q.copy()
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocity, a copy (nv,); of a batch the array itself, (B, nv)."""
+        return self._many.v if self._many else self._run.stepper.v.copy()
+
+    @property
+    def time(self) -> float:
+        """Time since the start, or the last reset of all rows [s]."""
+        return self.dt * self.steps
+
+    @property
+    def steps(self) -> int:
+        """Steps since the start."""
+        return self._many.done if self._many else self._run.done
+
+    @property
+    def failed(self) -> np.ndarray:
+        """(B,) rows whose state is no longer finite."""
+        return self._rows("failed").failed.copy()
+
+    @property
+    def contacts(self) -> Contacts | None:
+        """Contacts with the ground in the last step: ``links`` (K names), ``points``, ``forces`` (K, 3).
+
+        Places in the world [m] and forces on the robot, world axes [N]; None without a ground.
+        """
+        if self._program.ground is None:
+            return None
+        if self._many is None and self._run.last_step() is None:
+            return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), ())
+        notes, q = self._last_step("contacts"), self._run.stepper.q
+        found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
+        return Contacts(found.points[1], found.forces[1], found.links)
+
+    @property
+    def sensors(self) -> StepSensors:
+        """What sensors measured in the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
+        return StepSensors(self, self._last_step("sensors"))
+
+    def trajectory(self) -> Trajectory:
+        """What was recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
+
+        Raises:
+            RobokitError: nothing is recorded (``record_every=0``, or a batch).
+        """
+        if not self._recording:
+            raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
+        run = self._run
+        if run.records.steps[-1] != run.done:
+            run.record()
+        found = run.trajectory()
+        found.robot = self.robot
+        found.tau = run.records.inputs.rows(run.records.steps)[0]
+        return found
 
     # ---- steps -------------------------------------------------------------------------------------------
 
-    def take(self, steps: int) -> int:
-        """So many steps: how many left a state that is finite. Places are added where they are needed.
-
-        None at all compile the step.
-        """
-        done = 0
-        self._ready()
-        while done < steps:
-            before = steps_taken(self.arrays)
-            self._ready()(steps - done)
-            taken = steps_taken(self.arrays) - before
-            if not math.isfinite(taken):
-                return done
-            done += int(taken)
-            if self.arrays["needed"][0]:
-                self._enlarge()
-            elif not self.finite:
-                return done - 1
-        return done
-
-    @property
-    def finite(self) -> bool:
-        """Whether the state is."""
-        q, v = self.arrays["q"], self.arrays["v"]
-        if math.isfinite(q.sum() + v.sum()):  # almost always, and quicker
-            return True
-        return bool(np.isfinite(q).all() and np.isfinite(v).all())
-
-    def _enlarge(self) -> None:
-        """Half as much again as was needed, where it was too little."""
-        needed = self.arrays["needed"]
-        self.make_room(enlarged(self.sizes, needed))
-        needed[:] = 0
-
-    def make_room(self, sizes: Mapping[str, int]) -> None:
-        """Larger arrays, with what is in them.
+    def step(self, control: Any = None, *, tau: Any = None, targets: Any = None, steps: int = 1) -> None:
+        """Take a step, or several with the same inputs.
 
         Args:
-            sizes: new ones by name, of those in ``ADDED``.
+            control: targets of the actuators, or joint forces where there are no actuators.
+            tau: joint forces in these steps, (nv,) or (B, nv) [N m | N]; on a base that floats a force from
+                outside. None for none.
+            targets: what the actuators want, one number a driven joint in the order of ``driven``, (n,) or
+                (B, n), or a mapping of joint names (one robot): positions of PD, velocities of Velocity,
+                forces of Torque. Held until others are given; None keeps the last ones, and at first the
+                actuators' own.
+            steps: how many.
+
+        Raises:
+            ShapeError, InvalidValue, UnknownName: of an input; no step is taken.
+            SimulationError: the state is no longer finite. A batch marks such rows in ``failed`` instead.
         """
-        self.sizes |= sizes
-        for a in self.kernel.taken:
-            old = self.arrays[a.name]
-            if old.shape != a.at(self.sizes):
-                new = a.zeros(self.sizes)
-                new[...] = -1 if a.name.endswith("_pair") else 0
-                new[: len(old)] = old
-                self.arrays[a.name] = new
-        self._call = None
-
-    def _ready(self) -> Any:
-        """A function that takes steps."""
-        if self._call is not None:
-            return self._call
-        try:
-            if self.plain:
-                raise NoMachineCode("")
-            self._call = self._compiled()
-        except NoMachineCode:
-            self.refused = self.kernel.refused
-            work = [a for a in self.kernel.arrays if a.role == "work"]
-            self.work = {a.name: a.zeros(self.sizes) for a in work}
-            taken = [self.arrays[a.name] for a in self.kernel.taken]
-
-            def plain(steps: int) -> None:
-                for _ in range(steps):
-                    self.kernel.on_memory(*(self.sizes[n] for n in self.kernel.sizes), *taken, work=self.work)
-                    if not self.finite:
-                        return
-
-            self._call = plain
-        return self._call
-
-    def _compiled(self) -> Any:
-        environment = self.kernel.environment(self.sizes, "float64")
-        held = zip(self.kernel.arrays, environment.memory, strict=True)
-        self.work = {
-            a.name: x.reshape(-1)[: math.prod(a.at(self.sizes))].reshape(a.at(self.sizes))
-            for a, x in held
-            if x is not None
-        }
-        driver = self.kernel.driver("single", "float64")
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
-        pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
-        given = address(pointers), address(environment)
-
-        def run(steps: int, _alive: Any = (pointers, environment)) -> None:
-            function(*given, steps)
-            self.kernel.looked_at(environment)
-
-        return run
-
-    # ---- memory ------------------------------------------------------------------------------------------
-
-    def packed(self) -> np.ndarray:
-        """What the next step is handed besides q and v, in one row."""
-        return packed(self.arrays)
-
-    def unpack(self, row: np.ndarray) -> None:
-        """Go on from what :meth:`packed` gave; from nothing, if that is shorter than it can be."""
-        self.forget()
-        kept = handed_on(self.arrays)
-        if len(row) < 2 + sum(self.arrays[name].size for name in kept):
+        if control is not None:
+            if self.driven:
+                targets = control if targets is None else _twice("targets")
+            else:
+                tau = control if tau is None else _twice("tau")
+        if self._many is not None:
+            self._many.step(self._forces(tau), self._wanted(targets), whole_number("steps", steps, 0))
             return
-        counts = {"n_near": int(row[0]), "n_contacts": int(row[1])}
-        if any(self.sizes[name] < n for name, n in counts.items()):
-            self.make_room({name: max(n, self.sizes[name]) for name, n in counts.items()})
-        at = 2
-        for name in (*kept, *MEMORY):
-            to = self.arrays[name]
-            part = to[: counts[MEMORY[name]]] if name in MEMORY else to
-            part[...] = row[at : at + part.size].reshape(part.shape)
-            at += part.size
+        run = self._run
+        if tau is not None or targets is not None or self._forced:
+            self._give(tau, targets)
+        if steps != 1 or run.done + 1 >= self._until:
+            self._slowly(whole_number("steps", steps, 0))
+            return
+        if self._noted is not None:
+            self._noted.fill(0)
+        self._call(1)
+        q, v = self._state
+        if self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v)):
+            self._mend()
+        run.done += 1
+
+    def _begin(self) -> None:
+        """Before the first step."""
+        run = self._run
+        run.stepper.noting = True
+        run.stepper.take(0)
+        run.tau = np.zeros(self.robot.nv)
+        run.control()
+        if self._recording:
+            run.record()
+        self._forced = False
+        self._ready()
+
+    def _ready(self) -> None:
+        """What a quick step needs at hand."""
+        run, own = self._run, self._run.stepper
+        self._state = own.q, own.v
+        self._until = run.next_stop
+        x = own.state.arrays if isinstance(own, ContactStepper) else None
+        if run.controller is None and self._driven.linear is not None:
+            old = self._quick and self._quick.x
+            if self._quick is None or (x and old and old["joint_forces"] is not x["joint_forces"]):
+                self._quick = _QuickInputs(self, x)
+        if isinstance(own, ContactStepper):
+            self._call, self._needed = own.state.ready(), own.state.arrays["needed"]
+            kept = self._recording and not run.dropped
+            self._noted = None if kept else own.state.arrays["noted"]
+        else:
+            self._call, self._needed, self._noted = own.take, np.zeros(1, np.int32), None
+
+    def _slowly(self, steps: int) -> None:
+        """Steps on whose way something is to be done."""
+        run, end = self._run, self._run.done + steps
+        with np.errstate(all="ignore"):
+            while run.done < end and run.stop is None:
+                if not self._recording:  # but for the last step, of :attr:`contacts` and :attr:`sensors`
+                    run.stepper.forget_notes()
+                run.until(end if self._recording else min(end, run.done + NOTED))
+        self._ready()
+        if run.stop is not None:
+            self._fail()
+
+    def _mend(self) -> None:
+        """After a quick step that found no place: again. One whose state is not finite is an error."""
+        run = self._run
+        if self._needed[0]:
+            with np.errstate(all="ignore"):
+                good = run.stepper.take(1)
+            self._ready()
+        else:
+            good = bool(np.isfinite(self._state[0]).all() and np.isfinite(self._state[1]).all())
+        if not good:
+            run.fail()
+            self._fail()
+
+    def _fail(self) -> None:
+        stop, self._run.stop = self._run.stop, None
+        assert stop is not None
+        raise SimulationError(str(stop), self._run.trajectory() if self._recording else None) from stop.cause
+
+    # ---- inputs ------------------------------------------------------------------------------------------
+
+    def _give(self, tau: Any, targets: Any) -> None:
+        """Inputs of the steps to come."""
+        if self._quick is not None and self._quick.give(tau, targets):
+            self._forced = tau is not None
+            return
+        run = self._run
+        forces = self._forces(tau)
+        own = run.commanded
+        run.tau = own if forces is None else own + forces
+        if targets is not None:
+            wanted = self._wanted(targets)
+            assert wanted is not None
+            run.given = [wanted[0], *run.given[1:]]
+        self._forced = forces is not None
+        run.give()
+
+    def _forces(self, tau: Any) -> np.ndarray | None:
+        """Joint forces, checked: (nv,), or (B, nv) of a batch."""
+        if tau is None:
+            return None
+        nv, accepted = self.robot.nv, self._shapes(self.robot.nv)
+        x = np.array(tau) if tau.__class__ is np.ndarray and tau.dtype == float else None
+        if x is None:
+            x = np.array(real_array("tau", tau, accepted))
+        if x.shape != (nv,) and not (self.batch and x.shape == (self.batch, nv)):
+            raise ShapeError(f"tau: expected shape {accepted}, got {x.shape}")
+        _finite("tau", x)
+        return x
+
+    def _wanted(self, targets: Any) -> np.ndarray | None:
+        """What driven joints are given, (B or 1, n); None where the actuators' own targets hold."""
+        if targets is None and self._targets is None:
+            return None
+        n = len(self.driven)
+        if targets is not None:
+            self._targets = self._checked_targets(targets, n)
+        linear = self._driven.linear
+        if linear is None:
+            raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
+        ahead, gain, limit, rest = linear
+        assert self._targets is not None
+        t = np.maximum(np.minimum(self._targets, limit), -limit)
+        u = ahead + gain * t + rest
+        return np.broadcast_to(u, (self.batch, n)) if self.batch else u
+
+    def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
+        if not n:
+            raise ShapeError("targets: there are no actuators; give rk.Simulation(actuators=...), or tau")
+        if isinstance(targets, Mapping):
+            old = np.zeros(n) if self._targets is None else self._targets.copy()
+            unknown = [name for name in targets if name not in self.driven]
+            if unknown:
+                raise UnknownName("driven joint", unknown[0], self.driven, "(targets)")
+            if self._targets is None and len(targets) < n:
+                missing = next(name for name in self.driven if name not in targets)
+                raise ShapeError(f"targets: expected all {n} driven joints at first, {missing!r} is missing")
+            for name, value in targets.items():
+                old[..., self.driven.index(name)] = value
+            return old
+        accepted = self._shapes(n)
+        x = np.array(real_array("targets", targets, accepted))
+        if x.shape != (n,) and not (self.batch and x.shape == (self.batch, n)):
+            raise ShapeError(f"targets: expected shape {accepted}, got {x.shape}")
+        _finite("targets", x)
+        return x
+
+    def _shapes(self, n: int) -> str:
+        return f"({n},) or ({self.batch}, {n})" if self.batch else f"({n},)"
+
+    # ---- there and back ----------------------------------------------------------------------------------
+
+    def reset(self, q: Any = None, v: Any = None, *, rows: Any = None) -> None:
+        """Back to the start, or to a state: nothing was before, and the time is 0.
+
+        Args:
+            q: configuration, (nq,) or of a batch (B, nq); that of the start by default.
+            v: velocity, (nv,) or (B, nv), likewise.
+            rows: of a batch: a mask (B,) of the rows that are reset; the others, and the time, go on. ``q``
+                and ``v`` have one state for all, one for each row of the batch, or one for each reset row.
+
+        Raises:
+            ShapeError, InvalidValue: a state that makes no sense.
+        """
+        if self._many is None:
+            if rows is not None:
+                raise ShapeError("rows: expected none, of one robot; rk.Simulation(batch=...) has rows")
+            q, v = self._start if q is None and v is None else self._state_from(q, v)
+            self._start_over(q, v)
+            return
+        B, robot, starts = self._many.rows, self.robot, []
+        chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
+        if chosen.dtype != bool or chosen.shape != (B,):
+            raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
+        at = np.flatnonzero(chosen)
+        for name, given, start, n in zip("qv", (q, v), self._start, (robot.nq, robot.nv), strict=True):
+            x = start if given is None else states(name, given, n, robot=robot)
+            if len(x) not in (1, B, len(at)):
+                accepted = f"({n},), ({B}, {n}) or ({len(at)}, {n})"
+                raise ShapeError(f"{name}: expected shape {accepted}, got {x.shape}")
+            x = x[at] if len(x) == B else x
+            starts.append(np.broadcast_to(x, (len(at), n)))
+        self._check(*starts)
+        q, v, _ = closed_start(self.robot, *starts)
+        self._many.reset(at, q, v)
+        if rows is None:
+            self._many.done = self._many.change = 0
+            self._targets = None
+
+    def _start_over(self, q: np.ndarray, v: np.ndarray) -> None:
+        self._targets = None
+        self._run.begin(q, v)
+        self._begin()
+
+    def _state_from(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        robot = self.robot
+        x = numbers("q", self._start[0] if q is None else q, robot.nq, robot)
+        y = numbers("v", self._start[1] if v is None else v, robot.nv, robot)
+        self._check(x, y)
+        return closed_start(robot, x, y)[:2]
+
+    def _check(self, q: np.ndarray, v: np.ndarray) -> None:
+        check_finite("q", q)
+        check_finite("v", v)
+        check_quaternions("q", self.robot, q)
+        check_angles("q", self.robot, q)
+
+    def state(self) -> SimulationState:
+        """All that the next steps depend on: :meth:`restore` goes on from it to the last bit."""
+        targets = None if self._targets is None else self._targets.copy()
+        if self._many is not None:
+            many = self._many
+            return SimulationState(
+                self.time, many.q.copy(), many.v.copy(), many.done, many.state(), None, targets
+            )
+        run = self._run
+        known = run.stepper.memory().copy(), run.stepper.entries().copy()
+        return SimulationState(self.time, self.q, self.v, run.done, *known, targets, run.commanded)
+
+    def restore(self, state: SimulationState) -> None:
+        """Go on from a state of this simulation, or of one of the same robot with the same arguments.
+
+        What was recorded after its time is forgotten.
+        """
+        if not isinstance(state, SimulationState):
+            raise WrongType("state", state, "what Simulation.state() gave")
+        if state.q.shape != np.shape(self.q if self._many is None else self._many.q):
+            raise ShapeError(f"state: expected one of q {np.shape(self.q)}, got {state.q.shape}")
+        self._targets = None if state.targets is None else state.targets.copy()
+        if self._many is not None:
+            self._many.restore(state.memory, state.steps)
+            return
+        run = self._run
+        assert state.commanded is not None
+        run.tau = run.commanded = state.commanded
+        run.go_back(state.q, state.v, state.steps, state.memory, state.entries)
+        wanted = self._wanted(None)
+        run.control()
+        if wanted is not None:
+            run.given = [wanted[0], *run.given[1:]]
+        run.give()
+        self._forced = False
+        self._ready()
+
+    # ---- for the properties ------------------------------------------------------------------------------
+
+    def _rows(self, what: str) -> ManyStates:
+        if self._many is None:
+            raise RobokitError(f"{what}: of a batch; this is one robot")
+        return self._many
+
+    def _last_step(self, what: str) -> Notes:
+        """Notes of the last step."""
+        if self._many is not None:
+            raise RobokitError(f"{what}: of one robot; a batch has q, v and failed")
+        found = self._run.last_step()
+        if found is None:
+            raise RobokitError(f"{what}: of the last step, and none was taken yet")
+        return found
 
 
-STEPS = accounts.AT["steps"]
+@dataclass(frozen=True)
+class StepSensors:
+    """What sensors measured in the last step of a simulation: as ``Trajectory.sensors``, without the time."""
+
+    simulation: Simulation
+    notes: Notes
+
+    def _sensors(self) -> Sensors:
+        own = self.simulation
+        run, contacts = own._run, own.contacts
+        ends = [run.stepper.q[None].copy(), run.stepper.v[None].copy()]
+        found = contacts and Contacts(contacts.points[None], contacts.forces[None], contacts.links)
+        inputs, steps = StepInputs([0], *run.last_inputs), np.array([run.done - 1])
+        return Sensors(own._program, own.dt, self.notes, inputs, steps, ends, lambda: found)
+
+    def imu(self, link: str) -> Imu:
+        """Angular velocity [rad/s] and specific force [m/s^2] at a link's origin, in its axes, (3,) each."""
+        found = self._sensors().imu(link)
+        return Imu(found.angular_velocity[0], found.specific_force[0])
+
+    def contact_wrench(self, link: str) -> np.ndarray:
+        """Wrench of the ground on a link about its origin, in its axes, (6,) [N m; N]."""
+        return self._sensors().contact_wrench(link)[0]
+
+    def joint_force(self, joint: str) -> JointForce:
+        """Forces of actuator and controller, of friction and of limits in a joint, (dofs,) [N m | N]."""
+        found = self._sensors().joint_force(joint)
+        return JointForce(found.actuator[0], found.friction[0], found.stop[0])
 
 
-def packed(x: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What the next step is handed besides q and v, of the arrays of one state."""
-    counts = [_count(x["near_pair"]), _count(x["bristle_pair"])]
-    lists = [x[name][: counts[size == "n_contacts"]] for name, size in MEMORY.items()]
-    return np.concatenate([counts, *(each.ravel() for each in (*(x[n] for n in handed_on(x)), *lists))])
+class _QuickInputs:
+    """Inputs of steps that are arrays of float64, in a few microseconds."""
+
+    def __init__(self, simulation: Simulation, x: dict[str, np.ndarray] | None) -> None:
+        """Prepare it; ``x``: arrays of the step of contact."""
+        self.simulation, self.run, self.x = simulation, simulation._run, x
+        linear = simulation._driven.linear
+        assert linear is not None
+        self.ahead, self.gain, limit, self.rest = (each[0] for each in linear)
+        self.limit = limit if np.isfinite(limit).any() else None
+        self.plain = not (self.ahead.any() or self.rest.any())
+        self.none = np.zeros(simulation.robot.nv)
+        if x is not None:
+            self.rows, self.tau = x["dof_row"][x["motor_dof"]], x["joint_forces"]
+            self.command = x["motor_command"][:, 0]
+
+    def give(self, tau: Any, targets: Any) -> bool:
+        """Whether that was possible: nothing is changed otherwise."""
+        run, own = self.run, self.none
+        if tau is not None:
+            if tau.__class__ is not np.ndarray or tau.dtype != float or tau.shape != own.shape:
+                return False
+            own = tau.copy()
+            if not math.isfinite(own.dot(own)):
+                return False
+        if targets is not None:
+            t = targets
+            if t.__class__ is not np.ndarray or t.dtype != float or t.shape != self.gain.shape or not len(t):
+                return False
+            if not math.isfinite(t.dot(t)):
+                return False
+            self.simulation._targets = t = t.copy()
+            if self.limit is not None:
+                t = np.maximum(np.minimum(t, self.limit), -self.limit)
+            u = t * self.gain
+            if not self.plain:
+                u += self.ahead
+                u += self.rest
+            run.given = [u, *run.given[1:]]
+        if self.x is None:
+            run.stepper.give(own, run.given)
+        else:
+            if tau is not None or run.tau is not own:
+                self.tau[:] = own
+            if len(self.rows):  # joint forces of driven joints go through the motors
+                self.command[:] = run.given[0]
+                if tau is not None:
+                    self.command += own[self.rows]
+                    self.tau[self.rows] = 0.0
+        run.tau = own
+        if run.every:
+            run.records.inputs.add(run.done, own, run.given)
+        return True
 
 
-def handed_on(x: Mapping[str, np.ndarray]) -> list[str]:
-    """Arrays besides lists, q and v that a step hands on, of those of a simulation."""
-    return [name for name in KEPT if name in x]
+@dataclass(frozen=True)
+class _Given:
+    """Inputs of steps, with the targets that were given to them; see run_loop.Inputs."""
+
+    simulation: Simulation
+
+    @property
+    def by_function(self) -> bool:
+        """See RunInputs."""
+        return self.simulation._inputs.by_function
+
+    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """See RunInputs."""
+        found, change = self.simulation._inputs.at(step, q, v)
+        wanted = self.simulation._wanted(None)
+        return ([wanted[0], *found[1:]] if wanted is not None else found), change
 
 
-def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
-    """How many steps an array of states has taken, or one state; NaN may be among them."""
-    return np.array(x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS])
+def _twice(name: str) -> Any:
+    raise ShapeError(f"control: expected it or {name}, got both")
 
 
-def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
-    """Half as much again as was needed, where it was too little.
-
-    Args:
-        sizes: as they are.
-        needed: what a step says, an array of its name.
-    """
-    needs = zip(ADDED, (int(n) for n in needed[1:]), strict=True)
-    return {name: need + need // 2 for name, need in needs if need > sizes[name]}
-
-
-def _count(pairs: np.ndarray) -> int:
-    """Entries of a list before the first -1."""
-    ends = pairs < 0
-    first = int(ends.argmax()) if len(pairs) else 0
-    return first if len(pairs) and ends[first] else len(pairs)
-
-
-def _sizes(
-    arrays: Sequence[ArrayOf], given: Mapping[str, np.ndarray], known: Mapping[str, int]
-) -> dict[str, int]:
-    """Sizes that given arrays tell."""
-    found: dict[str, int] = {}
-    for a in arrays:
-        if a.name in given:
-            for n, size in zip(a.shape, np.shape(given[a.name]), strict=True):
-                if isinstance(n, str) and n not in known:
-                    found[n] = size
-    return found
+def _finite(name: str, x: np.ndarray) -> None:
+    flat = x.ravel()
+    if not math.isfinite(flat.dot(flat)):
+        check_finite(name, x)

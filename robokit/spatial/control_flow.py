@@ -258,6 +258,7 @@ class Memory(np.ndarray):
         """An entry or a part."""
         columns = _columns(index)
         if columns is None:
+            count_from_start(index)
             return super().__getitem__(index)
         found: Any = 0.0
         for one, rows in _one_by_one(index, columns):
@@ -268,6 +269,7 @@ class Memory(np.ndarray):
         """Write an entry, or to a part."""
         if self.depth < getattr(_closed, "depth", 0):
             raise _closed.error
+        count_from_start(index)
         columns, on = _columns(index), getattr(_rows, "on", None)
         places = [(index, on)]
         if columns is not None:
@@ -278,6 +280,17 @@ class Memory(np.ndarray):
             if isinstance(before, Memory):
                 raise IndexError("one element at a time: write a loop")
             super().__setitem__(one, value if rows is None else _kept(rows, value, before))
+
+
+def count_from_start(index: Any) -> None:
+    """Refuse a number below 0 as an index: one that is known only later would not count from the end.
+
+    Raises:
+        IndexError: there is one.
+    """
+    for i in index if isinstance(index, tuple) else (index,):
+        if isinstance(i, (int, np.integer)) and i < 0:
+            raise IndexError(f"index out of range: {i} is below 0, and indices count from the start")
 
 
 def _kept(on: Any, value: Any, before: Any) -> Any:

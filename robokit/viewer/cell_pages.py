@@ -13,8 +13,10 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MOST_PAGES = 20
 """Whose robots and motions are kept; those of older cells are let go."""
@@ -39,6 +41,8 @@ class CellPages:
         """
         with self._adding:
             if self._server is None or self._process != os.getpid():  # a fork has no thread that answers
+                from http.server import ThreadingHTTPServer
+
                 self._process = os.getpid()
                 self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
                 self._server.daemon_threads = True
@@ -71,6 +75,8 @@ class CellPages:
             return 500, _note(f"The page was not made. {problem}")
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
+        from http.server import BaseHTTPRequestHandler
+
         pages = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import contextlib
 import os
 import shutil
@@ -121,6 +119,9 @@ def _has_own(playwright: Any) -> bool:
 
 def outside_loop(work: Callable[[], T]) -> T:
     """Call a function, in a thread of its own where an event loop runs in this one, as in a notebook."""
+    import asyncio
+    import concurrent.futures
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -8,19 +8,21 @@ boxes and joint axes, so that a scene is never empty.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.simplify import display_mesh
-from robokit.meshes.surface import Picture
+from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.simplify import thinned_surfaces
+from robokit.meshes.surface import Picture, Surface
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
+from robokit.stages import stage
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
 from robokit.viewer.poses import body_poses, bounds
 
@@ -34,7 +36,7 @@ WHITE: RGBA = (1.0, 1.0, 1.0, 1.0)
 BLACK: RGBA = (0.0, 0.0, 0.0, 1.0)
 
 TRIANGLES, LEAST_TRIANGLES, MOST_TRIANGLES = 80_000, 1_500, 10_000
-"""Triangles of all meshes of a robot, shared out equally; and of one mesh, at least and at most."""
+"""Triangles of all meshes of a robot, shared out; and of one mesh, at least and at most."""
 
 MISSING_SIZE = 0.1
 """Edge of the box that stands for a mesh that could not be read [m]."""
@@ -42,6 +44,9 @@ MISSING_SIZE = 0.1
 LEAST_EDGE = 1e-3
 """Edge of an inertia box, at least [m]: a thinner one could not be seen."""
 
+
+Sized = tuple[Path, tuple[float, ...]]
+"""A mesh file and its scale: files are drawn once in each size."""
 
 LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0
 """Sizes of a robot, at least, and at most where joint axes are drawn to scale [m]."""
@@ -52,8 +57,8 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is simplified to about this many triangles; None shares
-            :data:`TRIANGLES` among the robot's meshes.
+        max_triangles: a mesh is thinned to about this many triangles; None shares
+            :data:`TRIANGLES` among the robot's meshes: where all are fewer, none is thinned.
 
     Returns:
         Nodes in link order; never empty for a robot with a link that has mass or a joint.
@@ -65,26 +70,54 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         >>> len(scene(robot)) > len(robot.links)
         True
     """
-    if max_triangles is None:
-        max_triangles = _share(robot)
-    nodes: list[Node] = []
-    seen: set[tuple[str, str]] = set()
-    for link in robot.links:
-        nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, max_triangles, seen)
-        nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, max_triangles, seen)
-        if (inertia := inertia_box(link)) is not None:
-            nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
+    with stage("reading and thinning meshes"):
+        nodes = _nodes_of_links(robot, _shares(robot, max_triangles))
+    _surfaces.cache_clear()
     size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
 
 
-def _share(robot: Robot) -> int:
-    """Triangles for each of a robot's mesh files."""
+def _nodes_of_links(robot: Robot, most: Mapping[Sized, int]) -> list[Node]:
+    """Visuals, collision shapes and inertia boxes."""
+    nodes: list[Node] = []
+    seen: set[tuple[str, str]] = set()
+    for link in robot.links:
+        nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, most, seen)
+        nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
+        if (inertia := inertia_box(link)) is not None:
+            nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
+    return nodes
+
+
+def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
+    """Triangles that each mesh file of a robot may show: small ones leave theirs to the larger ones."""
     shapes = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]
-    files = {(s.geometry.path, s.geometry.scale) for s in shapes if isinstance(s.geometry, Mesh)}
-    return min(max(TRIANGLES // max(len(files), 1), LEAST_TRIANGLES), MOST_TRIANGLES)
+    meshes = [s.geometry for s in shapes if isinstance(s.geometry, Mesh)]
+    files = list(dict.fromkeys((mesh.path, tuple(mesh.scale)) for mesh in meshes if mesh.path is not None))
+    if max_triangles is not None:
+        return dict.fromkeys(files, max_triangles)
+    shares, left = {}, TRIANGLES
+    counts = {file: _triangles(file[0]) for file in files}
+    for k, file in enumerate(sorted(files, key=lambda file: counts[file])):
+        shares[file] = min(max(left // (len(files) - k), LEAST_TRIANGLES), MOST_TRIANGLES)
+        left = max(left - min(counts[file], shares[file]), 0)
+    return shares
+
+
+def _triangles(path: Path) -> int:
+    """How many a mesh file has; 0 of one that cannot be read."""
+    try:
+        return sum(len(surface.faces) for surface in _surfaces(path))
+    except Exception:  # whoever draws it tells why
+        return 0
+
+
+@cache
+def _surfaces(path: Path) -> list[Surface]:
+    """Those of a mesh file, read once for a scene."""
+    return list(read_mesh(path))
 
 
 def inertia_box(link: Link) -> tuple[Box, Placement] | None:
@@ -137,13 +170,13 @@ def _shape_nodes(
     shapes: Iterable[Shape],
     role: Role,
     colour: RGBA,
-    max_triangles: int,
+    most: Mapping[Sized, int],
     seen: set[tuple[str, str]],
 ) -> list[Node]:
     """Nodes of a link's shapes; a mesh file gives one node for each of its colours."""
     nodes = []
     for shape in shapes:
-        for geometry, painted in _drawables(link.name, shape.geometry, max_triangles, seen):
+        for geometry, painted in _drawables(link.name, shape.geometry, most, seen):
             picture: Picture | None = None
             rgba = painted if painted == MISSING_COLOUR else None
             if role == "visual" and rgba is None:
@@ -173,7 +206,7 @@ def _looks(
 
 
 def _drawables(
-    link: str, geometry: Geometry, max_triangles: int, seen: set[tuple[str, str]]
+    link: str, geometry: Geometry, most: Mapping[Sized, int], seen: set[tuple[str, str]]
 ) -> list[tuple[Drawable, RGBA | None]]:
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
@@ -181,7 +214,8 @@ def _drawables(
     try:
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
-        parts, missing = _mesh_parts(geometry.path, tuple(geometry.scale), max_triangles)
+        file = geometry.path, tuple(geometry.scale)
+        parts, missing = _mesh_parts(*file, most[file])
         lines = {
             name: f"picture {name!r} of mesh {geometry.filename!r} is left out: it is not beside it"
             for name in missing
@@ -194,7 +228,7 @@ def _drawables(
     for name, line in lines.items():
         if (geometry.filename, name) not in seen:
             seen.add((geometry.filename, name))
-            warnings.warn(line, stacklevel=4)
+            warnings.warn(line, stacklevel=5)
     return list(parts)
 
 
@@ -206,7 +240,7 @@ def _mesh_parts(
 
     Kept, so that a file which many shapes show is one geometry of the page.
     """
-    surfaces, missing = display_mesh(path, scale, max_triangles)
+    surfaces, missing = thinned_surfaces(_surfaces(path), scale, max_triangles)
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from robokit.contact import fields, solver
+from robokit.contact.robot_data import bands_of, blocks_of
 from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
@@ -21,13 +22,15 @@ from robokit.spatial.control_flow import cond, for_range
 Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
-TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row"]
+TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
+TREE += ["bands", "blocks", "block_mask"]
 
 
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "H", "V")]
+    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V")]
+    motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -59,11 +62,14 @@ def _copy(V: Any, b: Any, a: Any) -> None:
         V[b, c] = V[a, c]
 
 
-def bias(x: Any, w: Any, out: Any) -> None:
+def bias(x: Any, out: Any) -> None:
     """Made-up weights and velocity products."""
 
+    def mean(j: Any) -> Any:
+        return 0.5 * (x.v0[j] + x.y[j])
+
     def entry(j: Any) -> None:
-        out[j] = x.gravity[0] + x.gravity[1] * w[j] * w[(j + 1) % x.nv]
+        out[j] = x.gravity[0] + x.gravity[1] * mean(j) * mean((j + 1) % x.nv)
 
     for_range(x.nv, entry)
 
@@ -174,10 +180,20 @@ def random_tree(
     own, counts = counts, np.array([len(c) for c in columns])
     whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled)
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
-    whole["column_row"] = np.array([*range(nv), *[-1] * (-nv % 4)])
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
+    whole["body_tip"] = np.array([_tip(b, parent, first, own) for b in range(n_bodies)])
+    bands, mask = bands_of([sorted(c) for c in columns])
+    counts = np.array([len(c) for c in bands])
+    whole["bands"] = np.stack([np.cumsum(counts) - counts, counts], 1)
+    whole["blocks"] = np.array([k for c in bands for k in c], int)
+    whole |= blocks_of(whole["part_rows"].tolist(), nv)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
-    return x | {"S": S, "H": np.tril(H), "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
+    wide = len(x["column_row"])
+    x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
+    x["S_by_row"][:, : min(n_dofs, wide)] = S.T[:, :wide]
+    x["H"] = np.pad(np.tril(H), (0, wide - nv))
+    x["H"][range(nv, wide), range(nv, wide)] = 1.0
+    return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
 def random_problem(
@@ -190,13 +206,14 @@ def random_problem(
     place: int = 3,
 ) -> Arrays:
     """A step of that tree; bodies of contacts at random, neighbours of one pair together."""
-    n_bodies, nv = len(tree["parent"]), len(tree["H"])
+    n_bodies, nv = len(tree["parent"]), len(tree["row_path"])
     n = contacts + loops + (contacts + 1) // 2
     x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
-    sizes["n_columns"] = len(tree["column_row"])
+    sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
+    sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
@@ -244,11 +261,18 @@ def random_problem(
         numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
-    x["n_of"][:] = len(kinds), rows, 0, 0
+    x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-3]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
     return x
+
+
+def _tip(b: int, parent: np.ndarray, first: np.ndarray, count: np.ndarray) -> int:
+    """The last dof on the path of a body."""
+    while b >= 0 and not count[b]:
+        b = int(parent[b])
+    return int(first[b] + count[b] - 1) if b >= 0 else -1
 
 
 def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -> Arrays:
@@ -256,6 +280,23 @@ def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -
     if not coupled and (parent[1:] == 0).all():
         return {"part_rows": dofs[1:], "body_part": np.arange(-1, n_bodies - 1)}
     return {"part_rows": np.array([[0, dofs[:, 1].sum()]]), "body_part": np.arange(n_bodies) * 0}
+
+
+def product_of_factors(x: Arrays) -> np.ndarray:
+    """A = U D L of a step, U = L^T where it is symmetric, from what is in the blocks of its pattern."""
+    n = len(x["Dinv"])
+    blocks = np.eye(len(x["pattern_length"]), dtype=bool)
+    for k, count in enumerate(x["pattern_length"]):
+        columns = x["pattern"][k, :count]
+        assert (np.diff(columns) < 0).all() and (columns < k).all()
+        blocks[k, columns] = True
+    inside = np.kron(blocks, np.ones((4, 4)))
+    L, U = (
+        np.tril(np.where(inside, x[k].swapaxes(1, 2).reshape(n, n), 0.0), -1) + np.eye(n)
+        for k in ("A", "A_skew")
+    )
+    A = (U if x["n_of"][5] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
+    return A[np.ix_(x["place"], x["place"])]
 
 
 def bodies_jacobian(tree: Arrays, x: Arrays, c: int) -> np.ndarray:

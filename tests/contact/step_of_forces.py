@@ -183,7 +183,8 @@ class DenseStep:
             self.J.append(np.concatenate([ang, R[i] @ b[3:] + np.cross(p[i], ang, axisb=0).T]))
         x.R, x.p = np.array([r.ravel() for r in R]), np.array(p)
         x.coordinate = np.array([a for row in self.robot.split_q(q.tolist()) for a in row])
-        self.H = x.H = self.G.T @ H @ self.G
+        self.H = self.G.T @ H @ self.G
+        x.H = np.pad(self.H, (0, self.x.n_columns - len(self.H)))
 
     def momentum(self, v: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Along the joints, after a step without forces that began with v; velocity products at w."""

@@ -36,7 +36,8 @@ def _everything(x: Any) -> None:
     kin.place_bodies(x, x.q)
     kin.velocities(x, x.v, x.V)
     kin.mass_matrix(x)
-    kin.bias(x, x.v, x.C)
+    kin.velocities(x, x.v, x.W)
+    kin.bias(x, x.C)
     kin.multiply(x, x.v, x.Hv)
     for k in range(6):
         x.rate[k] = x.f[0, k]
@@ -73,7 +74,9 @@ def everything(robot: Robot, q: np.ndarray, v: np.ndarray, engine: str | None = 
     """All that the loops find."""
     wrench = np.random.default_rng(5).normal(size=(robot.nbodies + 1, 6))
     found = EVERYTHING(engine=engine, **robot_data(robot), q=q, v=v, wrench=wrench)
-    return {**found, "given": wrench}
+    n = robot.nv
+    assert not found["H"][:n, n:].any()
+    return {**found, "H": found["H"][:n, :n], "given": wrench}
 
 
 def advanced(robot: Robot, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robokit.contact import laws
+from robokit.contact.constraints.contacts import impact
 from robokit.contact.fields import FRICTION, LINE, SPIN
 
 KINDS = [FRICTION, LINE, SPIN]
@@ -124,6 +125,33 @@ def test_with_its_own_shift_friction_is_coulombs() -> None:
     assert slid > 20 and stuck > 20
 
 
+def test_slopes_of_coulombs_law_are_its_derivative() -> None:
+    """With the shift of each velocity; where it slides not symmetric."""
+    slid = 0
+    for case in cases(FRICTION):
+        numbers = *case["R"], case["aim"], case["mu"]
+
+        def impulse(u: np.ndarray, case: dict = case, numbers: tuple = numbers) -> np.ndarray:
+            return law({**case, "u": u, "s": laws.shift(u, *numbers)})[0]
+
+        def branch(u: np.ndarray, numbers: tuple = numbers, case: dict = case) -> tuple[bool, bool]:
+            return laws.shift(u, *numbers) > 0.0, u[2] < case["aim"][2]
+
+        u = case["u"]
+        _, G = law({**case, "s": laws.shift(u, *numbers)})
+        six = [G[i] for i in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
+        a, b, d, e, f, n, v, w = laws.of_coulomb(six, laws.by_shift(u, *numbers))
+        found = np.array([[a, b, e + w], [b, d, f - v], [e - w, f + v, n]])
+        h = 1e-6 * np.eye(3)
+        if any(branch(u + x) != branch(u - x) for x in h):
+            continue
+        wanted = np.array([(impulse(u - x) - impulse(u + x)) / 2e-6 for x in h]).T
+        size = np.abs(wanted).max() + 1e-6 * np.abs(impulse(u)).max()
+        assert np.allclose(found, wanted, rtol=0, atol=1e-4 * size + 1e-9)
+        slid += abs(v) + abs(w) > 0
+    assert slid > 20
+
+
 def test_without_friction_nothing_holds_a_contact_at_rest() -> None:
     case = {**cases(FRICTION, 1)[0], "mu": 0.0, "s": 0.0, "u": np.array([0.0, 0.0, -1.0]), "aim": np.zeros(3)}
     g, G = law(case)
@@ -202,3 +230,27 @@ def test_at_a_bound_a_row_has_the_slope_of_the_chord_to_the_impulse_that_was_exp
             assert found[1] == pytest.approx((g - expected) / (where - case["u"]), rel=1e-9)
             chords += found[1] > 0.0
     assert chords > 50
+
+
+@pytest.mark.parametrize("dt", [2.5e-4, 4e-3])
+def test_an_impact_takes_as_much_speed_as_one_that_is_followed(dt: float) -> None:
+    """dv/dt = -w d (1 + v^2 / c^2) v in many steps of the law, and in one: no farther off than Euler's."""
+    d, w, c = 300.0, 0.7, 0.02
+    for speed in (0.01, 0.1, 1.0, 10.0):
+
+        def after(steps: int, v: float = speed) -> float:
+            h = dt / steps
+            for _ in range(steps):
+                more, _ = impact(d * (v / c) ** 2, w * h * d, w * h)
+                v /= 1.0 + w * h * (d + more)
+            return v
+
+        true = 1.0 / np.sqrt(((1 / speed**2 + 1 / c**2) * np.exp(2 * w * d * dt)) - 1 / c**2)
+        assert after(4000) == pytest.approx(true, rel=1e-3)
+        assert after(1) == pytest.approx(true, rel=w * d * dt)
+
+
+def test_the_damping_of_an_impact_has_the_slope_that_is_said() -> None:
+    for more in (0.1, 10.0, 1e6):
+        (one, _), (_, slope), (other, _) = (impact(more * s, 0.3, 1e-3) for s in (1 - 1e-6, 1, 1 + 1e-6))
+        assert (other - one) / (2e-6 * more) == pytest.approx(slope, rel=1e-6)

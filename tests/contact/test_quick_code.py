@@ -9,7 +9,6 @@ import pytest
 
 from robokit.engine.backend import elf, llvm
 from robokit.engine.loops.fields import kernel_of, real
-from robokit.engine.loops.haste import haste
 from robokit.engine.loops.kernel import REALS
 from robokit.sim.stepping import contact_page
 from robokit.spatial.control_flow import for_range, zeros
@@ -35,8 +34,7 @@ def test_code_of_one_run_and_of_what_runs_seldom_has_the_same_bits() -> None:
     given = np.random.default_rng(0).normal(size=50)
     expected = _kernel()(given=given)["out"]
     np.testing.assert_array_equal(_kernel(seldom=True)(given=given)["out"], expected)
-    with haste():
-        np.testing.assert_array_equal(_kernel()(given=given)["out"], expected)
+    np.testing.assert_array_equal(_kernel(soon=True)(given=given)["out"], expected)
     texts = [_kernel().text(1, REALS["float64"], "linked", soon) for soon in (False, True)]
     assert texts[1] == texts[0].replace(llvm.LOOPS, llvm.LOOPS + llvm.SOON, 1)
 

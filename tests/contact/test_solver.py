@@ -16,6 +16,7 @@ from tests.contact.random_steps import (
     Arrays,
     bodies_jacobian,
     kernel,
+    product_of_factors,
     random_problem,
     random_tree,
     rows_jacobian,
@@ -62,7 +63,9 @@ def _linear(x: Any) -> None:
 LINEAR = kernel("random_linear", _linear)
 
 
-def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system() -> None:
+@pytest.mark.parametrize("skew", [0.0, 0.5])
+def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system(skew: float) -> None:
+    """Also with slopes that are not symmetric: a part w x, w along the tangents."""
     for seed in range(60):
         tree, x = problem(seed, 25)
         rng = np.random.default_rng(seed)
@@ -71,7 +74,11 @@ def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system() -> N
         for c in range(n):
             L = rng.normal(size=(3, 3))
             M = G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = L @ L.T * 10 ** rng.uniform(-2, 2)
-            x["c_G"][c] = M[0, 0], M[0, 1], M[1, 1], M[0, 2], M[1, 2], M[2, 2]
+            x["c_G"][c] = M[0, 0], M[0, 1], M[1, 1], M[0, 2], M[1, 2], M[2, 2], 0.0, 0.0
+            if skew:
+                v, w = x["c_G"][c, 6:] = skew * M[2, 2] * rng.normal(size=2)
+                G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] += [[0.0, 0.0, w], [0.0, 0.0, -v], [-w, v, 0.0]]
+        x["n_of"][5] = skew > 0.0
         x["r_G"][:rows] = rng.random(rows)
         G[3 * n :, 3 * n :] = np.diag(x["r_G"][:rows])
         J = jacobian(tree, x)
@@ -79,15 +86,8 @@ def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system() -> N
         found = solved(x, LINEAR)
         A = tree["full_H"] + J.T @ G @ J
         assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
-        # L^T D L = A, and nothing is outside of the pattern.
-        entries = np.eye(len(b), dtype=bool)
-        for k, count in enumerate(found["pattern_length"]):
-            columns = found["pattern"][k, :count]
-            assert (np.diff(columns) < 0).all() and (columns < k).all()
-            entries[k, columns] = True
-        factors = np.where(entries, found["A"][:, : len(b)], 0.0)
-        L = np.tril(factors, -1) + np.eye(len(b))
-        assert np.allclose(L.T @ np.diag(1 / found["Dinv"]) @ L, A, rtol=0, atol=1e-11 * np.abs(A).max())
+        near = np.abs(product_of_factors(found) - A) <= 1e-11 * np.abs(A).max()
+        assert near.all(), "U D L = A, and nothing is outside of the pattern"
 
 
 def test_a_heap_of_loose_bodies_is_eliminated_in_an_order_that_makes_less_fill() -> None:
@@ -103,7 +103,7 @@ def test_a_heap_of_loose_bodies_is_eliminated_in_an_order_that_makes_less_fill()
         entries = []
         for x["orders"][0] in (0, 1):
             found = solved(x, LINEAR)
-            assert sorted(found["place"]) == list(range(len(b)))
+            assert len(set(found["place"])) == len(b) and found["place"].max() < len(found["Dinv"])
             assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
             entries.append(found["pattern_length"].sum())
         assert entries[1] < 0.8 * entries[0]
@@ -115,7 +115,8 @@ def test_contacts_with_the_world_make_no_fill() -> None:
     x = random_problem(rng, tree, 9)
     x["c_bodies"][:, 0] = 0
     found = solved(x, LINEAR)
-    assert (found["pattern_length"] == tree["path"][:, 1]).all()
+    x["n_of"][:] = 0
+    assert (found["pattern_length"] == solved(x, LINEAR)["pattern_length"]).all()
 
 
 # ---- the solution -----------------------------------------------------------------------------------------
@@ -137,16 +138,18 @@ def inside_cone(mu: float, g: np.ndarray) -> bool:
 
 def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
     iterations: Counter[int] = Counter()
+    left = []
     for seed in range(300):
         tree, x = problem(seed)
         found = solved(x)
         assert found["solved"][2:].tolist() == [0, 0] and found["solved"][1] <= x["tolerance"][0]
-        assert unbalanced(tree, found) <= 1e-9
+        left.append(unbalanced(tree, found))
         assert admissible(x, found)
         iterations[int(found["solved"][0])] += 1
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
     assert max(iterations) <= solver.CAP
+    assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 1e-8
 
 
 def test_plain_python_finds_the_same() -> None:
@@ -232,8 +235,8 @@ def test_a_general_minimiser_finds_the_same_impulses() -> None:
         assert np.allclose(result.x, found["c_g"][:4].ravel(), rtol=0, atol=2e-4 * np.abs(result.x).max())
 
 
-def test_the_shift_at_the_end_is_nearly_that_of_the_solution() -> None:
-    """What is left of Coulomb's law when the shift is held, relative to the velocity: without one it is 0.2.
+def test_the_shift_at_the_end_is_that_of_the_solution() -> None:
+    """What is left of Coulomb's law, relative to the velocity: without a shift it is 0.2.
 
     These steps are harder than any of a robot: friction up to 1.5, tangents as stiff as normals.
     """
@@ -248,7 +251,7 @@ def test_the_shift_at_the_end_is_nearly_that_of_the_solution() -> None:
             left.append(abs(found["c_shift"][c] - wanted) / size)
             without.append(wanted / size)
     assert np.median(without) > 0.05
-    assert np.median(left) < 1e-3 and np.quantile(left, 0.9) < 0.2
+    assert np.median(left) < 1e-6 and np.quantile(left, 0.9) < 2e-3
 
 
 # ---- the ray ----------------------------------------------------------------------------------------------
@@ -262,7 +265,7 @@ def test_a_step_that_does_not_settle_is_admissible_and_takes_energy() -> None:
         x = random_problem(rng, tree, int(rng.integers(1, 12)))
         x["c_aim"][:], x["tolerance"][:] = 0.0, -1.0
         found = solved(x)
-        assert found["solved"].tolist()[0] == solver.MOST and found["solved"][2] == 1
+        assert found["solved"].tolist()[0] == solver.CAP and found["solved"][2] == 1
         assert unbalanced(tree, found) <= 1e-12
         for c in range(x["n_of"][0]):
             g, kind = found["c_g"][c], x["c_kind"][c]

@@ -7,10 +7,10 @@ import pytest
 
 import robokit as rk
 from robokit.contact.conservation import FIXED, FLOATS, TOGETHER
+from robokit.sim.contact_state import ContactState, keeps
 from robokit.sim.motion.state_facts import state_facts
-from robokit.sim.record.recorded import energies, momenta
 from robokit.sim.run.run_arguments import set_up
-from robokit.sim.simulation import Simulation, keeps
+from robokit.sim.stepping.energies import energies, momenta
 from robokit.sim.stepping.step_numbers import step_numbers
 
 
@@ -26,9 +26,9 @@ def start(robot: rk.Robot, seed: int = 0, height: float = 2.0) -> tuple[np.ndarr
     return q, v
 
 
-def simulation(robot: rk.Robot, dt: float, ground: bool = False) -> Simulation:
+def simulation(robot: rk.Robot, dt: float, ground: bool = False) -> ContactState:
     program = set_up(robot, 1.0, dt, ground or None, "contact", None, None).program
-    return Simulation(robot, dt, step_numbers(program, dt))
+    return ContactState(robot, dt, step_numbers(program, dt))
 
 
 def test_free_flight_is_of_second_order() -> None:
@@ -72,7 +72,7 @@ def test_plain_python_gives_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> N
     states = []
     for name in ("auto", "python"):
         if name == "python":
-            monkeypatch.setattr("robokit.sim.simulation.engine", lambda: "python")
+            monkeypatch.setattr("robokit.sim.contact_state.engine", lambda: "python")
         s = simulation(robot, 2e-3)
         s.arrays["q"][:], s.arrays["v"][:] = start(robot)
         assert s.take(5) == 5
@@ -88,7 +88,7 @@ def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
     assert keeps(both.tree) == TOGETHER
 
 
-def falling(robot: rk.Robot, places: int | None = None) -> Simulation:
+def falling(robot: rk.Robot, places: int | None = None) -> ContactState:
     s = simulation(robot, 1e-3, ground=True)
     if places is not None:
         s.make_room(dict.fromkeys(("n_contacts", "n_near", "n_constraints", "n_rows"), places))

@@ -12,10 +12,11 @@ from robokit.contact.conservation import NOTHING
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
+from robokit.sim.contact_state import ContactState
 from robokit.sim.run.run_arguments import set_up
-from robokit.sim.simulation import Simulation
 from robokit.sim.stepping.linear_steps import LinearSteps
 from robokit.sim.stepping.step_numbers import step_numbers
+from tests.contact.random_steps import product_of_factors
 
 pytestmark = pytest.mark.slow  # the kernels of derivatives take seconds to compile
 
@@ -224,7 +225,7 @@ def driven(robot: rk.Robot, q: np.ndarray, v: np.ndarray, limits: tuple[float, f
     numbers = motor_numbers(robot, range(1, robot.nbodies + 1), (50.0, 2.0), limits)
     numbers["motor_command"][:] = 5.0, 0.3
     program = set_up(robot, 1.0, DT, None, "contact", None, 0.0).program
-    steps.simulation = Simulation(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
+    steps.simulation = ContactState(robot, DT, {**step_numbers(program, DT), **numbers}, tolerance=1e-13)
     steps.simulation.arrays["keeps"][:] = NOTHING
     return error(steps, q, v)
 
@@ -256,17 +257,7 @@ def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:
     presses, slides, _, _ = acting(steps)
     assert sum(presses) == 4 and not any(slides)
     by_tau = found[6:, 12:]
-    assert np.abs(by_tau @ factored(steps.simulation.work) / DT - np.eye(6)).max() < 1e-6
-
-
-def factored(x: dict[str, np.ndarray]) -> np.ndarray:
-    """A from its factors L^T D L."""
-    n = len(x["Dinv"])
-    L = np.eye(n)
-    for k in range(n):
-        for i in x["pattern"][k, : x["pattern_length"][k]]:
-            L[k, i] = x["A"][k, i]
-    return L.T @ np.diag(1.0 / x["Dinv"]) @ L
+    assert np.abs(by_tau @ product_of_factors(steps.simulation.work) / DT - np.eye(6)).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["quadruped", "cube"])

@@ -13,7 +13,7 @@ from ladder import State, follower, relative
 from table_calls import PUBLIC, arrays, batch_of, call, of_states, values
 
 import robokit as rk
-from robokit.dynamics import build, constrained_layout, derivative_layout, layout, table
+from robokit.dynamics import build, layout, table
 from robokit.model import couple
 
 B = 3
@@ -177,9 +177,9 @@ def projected(kind, G, full):
     """The rule of a coupling v_full = G v for a kind of result, in matrices."""
     if kind in (layout.FORCE, layout.REGRESSOR):
         return G.T @ full
-    if kind in (layout.MATRIX, derivative_layout.MATRICES):
+    if kind in (layout.MATRIX, layout.MATRICES):
         return G.T @ full @ G
-    if kind in (layout.COLUMNS, layout.POINT_COLUMNS, derivative_layout.SETS_OF_COLUMNS):
+    if kind in (layout.COLUMNS, layout.POINT_COLUMNS, layout.SETS_OF_COLUMNS):
         return full @ G
     return full
 
@@ -191,16 +191,16 @@ def test_coupled_joints_follow_the_rule_of_the_kind(name, base):
     robot = couple(full)
     kind, G = PUBLIC[name].result, robot.coupling.G
     given = values(robot, State(robot))
-    if kind is constrained_layout.HYBRID:
+    if kind is layout.HYBRID:
         tau, a = call(name, robot, given)
         assert relative(rk.rnea(robot, given["q"], given["v"], a), tau) < 1e-9
         return
-    if kind is constrained_layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
+    if kind is layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
         return  # test_hybrid.py has it; there is nothing to ask of a fixed base
     results = arrays(call(name, robot, given))
-    if kind in (derivative_layout.INVERSE, derivative_layout.INVERSES):
+    if kind in (layout.INVERSE, layout.INVERSES):
         assert relative(results[-1] @ rk.crba(robot, given["q"]), np.eye(robot.nv)) < 1e-11
-        if kind is derivative_layout.INVERSES:
+        if kind is layout.INVERSES:
             a = rk.aba(robot, given["q"], given["v"], given["tau"])
             by = rk.rnea_derivatives(robot, given["q"], given["v"], a)
             assert all(relative(results[-1] @ -x, y) < 1e-11 for x, y in zip(by, results, strict=False))

@@ -205,10 +205,20 @@ def test_what_a_loop_has_found_is_differentiated_by_its_equation():
     np.testing.assert_allclose(second[:, 0, 0], (steps[0] - steps[1]) / 2e-5, rtol=1e-6)
 
 
-def test_reverse_mode_names_forward_mode():
-    for derived in (root.gradient("a"), root.hessian_vector("a")):
-        with pytest.raises(FunctionError, match="take derivative, which is forward mode"):
-            derived(ROBOT, 2.0, 1e-9, *([1.0] if "hessian" in derived.name else []))
+def test_gradients_and_pullbacks_go_through_loops_by_columns():
+    a = np.array([2.0, 3.0, 0.7])
+    for engine in (None, "python"):
+        slope = root.gradient("a")(ROBOT, a, 1e-12, engine=engine)
+        np.testing.assert_allclose(slope[:, 0], 0.5 / np.sqrt(a), rtol=1e-12)
+    rng = np.random.default_rng(0)
+    points, counts, weights = rng.normal(size=(4, POINTS, 3)), np.arange(4.0), rng.normal(size=(2, 4))
+    jacobians = total.derivative("points")(ROBOT, points, counts)
+    wanted = np.einsum("or,rok->rk", weights, np.stack([x.reshape(4, -1) for x in jacobians], axis=1))
+    pullback = total._host(ROBOT, {}).pullback  # what JAX and PyTorch call
+    found = pullback(points, counts, *weights)[0]
+    np.testing.assert_allclose(np.reshape(found, (4, -1)), wanted, rtol=1e-12, atol=1e-12)
+    with pytest.raises(FunctionError, match="the derivative of the derivative"):
+        root.hessian_vector("a")(ROBOT, 2.0, 1e-9, 1.0)
 
 
 def test_words_in_one_function_and_functions_in_functions():

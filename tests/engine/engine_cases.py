@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.memory import address
 from robokit.spatial.control_flow import call, cond
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
@@ -95,3 +98,14 @@ def states(rng: np.random.Generator, sizes: list[int], rows: int | None) -> list
 
 def close(a: float, b: float, scale: float = 1.0) -> bool:
     return math.isclose(a, b, rel_tol=1e-11, abs_tol=1e-12 * scale)
+
+
+def steps(kernel: LoopKernel, sizes: dict[str, int], arrays: list[np.ndarray], count: int) -> int:
+    """Run a kernel again and again in machine code, in place; how often it ran while all stayed finite."""
+    environment = kernel.environment(sizes, "float64")
+    driver = kernel.driver("single", "float64")
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
+    places = np.array([address(x) for x in arrays], np.uint64)
+    done = run(address(places), address(environment), count)
+    kernel.looked_at(environment)
+    return done

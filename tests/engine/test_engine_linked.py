@@ -9,6 +9,7 @@ import time
 import ladder
 import numpy as np
 import pytest
+from engine_cases import steps
 from test_engine_loops_c import in_c
 
 import robokit as rk
@@ -16,7 +17,7 @@ from robokit.dynamics.build import kernel as robot_kernel
 from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.loops.runs import Steps
+from robokit.engine.loops.runs import LoopRunner
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, zeros
 from robokit.spatial.scalars import lookup, sin
 
@@ -255,22 +256,13 @@ def swung(x, forces):
     return x
 
 
-@pytest.mark.parametrize("engine", ["llvm", "python"])
-def test_steps_of_one_state(engine, monkeypatch):
-    monkeypatch.setenv("ROBOKIT_ENGINE", engine)
-    step = Steps(pendulum_step(), {})
-    x0 = np.array([1.0, 0.2])
-    x, turns = step(x0, np.array([0.3]), np.zeros(1))
-    np.testing.assert_allclose(x, swung(x0, [0.3]), rtol=1e-14)
-    done, (x, turns) = step.iterate(x0, np.array([0.3]), np.zeros(1), steps=50)
-    assert (done, turns[0]) == (50, 50.0)
-    np.testing.assert_allclose(x, swung(x0, [0.3] * 50), rtol=1e-12)
-    assert step.iterate(x0, np.array([0.3]), np.zeros(1), steps=0)[0] == 0
-    done, _ = step.iterate(np.array([1.0, 1e308]), np.array([1e308]), np.zeros(1), steps=400)
-    assert 0 < done < 400, "ends where the state is no longer finite"
-    with pytest.raises(rk.InvalidValue, match="x"):
-        step(np.array([np.nan, 0.0]), np.array([0.0]), np.zeros(1))
-    assert (step.refused is None) == (engine == "llvm")
+def test_steps_of_one_state():
+    x, force, turns = np.array([1.0, 0.2]), np.array([0.3]), np.zeros(1)
+    wanted = swung(x, [0.3] * 50)
+    assert steps(pendulum_step(), {}, [x, force, turns], 50) == 50 == turns[0]
+    np.testing.assert_allclose(x, wanted, rtol=1e-12)
+    beyond = [np.array([1.0, 1e308]), np.array([1e308]), np.zeros(1)]
+    assert 0 < steps(pendulum_step(), {}, beyond, 400) < 400, "ends where the state is no longer finite"
 
 
 @pytest.mark.parametrize("engine", ["llvm", "python"])
@@ -279,7 +271,7 @@ def test_rows_go_through_many_steps(engine, threads, monkeypatch):
     monkeypatch.setenv("ROBOKIT_ENGINE", engine)
     rng, rows, marks = np.random.default_rng(0), 37, [0, 1, 7, 12]
     x0, forces = rng.normal(size=(rows, 2)), rng.normal(size=(12, rows))
-    runner = Steps(pendulum_step(), {}).rollout_runner()
+    runner = LoopRunner(pendulum_step(), {})
     arrays = [x0[None].copy(), forces[:, :, None].copy(), np.zeros((1, rows, 1))]
     seen = {}
 

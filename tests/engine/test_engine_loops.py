@@ -384,7 +384,7 @@ def test_parts_of_arrays_and_whole_numbers():
         row, tail = x[1], x[1:]
 
         def body(k):
-            out[k] = maximum(row[k], tail[1, k]) + x[-1, k] - k / 2
+            out[k] = maximum(row[k], tail[1, k]) + x[2, k] - k / 2
 
         for_range(n, body)
 
@@ -777,6 +777,8 @@ def test_a_checked_kernel_refuses_indices_out_of_range():
                 IndexError, match=r"checked: index out of range.*\n  here at test_engine_loops.py:\d+"
             ):
                 kernel(**given)
+        with pytest.raises(IndexError, match="index"):
+            kernel(**given, engine="python")
         kernel(x=x[0], k=k[0], out=out[0])
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from engine_cases import steps
 
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.runs import Steps
+from robokit.engine.loops.kernel import ENOUGH, LoopKernel
 from robokit.engine.signature import ArrayOf
-from robokit.spatial.control_flow import for_range
+from robokit.spatial.control_flow import call, for_range
 
 
 def doubled(count):
@@ -32,22 +32,54 @@ def test_no_loop_for_each_array_looks_whether_it_is_finite():
 
 @pytest.mark.parametrize("array", [0, 1, 4])
 def test_steps_end_where_any_array_is_no_longer_finite(array):
-    steps = Steps(doubled(5), {"n": 3})
     given = [np.ones(3) for _ in range(5)]
     given[array][2] = 2.0**1020  # 4 steps to infinity
-    done, found = steps.iterate(*given, steps=50)
-    assert done == 4
-    assert np.isinf(found[array][2])
-    assert [x[0] for x in found] == [16.0] * 5
+    assert steps(doubled(5), {"n": 3}, given, 50) == 4
+    assert np.isinf(given[array][2])
+    assert [x[0] for x in given] == [16.0] * 5
 
 
-def test_a_long_module_is_compiled_as_such_and_has_the_same_results(monkeypatch):
-    x = np.linspace(-1.0, 1.0, 37)
-    short = doubled(3)
-    assert not short.text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
-    wanted = short(x0=x, x1=x, x2=x)
+def polynomials(n, x, y, out):
+    """Three functions of each element: two that are called, in a loop, and one of the kernel's own."""
+    power = lambda s: for_range(3, lambda _, p: p * s + 0.1, s)  # noqa: E731
+    total = lambda s, t: for_range(2, lambda _, p: p * t + s, power(s))  # noqa: E731
+
+    def element(k):
+        out[k] = call(power, x[k]) + call(total, x[k], y[k]) - call(power, y[k]) / 3.0
+
+    for_range(n, element)
+
+
+def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    kernel = LoopKernel("polynomials", polynomials, ["n"], arrays, soon=True)
+    first, soon = kernel(**given)["out"], kernel.code(1, FLOAT64)
+    assert kernel.code(1, FLOAT64) is soon
+    kernel.seconds = ENOUGH
+    well = kernel.code(1, FLOAT64)
+    assert well is not soon and kernel.code(1, FLOAT64) is well
+    np.testing.assert_array_equal(kernel(**given)["out"], first)
+
+
+def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatch):
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+
+    def made(soon=False):
+        return LoopKernel("polynomials", polynomials, ["n"], arrays, soon=soon)
+
+    assert not made().text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
+    wanted = made()(**given)["out"]
     monkeypatch.setattr(llvm, "LONG_FROM", 0)
-    long = doubled(3)
-    assert long.text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
-    for name, found in long(x0=x, x1=x, x2=x).items():
-        np.testing.assert_array_equal(found, wanted[name])
+    for soon, mark, own in ((False, llvm.LONG, llvm.LONG + llvm.ONCE), (True, llvm.SOON, llvm.SELDOM)):
+        text = made().text(1, FLOAT64, soon=soon)
+        assert text.startswith(llvm.LOOPS + mark)
+        first, called = llvm.called_apart(text)
+        assert first.startswith(llvm.LOOPS + own) and called.startswith(llvm.LOOPS + mark)
+        for k, part in enumerate((first, called, called)):
+            assert (
+                f"@polynomials_function{k}(" in part
+                and f"declare hidden {{double}} @polynomials_function{k}(" not in part
+            )
+        np.testing.assert_array_equal(made(soon)(**given)["out"], wanted)

@@ -144,7 +144,7 @@ def test_a_block_runs_where_either_limb_needs_it(left, right, always):
 
 @pytest.mark.parametrize("signs", list(product((1.0, -1.0), repeat=4)))
 @pytest.mark.parametrize("swapped", [False, True])
-def test_sums_are_twins_of_differences(signs, swapped, always):
+def test_sums_are_partners_of_differences(signs, swapped, always):
     a, b, c, d = signs
 
     def text(x):
@@ -163,7 +163,7 @@ def test_sums_are_twins_of_differences(signs, swapped, always):
         np.testing.assert_allclose(kernel(x), expected(text, x), rtol=1e-12, atol=1e-15)
 
 
-def test_twins_that_wait_for_each_other_stay_apart(always):
+def test_partners_that_wait_for_each_other_stay_apart(always):
     def text(x):
         first, second = sin(x[0]) * x[1], sin(x[N]) * x[N + 1]
         left = sqrt(first * first + 1.0)
@@ -181,20 +181,20 @@ def test_twins_that_wait_for_each_other_stay_apart(always):
 @settings(max_examples=40, deadline=None)
 @given(recipes(3, 40), st.integers(0, 2**32))
 def test_wrong_guesses_are_no_errors(recipe, seed):
-    """Any two operations of one kind may be called twins, even where one depends on the other."""
+    """Any two operations of one kind may be called partners, even where one depends on the other."""
     rng = np.random.default_rng(seed)
 
     def text(x):
         return [follow(recipe, x)]
 
     def guessed(program, *_):
-        twin = [0] * len(program.nodes)
+        partner = [0] * len(program.nodes)
         for op in {program.nodes[n][0] for n in program.order}:
             alike = (ADD, SUB) if op == ADD else (op,) if op != SUB else ()
             same = rng.permutation([n for n in program.order if program.nodes[n][0] in alike]).tolist()
             for n, m in zip(same[::2], same[1::2], strict=False):
-                twin[n], twin[m] = m, n
-        return twin
+                partner[n], partner[m] = m, n
+        return partner
 
     shape = [("x", 3)], [("y", (3 + len(recipe),))]
     x = rng.uniform(0.2, 1.0, 3)
@@ -230,14 +230,14 @@ def test_without_gain_all_stays_as_it_is():
     assert packed(few, SEEDS) is few
 
 
-def test_twins_are_mutual_and_do_the_same():
+def test_partners_are_mutual_and_do_the_same():
     program = fused(trace(robot, *SHAPE))
     at = {node[1:]: n for n, node in enumerate(program.nodes) if node[0] == INPUT}
-    twin = isomorphic_pairs(program, [(at[k, a], at[k, b]) for k, a, b in SEEDS], paths(program))
-    found = [n for n in program.order if twin[n]]
+    partner = isomorphic_pairs(program, [(at[k, a], at[k, b]) for k, a, b in SEEDS], paths(program))
+    found = [n for n in program.order if partner[n]]
     assert len(found) > 0.6 * len(program.order)
-    assert all(twin[twin[n]] == n != twin[n] for n in found)
-    assert all(len(program.nodes[n]) == len(program.nodes[twin[n]]) for n in found)
+    assert all(partner[partner[n]] == n != partner[n] for n in found)
+    assert all(len(program.nodes[n]) == len(program.nodes[partner[n]]) for n in found)
 
 
 def test_reproducible_code_takes_one_limb_after_the_other():

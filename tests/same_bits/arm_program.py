@@ -19,7 +19,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.emit import HEADER
 from robokit.engine.loops.rows import ENVIRONMENT
-from robokit.sim.simulation import Simulation
+from robokit.sim.contact_state import ContactState
 
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000
@@ -87,7 +87,7 @@ class _Fill:
         self.lines.append(f"  store ptr {value}, ptr {at}, align 8")
 
 
-def states(simulation: Simulation, every: int, records: int) -> tuple[np.ndarray, np.ndarray]:
+def states(simulation: ContactState, every: int, records: int) -> tuple[np.ndarray, np.ndarray]:
     """q and v after every so many steps, (records, n) each.
 
     Args:

@@ -13,8 +13,8 @@ import robokit as rk
 from robokit.contact.step import ADDED
 from robokit.engine.backend import cpu, llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
-from robokit.sim.record.recorded import first_carried
-from robokit.sim.simulation import Simulation
+from robokit.sim.contact_state import ContactState
+from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.step_numbers import step_numbers
 
 DT, EVERY = 1e-3, 5
@@ -118,8 +118,8 @@ def on_arm(motion: rk.Trajectory) -> str:
     program, (q, v) = motion.program, start(motion.robot)
     assert program is not None
 
-    def begun() -> Simulation:
-        found = Simulation(program.robot, DT, step_numbers(program, DT), reproducible=True)
+    def begun() -> ContactState:
+        found = ContactState(program.robot, DT, step_numbers(program, DT), reproducible=True)
         found.arrays["q"][:], found.arrays["v"][:] = q, v
         found.unpack(first_carried(program, q[None], v[None])[0])
         return found

@@ -11,7 +11,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.run.energy_growth import first_excess
-from robokit.sim.stepping.default_step import FASTEST, LONGEST, default_step, turning_rate
+from robokit.sim.stepping.default_step import LONGEST, SPIN, default_step, turning_rate
 
 
 def _chain():
@@ -173,15 +173,20 @@ def test_a_four_bar_thrown_with_a_step_that_is_far_too_long_is_stopped():
 # ---- the default step ------------------------------------------------------------------------------------
 
 
-def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
+def test_the_default_step_is_a_millisecond_for_all_robots_and_shorter_for_small_chains():
     for name in ("humanoid", "quadruped", "arm", "double_pendulum", "four_bar"):
         for base in ("fixed", "floating"):
             robot = rk.load_urdf(rk.find_robot(name), base=base)
-            assert 5.0 < turning_rate(robot) < 0.25 * FASTEST
+            assert 5.0 < turning_rate(robot) < 0.2 * SPIN / LONGEST
             assert default_step(robot, True) == default_step(robot, False) == LONGEST
     chain, _ = _chain()
-    assert default_step(chain, True) == LONGEST / 16 and default_step(chain, False) == LONGEST
-    assert default_step(_links(), True) == LONGEST
+    rate = turning_rate(chain)
+    assert default_step(chain, True) == LONGEST and 0.5 * SPIN / LONGEST < rate < SPIN / LONGEST
+    # The chain is flung about on a heavier planet; in the same shape it turns by as much a step.
+    for times, halvings in ((1.5, 1), (3.0, 2)):
+        heavier = chain.with_gravity((0.0, 0.0, -m.G * (times * SPIN / LONGEST / rate) ** 2))
+        assert default_step(heavier, True) == LONGEST / 2**halvings
+        assert default_step(heavier, False) == LONGEST
 
 
 def test_the_default_step_knows_the_spin_of_the_start():
@@ -228,10 +233,13 @@ def test_the_turning_rate_scales_like_a_fall():
 @pytest.mark.slow
 def test_the_chain_falls_well_by_default():
     chain, q = _chain()
-    run = rk.simulate(chain, q, duration=1.2, ground=rk.Ground(), self_collision=False)
-    assert run.summary["dt"] == LONGEST / 16 and run.summary["dt_chosen"] is True
-    assert run.summary["energy_balance"] < 0.1 * run.summary["energy_exchanged"]
-    assert "  time step     0.0625 ms, chosen for the robot" in run.report()
+    with pytest.warns(rk.SimulationWarning, match="take a shorter dt"):
+        run = rk.simulate(chain, q, duration=1.2, ground=rk.Ground(), self_collision=False)
+    assert run.summary["dt"] == LONGEST and run.summary["dt_chosen"] is True
+    finer = rk.simulate(chain, q, duration=1.2, dt=LONGEST / 4, ground=rk.Ground(), self_collision=False)
+    lost, less = (each.summary["energy_balance"] / each.summary["energy_exchanged"] for each in (run, finer))
+    assert less < 0.03 and lost < 0.1
+    assert "  time step     1 ms, chosen for the robot" in run.report()
     assert len(run) == 241, "records stay about 5 ms apart"
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import sim_models as m
-from measured_runs import differences
+from measured_runs import columns_of, differences, speeds_of
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.spatial.control_flow import while_loop
 from robokit.spatial.scalars import sqrt
 
@@ -56,6 +57,68 @@ def test_columns_are_those_of_the_table(boxes):
     assert named == columns - {"limit_time/JOINT"}  # a box has no joints
     for name in rk.measures:
         assert f"{name}: " in str(rk.measures)
+
+
+def test_the_deepest_point_is_reached_when_it_says(boxes):
+    """A run that ends with that step has it, one that ends before has not."""
+    step = boxes.measures["deepest_penetration_time"][0] / 1e-3 - 0.5
+    start = m.box(), boxes.q[0, 0], boxes.v[0, 0]
+    ends = [rk.simulate(*start, duration=1e-3 * (round(step) + k), dt=1e-3, ground=True) for k in (0, 1)]
+    before, deepest = (run.summary["deepest_penetration"] for run in ends)
+    assert before < deepest == boxes.measures["deepest_penetration"][0]
+
+
+def test_bodies_overlap_as_their_places_say():
+    """Two balls on a rail; a step finds them at its middle."""
+    builder = ModelBuilder("sliders").link("rail")
+    for k in range(2):
+        builder.link(f"ball{k}", 1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.1)),))
+        place = Placement(position=np.array([0.5 * k, 0.0, 0.0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
+    robot = builder.build("fixed").with_gravity((0, 0, 0))
+    start = {"v0": [1.0, -0.5], "duration": 0.4, "dt": 1e-3, "self_collision": True}
+    run, rows = rk.simulate(robot, **start), rk.rollout(robot, measures="overlap", **start)
+    x = run.notes.arrays["q"] + 0.5e-3 * run.notes.arrays["v"]
+    overlap = 0.2 - (0.5 + x[:, 1] - x[:, 0])
+    assert rows.measures["deepest_overlap"][0] == pytest.approx(overlap.max(), rel=1e-9)
+    assert overlap.max() > 1e-6
+
+
+def test_the_angular_momentum_at_the_end_is_within_that_of_all_records(boxes):
+    for k in range(2):
+        most = boxes.trajectory(k).summary["momentum_balance_angular"]
+        assert boxes.measures["momentum_balance_angular"][k] <= 1.001 * most + 1e-15 < 1e-9
+
+
+def test_the_fastest_body_is_as_fast_when_it_says(boxes):
+    fall = fallen(m.quadruped(), rows=1, steps=200, dt=1e-3)
+    for measures, run in ((boxes.measures, boxes.trajectory(0)), (fall.measures, fall.trajectory(0))):
+        link, step = measures["greatest_speed_link"][0], measures["greatest_speed_time"][0] / 1e-3 - 0.5
+        speed = speeds_of(run)[link][round(step)]
+        assert speed == pytest.approx(measures["greatest_speed"][0], rel=1e-3)
+
+
+ELSEWHERE = {
+    "failure": "test_rows_that_fail_say_why_and_when",
+    "failure_time": "test_rows_that_fail_say_why_and_when",
+    "deepest_penetration_time": "test_the_deepest_point_is_reached_when_it_says",
+    "limit_time/JOINT": "test_every_kind_of_run",
+    "greatest_speed_link": "test_the_fastest_body_is_as_fast_when_it_says",
+    "greatest_speed_time": "test_the_fastest_body_is_as_fast_when_it_says",
+    "deepest_overlap": "test_bodies_overlap_as_their_places_say",
+    "momentum_balance_angular": "test_the_angular_momentum_at_the_end_is_within_that_of_all_records",
+}
+"""Columns whose law is a test of its own."""
+
+
+def test_every_measure_has_a_law(boxes):
+    """Events, ledger and states of a single run say the same (measured_runs.py)."""
+    said = {name.split("/")[0] + "/LINK" if "/" in name else name for name in columns_of(boxes.trajectory(0))}
+    for name, measure in rk.measures.items():
+        assert measure.columns and measure.text, name
+        for column in measure.columns:
+            law = column.name in said or ELSEWHERE.get(column.name) in globals()
+            assert law, f"{name}: {column.name} has no law; add it to measured_runs.py"
 
 
 def test_measures_of_the_users_own_are_those_of_all_states():

@@ -11,10 +11,10 @@ import robokit as rk
 from robokit.model import ModelBuilder
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion import ledger
-from robokit.sim.record.recorded import first_carried
 from robokit.sim.run.run_warnings import warn_of
 from robokit.sim.step.integrators import METHODS
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import first_carried
 
 
 def test_records():

@@ -14,7 +14,7 @@ from robokit.viewer import write_page
 
 pytestmark = pytest.mark.browser
 
-SIZES = [(390, 844), (844, 390), (1024, 600), (1280, 800), (1920, 1080)]
+SIZES = [(390, 844), (844, 390), (800, 600), (1024, 600), (1280, 800), (1920, 1080)]
 
 # Controls that cannot be reached, pairs that lie over one another, and the heights of plots.
 REACH = """() => {

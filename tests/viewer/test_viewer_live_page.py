@@ -150,7 +150,8 @@ def test_a_pull_moves_the_link_does_work_and_the_books_still_close(live):
     until(live, "robokit.run.latest.hand === null")
     assert not label.is_visible() and live.evaluate("robokit.stage.viewer.controls.enabled")
     assert rest["energy"][3] == 0.0 and held["energy"][3] > 0.5
-    assert imbalance(held) < 1e-3 and imbalance(state(live)) < 1e-3
+    for now in (held, state(live)):  # how often it fell, and from where, is a matter of the browser's time
+        assert now["energy"][2] > 10.0 and imbalance(now) < 2e-4 * now["energy"][2]
 
 
 def test_a_push_with_shift_gives_the_robot_momentum(live):

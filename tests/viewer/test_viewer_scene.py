@@ -117,6 +117,29 @@ def test_meshes_are_thinned_for_display(tmp_path):
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 
 
+def test_meshes_share_the_triangles_that_small_ones_leave(tmp_path, monkeypatch):
+    import trimesh
+
+    shapes, sizes = [], (1, 2, 3)
+    for k in sizes:
+        trimesh.creation.icosphere(k, 0.1).export(tmp_path / f"ball{k}.stl")
+        shapes.append(Shape(Mesh(f"ball{k}.stl", path=tmp_path / f"ball{k}.stl")))
+    robot = ModelBuilder("balls").link("l", 1.0, (0, 0, 0), np.eye(3), visuals=tuple(shapes)).build()
+
+    def shown(triangles):
+        monkeypatch.setitem(scene.__globals__, "TRIANGLES", triangles)
+        monkeypatch.setitem(scene.__globals__, "LEAST_TRIANGLES", 8)
+        return [len(n.geometry.faces) for n in scene(robot) if isinstance(n.geometry, Triangles)]
+
+    whole = [20 * 4**k for k in sizes]
+    assert shown(sum(whole)) == whole
+    few = shown(1000)  # equal shares of 333 would thin the largest to a third
+    assert few[:2] == whole[:2] and 550 <= few[2] <= 600
+    assert [len(n.geometry.faces) for n in scene(robot, 100) if isinstance(n.geometry, Triangles)] == [
+        pytest.approx(min(each, 100), abs=10) for each in whole
+    ]
+
+
 def test_vertex_clustering_keeps_to_the_budget_too():
     import trimesh
 

@@ -7,6 +7,7 @@ dry_friction    of joints
 limits          stops of joints
 motors          servos, velocity and torque motors, with their limits
 loops           joints that close loops
+pushes          given forces on bodies and free bases
 adding          a constraint or a row is written into the arrays
 collecting      the table of all kinds
 closing         poses and velocities on which loops are closed

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.spatial import Motion, Vector3
+from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, clamp
 
@@ -99,6 +99,22 @@ def add_row(
 
 SPEED = 1e-4
 """Compliance of a largest speed over the mobility of the dof: what a step leaves of an excess."""
+
+
+def act_on(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
+    """Add a wrench at a point to what is known before the solve: the forces on bodies about the origin."""
+    for k, more in enumerate([*(moment + point.cross(force)), *force]):
+        x.f[b, k] = x.f[b, k] + more
+
+
+def axes_of(x: Any, b: Any) -> Matrix3:
+    """Rotation of a body."""
+    return Matrix3([[x.R[b, 3 * r + c] for c in range(3)] for r in range(3)])
+
+
+def place_on(x: Any, b: Any, point: Vector3) -> Vector3:
+    """A point of a body, about the step's origin."""
+    return axes_of(x, b) @ point + vector(x.p, b, 0)
 
 
 def mobility(x: Any, dof: Any) -> Scalar:

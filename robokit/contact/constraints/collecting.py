@@ -1,4 +1,4 @@
-"""The kinds of forces, one row each: what adds its constraints to a step, and what it keeps for the next.
+"""The kinds of forces, one row each: how each takes part in a step, and what it keeps for the next.
 
 A new force is one file beside this one and one row of the table.
 """
@@ -6,21 +6,39 @@ A new force is one file beside this one and one row of the table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from robokit.contact.constraints import contacts, damping, dry_friction, limits, loops, motors
+from robokit.contact.constraints import contacts, damping, dry_friction, limits, loops, motors, pushes
+from robokit.contact.vectors import write_row
+from robokit.spatial.control_flow import for_range
 
 Part = Callable[[Any], None]
 
-KINDS: tuple[tuple[Part, Part | None], ...] = (
-    (contacts.collect, contacts.remember),
-    (damping.collect, None),
-    (dry_friction.collect, dry_friction.remember),
-    (limits.collect, None),
-    (motors.collect, None),
-    (loops.collect, loops.remember),
+
+def _nothing(x: Any) -> None:
+    """Of a kind that has no such part."""
+
+
+class Kind(NamedTuple):
+    """A kind of force: what it does in a step."""
+
+    collect: Part = _nothing
+    """Adds its constraints: what depends on the velocity at the end of the step."""
+    remember: Part = _nothing
+    """Keeps something for the next step, after the solve."""
+    act: Part = _nothing
+    """Adds what no velocity changes to the forces on bodies."""
+
+
+KINDS = (
+    Kind(contacts.collect, contacts.remember),
+    Kind(damping.collect),
+    Kind(dry_friction.collect, dry_friction.remember),
+    Kind(limits.collect),
+    Kind(motors.collect),
+    Kind(loops.collect, loops.remember),
+    Kind(act=pushes.act),
 )
-"""(collect, remember) of each."""
 
 
 def collect(x: Any) -> None:
@@ -28,16 +46,22 @@ def collect(x: Any) -> None:
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
-    place for, a step is not solved. The last is the number of loops.
+    place for, a step is not solved. The next is the number of loops; the last two are the solver's.
     """
-    for k in range(4):
+    for k in range(7):
         x.n_of[k] = 0
-    for add, _ in KINDS:
-        add(x)
+    for kind in KINDS:
+        kind.collect(x)
+
+
+def act(x: Any) -> None:
+    """f: the forces on bodies that are known before the solve, about the step's origin."""
+    for_range(x.n_bodies, lambda b: write_row(x.f, b, [0.0] * 6))
+    for kind in KINDS:
+        kind.act(x)
 
 
 def remember(x: Any) -> None:
     """After the solve: what bristles and loops hand to the next step."""
-    for _, keep in KINDS:
-        if keep is not None:
-            keep(x)
+    for kind in KINDS:
+        kind.remember(x)

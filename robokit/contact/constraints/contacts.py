@@ -12,11 +12,16 @@ e is how far its bristle is bent. What sticks is held by the bristle and does no
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-What comes fast is damped more, d (1 + u0^2 / c^2): u0 is its speed along the normal before, less what the
-spring takes of it in a step. It then bends the spring by less than the weight does, and nothing comes back.
-How much more is bounded by the mobility w of the two bodies; it acts along the tangents, too.
+What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
+nothing comes back. That would stop it within a share of a step; so the damping d + more of a step is what
+takes as much of u0, its speed along the normal before, less what the spring takes of that in a step. For
+bodies of the mobility w the equation of motion has the solution v, which implicit Euler's has then, too.
 
-    d' = d / c^2,  c = 0.5 sink / time        more = d' u0^2 / (1 + d' u0^2 dt 3e-3 w)
+    dv/dt = -w d (1 + v^2 / c^2) v        v(dt)^2 = u0^2 E / (1 + (1 - E) u0^2 / c^2),  E = exp(-2 w d dt)
+    E = 1 / (1 + a)^2 of implicit Euler,  a = w dt d,  d' = d / c^2,  c = 0.2 sink / time
+    1 + w dt (d + more) = (1 + a) sqrt(1 + x),  x = (1 - E) u0^2 / c^2 = w dt d' u0^2 (2 + a) / (1 + a)^2
+
+It acts along the tangents, too.
 
 With a restitution r, a contact that would be reached in the step and comes fast leaves at r times its speed:
 R = 1e-4 w along all three. Heights count: had it fallen on to the surface at
@@ -51,9 +56,6 @@ would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4
 """Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
-
-STOPPED = 3e-3
-"""The same of an impact without restitution: stiffer ones take more iterations."""
 
 TINY = 1e-300
 """Keeps the direction of no bristle finite."""
@@ -147,8 +149,20 @@ def _impact(x: Any, pair: Any, hit: Scalar, w: Scalar) -> Scalar:
     Its speed is that along the normal beyond what the spring takes of it in a step: what rolls or rocks meets
     the ground anew in every step.
     """
-    more = x.pair_impact[pair] * hit**2
-    return more / (1.0 + more * x.dt[0] * STOPPED * w)
+    return impact(x.pair_impact[pair] * hit**2, w * x.dt[0] * x.pair_damping[pair], w * x.dt[0])[0]
+
+
+def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
+    """Damping of an impact that takes as much speed in a step as one that follows the speed; its derivative.
+
+    Args:
+        more: d' u0^2 [N s/m].
+        a: w dt d.
+        w: mobility times dt [m/(N s)].
+    """
+    share = (2.0 + a) / ((1.0 + a) * (1.0 + a))
+    root = sqrt(1.0 + w * share * more)
+    return (1.0 + a) * share * more / (1.0 + root), 0.5 * (1.0 + a) * share / root
 
 
 def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.constraints.adding import add_constraint, body_velocity, row, vector
+from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import LINE
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -107,7 +107,7 @@ def halves(x: Any, k: Any, rows: Any) -> None:
 def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
     """Axes and origin of P (0) or S (1) of a loop in the world."""
     b = x.loop_bodies[k, end]
-    R = Matrix3([[x.R[b, 3 * i + j] for j in range(3)] for i in range(3)])
+    R = axes_of(x, b)
     own = Matrix3([[x.loop_placement[k, end, 3 * i + j] for j in range(3)] for i in range(3)])
     return R @ own, R @ vector(x.loop_placement, k, end, 9) + vector(x.p, b, 0)
 

@@ -26,9 +26,9 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.fields import CYLINDER
-from robokit.contact.constraints.adding import add_constraint, body_velocity, vector
+from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, vector
 from robokit.contact.fields import SPIN
-from robokit.spatial import Matrix3, Motion, Vector3
+from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, maximum, sqrt
 
@@ -76,7 +76,7 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
     b, shape = x.contact_bodies[c, 1], x.pair_shapes[x.contact_pair[c], 1]
 
     def rolled() -> tuple[Scalar, Scalar, Scalar]:
-        R, w = _rotation(x, b), body_velocity(x, b).ang
+        R, w = axes_of(x, b), body_velocity(x, b).ang
         a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
         centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
         middle = vector(x.I, b, 1) * (1.0 / x.I[b, 0])
@@ -97,7 +97,3 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
 
     disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
     return Vector3(*cond(disc, rolled, lambda: (0.0, 0.0, 0.0)))
-
-
-def _rotation(x: Any, b: Any) -> Matrix3:
-    return Matrix3([[x.R[b, 3 * i + k] for k in range(3)] for i in range(3)])

@@ -7,8 +7,7 @@ single_module  the module of one state
 batch_module   the module of many states, and of many steps of them
 sincos         sine and cosine
 rerolled_code  loops over a table, of iterations that do the same
-c_source       functions in C
-c_sines        sine and cosine in them
+c_source       functions in C, their sine and cosine
 wasm_code      WebAssembly in bytes: instructions, functions, modules
 wasm_module    a program as its functions
 wasm_sines     sine and cosine in it

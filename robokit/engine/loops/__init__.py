@@ -8,7 +8,6 @@ linked   calls of other compiled kernels, through a table that is given when the
 rows     the functions that callers see: rows of batches to lanes and back
 environment  what machine code works with: memory in lanes, workspace, the table of other kernels
 code_on_disk  where machine code is kept: by its text, or by the source that the text is made from
-haste    code that is compiled for some seconds of use
 runs     rows and steps of such a kernel, on several threads
 live     what of a recording is needed, for what no optimizer comes after:
 c_source the regions as C99
@@ -17,8 +16,6 @@ counts   operations and workspace for given arguments
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it
 fields   kernels of many arrays: the function takes one namespace of them
-played   a recording played back over other scalars
-recorded_once  functions of users, which run once: as a straight line, or with loops
+recorded_once  functions of users, which run once, are played back: as a straight line, or with loops
 flat_kernel  the machine code of a function of a user that has loops
-forward  its derivatives
 """

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from robokit.engine.emit.c_sines import sines
-from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number
+from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number, sines
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.loops.live import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (

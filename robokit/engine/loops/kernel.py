@@ -21,7 +21,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops import code_on_disk, haste
+from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
@@ -46,13 +46,18 @@ from robokit.engine.memory import address
 from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
-from robokit.spatial.control_flow import recorded_by, zeros
+from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
     from robokit.engine.loops.counts import Usage
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
+
+ENOUGH = 3.0
+"""Seconds of running after which code that was there soon is compiled well. The step of contact takes a third
+longer in code that was there soon, and 3 s to compile well: who stops after one fall does not wait for
+that."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
@@ -89,12 +94,17 @@ class LoopKernel:
         sizes: names of whole numbers that all states share.
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
-        checked: whether an index out of range is an error, as in Python, and not somebody else's memory. A
-            negative index counts from the end only where it is known while recording.
+        checked: whether an index out of range is an error, as in Python, and not somebody else's memory.
+            Indices count from 0: one below is out of range.
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
         seldom: whether it runs a few times in a process: its code is compiled sooner, and not as fast.
+        soon: whether its code is compiled sooner at first, with the same results, and well when it has run
+            for :data:`ENOUGH` seconds; whoever runs it counts these.
+
+    Attributes:
+        seconds: that it has run in this process, if ``soon``.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -122,12 +132,13 @@ class LoopKernel:
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
         seldom: bool = False,
+        soon: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
-        self.seldom = seldom
+        self.seldom, self.soon, self.seconds = seldom, soon, 0.0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -138,6 +149,7 @@ class LoopKernel:
             one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
+        self._there_soon: set[tuple[Any, ...]] = set()
         self._source = from_source
         self._known_to_fail: bool | None = None  # of code found by its source; it calls no kernels
         self._places: dict[tuple[int, str], int] = {}
@@ -265,7 +277,8 @@ class LoopKernel:
         """
         key = (lanes, real.dtype, part) if lanes > 1 and part == "linked" else (lanes, real.dtype)
         with MAKING:
-            if key not in self._codes:
+            if key not in self._codes or (key in self._there_soon and self.seconds >= ENOUGH):
+                self._there_soon.discard(key)
                 self._codes[key] = self._loaded(lanes, real, part, key)
             return self._codes[key]
 
@@ -299,8 +312,9 @@ class LoopKernel:
         found = self._found(source)
         if found:
             return found
-        soon = haste.is_on() and not self.seldom
+        soon = self.soon and self.seconds < ENOUGH
         if soon:
+            self._there_soon.add(key)
             source = self._source_of(lanes, real, f"{part} soon")
             found = self._found(source)
             if found:
@@ -338,6 +352,7 @@ class LoopKernel:
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
         """The function that callers in machine code have, its environment, and what these need."""
+        self.seconds = math.inf  # a caller counts no seconds of it
         try:
             made = self._environment(sizes, lanes, dtype, False)
         except NoMachineCode:
@@ -790,8 +805,10 @@ class _Plain:
         return self.array
 
     def __getitem__(self, index: Any) -> Any:
+        count_from_start(index)
         found = self.array[index]
         return _Plain(found) if isinstance(found, np.ndarray) else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        count_from_start(index)
         self.array[index] = value

@@ -50,6 +50,7 @@ from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
 from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
+from robokit.spatial.control_flow import count_from_start
 from robokit.spatial.scalars import holds, register
 
 (
@@ -697,6 +698,7 @@ class Array:
                 self._within(i, size, (0, start), (start, stop), (stop, size))
                 offset, shape = offset + start * stride, [stop - start]
             else:
+                count_from_start(i)
                 i = self._whole(i, size)
                 self._within(i, size, (0, i), (i, size - 1))
                 offset = offset + i * stride

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit import arguments as check
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.memory import address
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS
+from robokit.engine.run.batch_calls import PAYS_SECONDS
 from robokit.engine.run.plain_python import SECONDS
 from robokit.engine.run.rollout_calls import Record, RolloutRunner
 
@@ -122,100 +120,3 @@ def _rows(
         states = [x if a.shared else x[row, ...] for a, x in zip(kernel.taken, own, strict=True)]
         kernel.on_memory(*sizes.values(), *states)
     return [own[k] for k in written]
-
-
-class Steps:
-    """A kernel with loops as the step of a simulation: as a straight one with feedback (engine/kernel.py).
-
-    Its state are the arrays that it reads and writes; others are given anew in each call.
-
-    Args:
-        kernel: the step, a kernel.LoopKernel.
-        sizes: what its sizes are.
-
-    Attributes:
-        work: its work arrays by name, as the last step of one state left them.
-        refused: why there is no machine code; None as long as there is, or may be.
-    """
-
-    def __init__(self, kernel: Any, sizes: Mapping[str, int]) -> None:
-        self.kernel, self.sizes = kernel, dict(sizes)
-        self.state = [k for k, a in enumerate(kernel.taken) if a.role == "inout"]
-        self.refused: str | None = None
-        self.work: dict[str, np.ndarray] = {}
-        self._memory: list[np.ndarray] | None = None
-        self._seconds = BLOCK_SECONDS
-
-    def __call__(self, *arguments: Any) -> list[np.ndarray]:
-        """The state after one step.
-
-        Raises:
-            InvalidValue: the state, or what is given with it, is not finite.
-        """
-        return self.iterate(*arguments, steps=1)[1]
-
-    def iterate(self, *arguments: Any, steps: int) -> tuple[int, list[np.ndarray]]:
-        """Steps with the same inputs: how many were taken, and the state after them.
-
-        Fewer than `steps`: the state after the last of them is not finite.
-
-        Raises:
-            InvalidValue: the state, or what is given with it, is not finite.
-        """
-        memory = self._prepared()
-        for x, new in zip(memory, arguments, strict=True):
-            x[...] = new
-        names = [a.name for a in self.kernel.taken]
-        check.check_values(names, memory, ())
-        done = 0
-        while done < steps:
-            block = max(1, min(int(BLOCK_SECONDS / self._seconds), steps - done))
-            started = time.perf_counter()
-            taken = self._run(block)
-            self._seconds = max((time.perf_counter() - started) / block, 1e-7)
-            done += taken
-            if taken < block or not all(np.isfinite(memory[k]).all() for k in self.state):
-                break
-        return done, [memory[k].copy() for k in self.state]
-
-    def rollout_runner(self) -> LoopRunner:
-        """Takes many states through many steps."""
-        found = LoopRunner(self.kernel, self.sizes)
-        self.refused = self.kernel.refused
-        return found
-
-    def _prepared(self) -> list[np.ndarray]:
-        """The arrays that the machine code of one state works on."""
-        if self._memory is None:
-            self._memory = [a.zeros(self.sizes) for a in self.kernel.taken]
-            work = [a for a in self.kernel.arrays if a.role == "work"]
-            try:
-                environment = self.kernel.environment(self.sizes, "float64")
-            except NoMachineCode:
-                self.refused, self._run = self.kernel.refused, self._plain
-                self.work = {a.name: a.zeros(self.sizes) for a in work}
-                return self._memory
-            held = zip(self.kernel.arrays, environment.memory, strict=True)
-            self.work = {
-                a.name: x.reshape(-1)[: math.prod(a.at(self.sizes))] for a, x in held if x is not None
-            }
-            driver = self.kernel.driver("single", "float64")
-            function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
-            pointers = np.array([address(x) for x in self._memory], np.uint64)
-            given = address(pointers), address(environment)
-
-            def run(passes: int, _alive: Any = (pointers, environment)) -> int:
-                done = int(function(*given, passes))
-                self.kernel.looked_at(environment)
-                return done
-
-            self._run = run
-        return self._memory
-
-    def _plain(self, passes: int) -> int:
-        assert self._memory is not None
-        for k in range(passes):
-            self.kernel.on_memory(*self.sizes.values(), *self._memory, work=self.work)
-            if not all(np.isfinite(self._memory[j]).all() for j in self.state):
-                return k + 1
-        return passes

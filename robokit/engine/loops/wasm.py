@@ -138,10 +138,10 @@ class _Writer(StackWriter):
     def _plan(self, region: Region) -> set[int]:
         """Decide for a region and those in it; what they read of the regions around."""
         nodes = self.live.of(region)
-        # A stretch is a run of nodes in which nothing is stored.
-        stretch, at = dict[int, int](), 0
+        # A run is of nodes in which nothing is stored.
+        run, at = dict[int, int](), 0
         for n in nodes:
-            stretch[n] = at
+            run[n] = at
             opcode, *operand = self.graph.nodes[n]
             at += opcode in _EFFECTS
             if opcode in (SIN, COS):
@@ -160,9 +160,9 @@ class _Writer(StackWriter):
             use(r, at)
         tested = self.live.of(region, slice(0, region.tested))
         if region.tested:
-            use(region.test, stretch[tested[-1]] if tested else 0)
+            use(region.test, run[tested[-1]] if tested else 0)
         for n in reversed(nodes):
-            node, where = self.graph.nodes[n], stretch[n]
+            node, where = self.graph.nodes[n], run[n]
             if self._later(node, where, read[n]) and n not in apart:
                 self.later.add(n)
                 where = min(read[n])
@@ -176,11 +176,11 @@ class _Writer(StackWriter):
                     use(k, where)
         return outside
 
-    def _later(self, node: Node, stretch: int, read: set[int]) -> bool:
+    def _later(self, node: Node, run: int, read: set[int]) -> bool:
         """Whether a value may be computed where it is read first."""
         if node[0] in (*_EFFECTS, *_AT_ONCE, SIN, COS) or not read:
             return False
-        return node[0] != LOAD or min(read) == stretch
+        return node[0] != LOAD or min(read) == run
 
     def _results(self, region: Region) -> list[int]:
         """The values that a region leaves or carries on, of those that are needed."""

@@ -11,8 +11,7 @@ basic_blocks  where the values of a chunk are computed, for code with a stack
 outlining     pieces that are alike become shared functions
 rerolling     iterations that do the same become one loop over a table
 replay        a program over other scalars
-forward_mode  derivatives along directions, one after the other
-forward_along the same along one direction, beside the values; calls stay calls
+forward_mode  derivatives along directions, one after the other, or one beside the values
 reverse_mode  derivatives of one output
 equations     derivatives of numbers that solve equations
 derivative    derivatives as functions, and as linear maps forward and back

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.engine.passes.forward_along import along_with
-from robokit.engine.passes.forward_mode import tangents
+from robokit.engine.passes.forward_mode import along_with, tangents
 from robokit.engine.passes.replay import replayed
 from robokit.engine.passes.reverse_mode import adjoints
 from robokit.engine.signature import FlatFunction

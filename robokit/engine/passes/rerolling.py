@@ -12,9 +12,10 @@ its bundles begin. emit/rerolled_code.py writes the functions and the table.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -117,23 +118,18 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
 
 
 def _pieces(program: Program, order: list[int]) -> list[list[int]]:
-    """The line cut where iterations begin; empty pieces are dropped.
+    """The line, whose numbers ascend, cut where iterations begin; empty pieces are dropped.
 
     Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
     """
     nodes, marks = program.nodes, program.marks
-    pieces: list[list[int]] = [[] for _ in range(len(marks) + 1)]
-    ends = iter([*marks, len(nodes)])
-    end, at = next(ends), 0
+    ends = [0, *(bisect_left(order, mark) for mark in marks), len(order)]
+    *pieces, last = (order[a:b] for a, b in pairwise(ends))
+    pieces.append([])
     kept = {r for row in program.results for r in row if type(r) is int}
-    for n in order:
-        while n >= end:
-            end, at = next(ends), at + 1
-        if at == len(marks) and n in kept and nodes[n][0] in (NEG, SUB):
-            made = max(operand for operand in nodes[n][1:])
-            pieces[bisect_right(marks, made)].append(n)
-        else:
-            pieces[at].append(n)
+    for n in last:
+        turned = n in kept and nodes[n][0] in (NEG, SUB)
+        pieces[bisect_right(marks, max(nodes[n][1:])) if turned else -1].append(n)
     return [piece for piece in pieces if piece]
 
 
@@ -224,9 +220,10 @@ def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tup
     return alike, rest + sum(once.values())
 
 
-def fewest(program: Program, signs: bool = True) -> int:
-    """The fewest nodes that can be left to write; without signs: if constants keep theirs."""
-    return _alike(program, _pieces(program, program.order), signs)[1]
+def fewest(program: Program) -> tuple[int, int]:
+    """The fewest nodes that can be left to write: as it is, and if constants keep their signs."""
+    pieces = _pieces(program, program.order)
+    return _alike(program, pieces)[1], _alike(program, pieces, signs=False)[1]
 
 
 def _plan(program: Program, places: Places, lines: list[list[int]]) -> Rerolled:

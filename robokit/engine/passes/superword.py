@@ -41,17 +41,17 @@ from robokit.engine.trace.ops import (
 )
 from robokit.engine.trace.program import Program
 
-# -- Twins: operations that do the same ------------------------------------------------------------------
+# -- Isomorphic pairs ------------------------------------------------------------------------------------
 #
 # Operations that are done twice with other numbers: those of a left and of a right limb.
 #
 # A robot's limbs come in pairs. What is recorded for the left one is recorded for the right one, too: the
 # same operations with other constants and, since signs are kept outside, with sums for differences. The
 # search begins with inputs that correspond to each other, as the angles of two hips, and goes from values to
-# what reads them. Two readers are *twins* if they do the same with twins, or with one and the same value.
-# Where the other operands have no twins yet, readers of the same kind are tried in the order of recording,
-# and their operands become twins in turn. A wrong guess costs a little time and is no error: :func:`packed`
-# writes any two operations of one kind side by side.
+# what reads them. Two readers are *partners* if they do the same with partners, or with one and the same
+# value. Where the other operands have no partners yet, readers of the same kind are tried in the order of
+# recording, and their operands become partners in turn. A wrong guess costs a little time and is no error:
+# :func:`packed` writes any two operations of one kind side by side.
 
 
 DEPTH = 8
@@ -61,7 +61,7 @@ ROUNDS = 2
 """How often all is gone through: in the first round conditions of guards may come after what is inside."""
 
 _ALONE = frozenset((CALL, LOOKUP, TABLE, CONST))
-"""Opcodes that have no twins here."""
+"""Opcodes that have no partners here."""
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 """Opcodes whose operands may change places, if need be with their signs."""
@@ -77,7 +77,7 @@ def isomorphic_pairs(
     Args:
         program: the graph.
         seeds: pairs of input nodes that correspond to each other.
-        inside: guards around nodes. Those around twins are the same, or twins.
+        inside: guards around nodes. Those around partners are the same, or partners.
     """
     return _Search(program, inside).found(seeds)
 
@@ -86,10 +86,10 @@ class _Search:
     def __init__(self, program: Program, inside: dict[int, Path]) -> None:
         self.program, self.nodes = program, program.nodes
         nodes, body = program.nodes, program.bodies()
-        self.twin = [0] * len(nodes)
+        self.partner = [0] * len(nodes)
         self.readers: list[list[int]] = [[] for _ in nodes]
         self.kind = [0] * len(nodes)
-        """Equal for nodes that may be twins; 0 for those that have none."""
+        """Equal for nodes that may be partners; 0 for those that have none."""
         numbers: dict[Path, int] = {(): 0}
         self.path = [0] * len(nodes)
         """Number of the guards around each node, in the order of the list below."""
@@ -122,66 +122,66 @@ class _Search:
         ]
 
     def found(self, seeds: Iterable[tuple[int, int]]) -> list[int]:
-        """As :func:`twins`."""
+        """As :func:`isomorphic_pairs`."""
         for a, b in seeds:
-            if not self.twin[a] and not self.twin[b]:
-                self.twin[a], self.twin[b] = b, a
+            if not self.partner[a] and not self.partner[b]:
+                self.partner[a], self.partner[b] = b, a
         for _ in range(ROUNDS):
             self.alike.clear()
             self._round()
-        return self.twin
+        return self.partner
 
     def _round(self) -> None:
-        nodes, twin, kind, body = self.nodes, self.twin, self.kind, self.program.bodies()
+        nodes, partner, kind, body = self.nodes, self.partner, self.kind, self.program.bodies()
         begun: set[int] = set()
         for n in self.program.order:
             if n in body and body[n] not in begun:
                 begun.add(body[n])
                 self._parameters(body[n])
-            if twin[n] or not kind[n]:
+            if partner[n] or not kind[n]:
                 continue
             if nodes[n][0] == RESULT:
                 self._result(n)
                 continue
             for x in nodes[n][1:]:
-                if twin[x] and self._reader(n, x):
+                if partner[x] and self._reader(n, x):
                     break
 
     def _parameters(self, block: int) -> None:
-        """Parameters are twins where the arguments are, in the first call that has some."""
+        """Parameters are partners where the arguments are, in the first call that has some."""
         parameters = self.program.blocks[block].parameters
         for given in self.arguments.get(block, ()):
             place = dict(zip(reversed(given), reversed(parameters), strict=True))
             for x, p in zip(given, parameters, strict=True):
-                other = place.get(self.twin[x], 0) if self.twin[x] else 0
-                if other and other != p and not self.twin[p] and not self.twin[other]:
-                    self.twin[p], self.twin[other] = other, p
+                other = place.get(self.partner[x], 0) if self.partner[x] else 0
+                if other and other != p and not self.partner[p] and not self.partner[other]:
+                    self.partner[p], self.partner[other] = other, p
 
     def _result(self, n: int) -> None:
         block, call = called(self.program, self.nodes[n][1]), self.nodes[n][1]
         value = self.program.blocks[block].results[position(self.program, n)]
-        if type(value) is int and self.twin[value]:
-            place = self.places[block].get(self.twin[value], -1)
+        if type(value) is int and self.partner[value]:
+            place = self.places[block].get(self.partner[value], -1)
             other = self.results.get((call, place), 0)
-            if other and not self.twin[other]:
-                self.twin[n], self.twin[other] = other, n
+            if other and not self.partner[other]:
+                self.partner[n], self.partner[other] = other, n
 
     def _reader(self, n: int, x: int) -> bool:
-        """Make a node that reads x the twin of a reader of x's twin, if one does the same."""
-        twin, kind, nodes, path, own = self.twin, self.kind, self.nodes, self.path, self.kind[n]
-        node, t, maybe = nodes[n], twin[x], 0
+        """Make a node that reads x the partner of a reader of x's partner, if one does the same."""
+        partner, kind, nodes, path, own = self.partner, self.kind, self.nodes, self.path, self.kind[n]
+        node, t, maybe = nodes[n], partner[x], 0
         two, sides = len(node) == 3, node[0] in _SIDES
         first = node[1] == x
         other = node[-1] if first else node[1]
-        constant, mate = nodes[other][0] == CONST, twin[other]
+        constant, mate = nodes[other][0] == CONST, partner[other]
         for m in self.readers[t]:
-            if twin[m] or kind[m] != own or m == n:
+            if partner[m] or kind[m] != own or m == n:
                 continue
             if two:
                 like = nodes[m]
                 begins = like[1] == t
                 y = like[2] if begins else like[1]
-                if mate or twin[y]:
+                if mate or partner[y]:
                     fit = 2 * (mate == y)
                 elif y == other or (constant and nodes[y][0] == CONST):
                     fit = 2
@@ -219,22 +219,22 @@ class _Search:
 
     def _same(self, x: int, y: int) -> int:
         """2 if two operands correspond, 1 if they may, 0 if they cannot."""
-        if self.twin[x] or self.twin[y]:
-            return 2 * (self.twin[x] == y)
+        if self.partner[x] or self.partner[y]:
+            return 2 * (self.partner[x] == y)
         if x == y or (self.nodes[x][0] == CONST and self.nodes[y][0] == CONST):
             return 2
         return int(self.kind[x] == self.kind[y] != 0)
 
     def _bind(self, n: int, m: int, depth: int) -> None:
-        """Make two nodes twins, and what they are computed of if that is open."""
-        self.twin[n], self.twin[m] = m, n
+        """Make two nodes partners, and what they are computed of if that is open."""
+        self.partner[n], self.partner[m] = m, n
         if n in self.conditions:
             self.alike.clear()
         op = self.nodes[n][0]
         if depth >= DEPTH or op < 0 or op == RESULT:
             return
         for x, y in self._sides(self.nodes[n][1:], self.nodes[m][1:], op):
-            if x != y and not (self.twin[x] or self.twin[y]) and self._open(x, y):
+            if x != y and not (self.partner[x] or self.partner[y]) and self._open(x, y):
                 self._bind(x, y, depth + 1)
 
     def _together(self, x: int, y: int) -> bool:
@@ -243,12 +243,12 @@ class _Search:
         if key not in self.alike:
             a, b = self.guards[key[0]], self.guards[key[1]]
             self.alike[key] = len(a) == len(b) and all(
-                s == t or self.twin[s] == t for s, t in zip(a, b, strict=True)
+                s == t or self.partner[s] == t for s, t in zip(a, b, strict=True)
             )
         return self.alike[key]
 
     def _open(self, x: int, y: int) -> bool:
-        """Whether two operands without twins may be each other's."""
+        """Whether two operands without partners may be each other's."""
         op = self.nodes[x][0]
         if self._same(x, y) != 1 or not self._together(x, y):
             return False
@@ -292,11 +292,11 @@ def _waiting(
 
 
 def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
-    """What is computed at once, in an order of evaluation: about the order of the later of two twins.
+    """What is computed at once, in an order of evaluation: about the order of the later of two partners.
 
     Args:
         program: the graph.
-        pairs: node -> its twin, in both directions. Twins that wait for each other are taken out.
+        pairs: node -> its partner, in both directions. Partners that wait for each other are taken out.
     """
     nodes, order, body = program.nodes, program.order, program.bodies()
     mate = [0] * len(nodes)
@@ -307,7 +307,7 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
     heapq.heapify(heap)
     done, count, rest = bytearray(len(nodes)), 0, iter(order)
     while count < len(order):
-        if not heap:  # some twins wait for each other
+        if not heap:  # some partners wait for each other
             n = next(n for n in rest if not done[n])
             m, mate[n] = mate[n], 0
             if m:
@@ -356,7 +356,7 @@ WORTH = 0.85
 
 
 def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
-    """The same program with its twins in two lanes; nodes are renumbered.
+    """The same program with its partners in two lanes; nodes are renumbered.
 
     Args:
         program: the graph.
@@ -366,23 +366,23 @@ def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
     if not given or any(block.lanes > 1 for block in program.blocks):
         return program
-    twin = isomorphic_pairs(program, given, paths(program))
+    partner = isomorphic_pairs(program, given, paths(program))
     own = set(program.order)
     pairs: dict[int, int] = {}
     for n in program.order:
-        m = twin[n]
+        m = partner[n]
         if m and m in own and _joined(program, n, m):
             pairs[n] = m
     if len(program.order) - len(pairs) // 2 > WORTH * len(program.order):
         return program
     for block in program.blocks:
-        pairs |= {p: twin[p] for p in block.parameters if twin[p]}
+        pairs |= {p: partner[p] for p in block.parameters if partner[p]}
     found = _Writer(program, pairs).written()
     return found if len(found.order) <= WORTH * len(program.order) else program
 
 
 def _joined(program: Program, n: int, m: int) -> bool:
-    """Whether twins are computed at all, and by one instruction for both."""
+    """Whether partners are computed at all, and by one instruction for both."""
     nodes = program.nodes
     op, other = nodes[n][0], nodes[m][0]
     if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
@@ -487,7 +487,7 @@ class _Writer:
         return number
 
     def _both(self, n: int, m: int) -> None:
-        """One operation for two twins."""
+        """One operation for two partners."""
         op, other = self.old[n][0], self.old[m][0]
         if self._turned(n, m):
             n, m, op, other = m, n, other, op

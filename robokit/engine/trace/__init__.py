@@ -5,8 +5,7 @@ graph    the recorded operations, each once
 program  the finished graph: what the outputs need
 scalar   the scalars that record
 blocks   functions that are taken several times, recorded once
-words    what the words of control_flow do in a straight line
-equations  numbers that solve equations, for derivatives
+words    what the words of control_flow do in a straight line; solved equations
 numpy_calls  what NumPy does with these scalars
 record   runs a function on such scalars
 """

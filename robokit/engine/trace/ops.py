@@ -269,7 +269,7 @@ AND = _operation(
 OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True, wasm="i32.or")
 NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True, wasm="i32.eqz")
 
-# Solved equations (trace/equations.py) in what is recorded to be differentiated: a value as it is, whose
+# Solved equations (trace/words.py) in what is recorded to be differentiated: a value as it is, whose
 # derivative is 0 (the other operands make no difference), and one of the numbers that solve an equation.
 STILL = _operation("still", "still(%s)", lambda a, *_: a)
 SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])

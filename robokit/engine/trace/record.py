@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.engine.trace.equations import noting
 from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar, Table
-from robokit.engine.trace.words import Recorder
+from robokit.engine.trace.words import Recorder, noting
 from robokit.interpreter import without_collector
 from robokit.spatial.control_flow import recorded_by
 from robokit.spatial.scalars import telling
@@ -41,7 +40,7 @@ def trace(
         shares: which functions that are taken several times are recorded once (trace/blocks.py).
         columns: most columns of a function that are computed side by side (``vmap``).
         equations: whether the program will be differentiated, and says which numbers solve equations
-            (trace/equations.py).
+            (trace/words.py).
 
     Raises:
         TraceTooLarge: the function records more than budget nodes.

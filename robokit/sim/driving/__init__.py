@@ -1,7 +1,6 @@
 """What drives a robot: actuators with their targets, keyframes, and pushes from outside.
 
 actuators       Torque, PD, Velocity: what drives joints
-servo_numbers   gains of a servo as a step takes them, to the bit on every machine
 joint_values    which joints an actuator drives, numbers by joint, rotors
 signals         targets that change with time, as tables
 keyframes       Keyframes: joint values at points in time

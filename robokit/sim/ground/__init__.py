@@ -1,7 +1,6 @@
 """What there is to fall on: a plane, a height field and solids at rest.
 
 ground         Ground: all of it, and the constants of the contact law
-ground_values  what a ground is given, checked
 height_field   HeightField: ground whose height is given on a grid
 solids         Solid: boxes, balls, cylinders, capsules and hulls at rest
 ground_world   a ground as what stands still and can be touched

@@ -1,7 +1,6 @@
 """What acts at joints and from outside: damping, friction, limits, actuators, loops, pushes.
 
 joint_law      damping, friction and limits of a robot's joints
-joint_forces   what of that acts in a step, linearised for a sweep
 drives         forces of actuators, within their limits
 outside        forces from outside: pushes, wrenches on the base
 given          actuators and forces from outside, as a step takes them

@@ -158,6 +158,7 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
     stop: list[Stop | None] = [None]
     defaulted = []
     carried = _once(lambda: subtree_inertia(robot))
+    turned = _once(lambda: _turned_inertias(robot))
     for i, joint in enumerate(robot.body_joints, 1):
         nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
@@ -179,8 +180,7 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
                 "a simulation takes zero or more"
             )
         if most:
-            inertias = effective_inertias(robot, [(i, k) for k in range(nv)])
-            friction.append(tuple(_friction(most, m) for m in inertias))
+            friction.append(tuple(_friction(most, turned()[i, k]) for k in range(nv)))
         else:
             friction.append((None,) * nv)
         limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
@@ -189,6 +189,13 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
         else:
             stop.append(None)
     return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop)), defaulted
+
+
+def _turned_inertias(robot: Robot) -> dict[tuple[int, int], Any]:
+    """What the dofs of joints with dry friction turn with all others free, by joint and dof [kg m^2 | kg]."""
+    rub = [i for i, joint in enumerate(robot.body_joints, 1) if joint.kind != "floating" and joint.friction]
+    dofs = [(i, k) for i in rub for k in range(robot.tree.joint[i].kind.nv)]  # type: ignore[union-attr]
+    return dict(zip(dofs, effective_inertias(robot, dofs), strict=True))
 
 
 def _once(make: Any) -> Any:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from robokit.contact.measures import Columns, Subjects
+from robokit.contact.measures import measures as known
 from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType
-from robokit.sim.measuring.measure_table import measures as known
 from robokit.sim.measuring.own_measure import Measure, OwnTracker, values_at_start
-from robokit.sim.measuring.readings import Columns, Readings
-from robokit.sim.step.measured import MeasuredLayout, Tracker
+from robokit.sim.measuring.readings import Readings
+from robokit.sim.step.measured import Kept, MeasuredLayout, Tracker
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
 
 def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
@@ -61,24 +60,12 @@ def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Failures:
-    """Rows of a rollout that are no motion of the robot.
-
-    Attributes:
-        reason: why, (B,); None of a sound row.
-        time: from when on [s], (B,); NaN of a sound row.
-    """
-
-    reason: np.ndarray
-    time: np.ndarray
-
-
 class ChosenMeasures:
     """The measures of a rollout.
 
     Attributes:
         wanted: names of robokit's, and those of the user's own.
+        subjects: whom robokit's are about.
         program: the step, with what it must keep.
     """
 
@@ -92,31 +79,11 @@ class ChosenMeasures:
         Raises:
             ShapeError, UnknownName: a measure of the user's own does not fit the robot.
         """
-        self.wanted, self._bare = tuple(wanted), program
-        names = {each for each in wanted if isinstance(each, str)}
-        peaks = bool({"peak_force", "peak_force_by_link"} & names)
-        touches = bool({"first_contact", "first_contact_by_link"} & names)
-        trackers = list[Tracker]()
-        self._links = program.touching_links
-        self._forces = LinkForces(len(self._links), peaks, touches)
-        stops = tuple(i for i, stop in enumerate(program.joints.stop) if stop is not None)
-        joints = {joint.body: joint.name for joint in program.robot.body_joints}
-        self._joints = tuple(joints[i] for i in stops)
-        self._limits, self._past = Limits(stops), PastLimits(stops)
-        masses = program.robot.inertial_parameters[..., 1:, 0].reshape(-1, program.robot.nbodies)
-        self._fastest = FastestBody(tuple((np.flatnonzero(masses.any(axis=0)) + 1).tolist()))
-        if peaks or touches:
-            trackers.append(self._forces)
-        needs: list[tuple[Tracker, set[str]]] = [
-            (PeakLoad(), {"peak_load"}),
-            (Deepest(), {"penetration"}),
-            (self._limits, {"limits", "limits_by_joint"}),
-            (self._past, {"limits"}),
-            (Motion(), {"rest"} if masses.any() else set()),
-            (self._fastest, {"speed"}),
-        ]
-        trackers += [tracker for tracker, by in needs if by & names]
+        self.wanted, self.subjects = tuple(wanted), subjects_of(program)
+        names = dict.fromkeys(known[each].reads for each in wanted if isinstance(each, str))
+        self._kept = {name: Kept(name, self.subjects) for name in names}
         self.own = [(each, OwnTracker.of(each, program)) for each in wanted if isinstance(each, Measure)]
+        trackers: list[Tracker] = [kept for kept in self._kept.values() if kept.start]
         trackers += [tracker for _, tracker in self.own]
         self.program = copy(program)
         self.program.measured = MeasuredLayout(tuple(trackers))
@@ -136,37 +103,21 @@ class ChosenMeasures:
             numbers[:, part] = tracker.first(values_at_start(self.program, tracker, q, v, tau, dt))
         return numbers
 
-    def columns(self, readings: Readings, failures: Failures) -> Columns:
+    def columns(self, readings: Readings) -> Columns:
         """All columns, in the order in which they were asked for."""
         found: Columns = {}
         for each in self.wanted:
-            if isinstance(each, Measure):
-                continue
-            found |= self._column(each, readings, failures)
-        layout, sums = self.program.measured, self.program.sums
+            if isinstance(each, str):
+                found |= known[each].read(readings.of(self._kept[known[each].reads]), readings)
         for measure, tracker in self.own:
-            part = layout.part(tracker)
-            numbers = readings.entries[:, sums + part.start : sums + part.stop].T
-            found |= tracker.columns(measure.name, numbers, readings.dt)
+            found |= tracker.columns(measure.name, readings.of(tracker), readings.dt)
         return found
 
-    def _column(self, name: str, readings: Readings, failures: Failures) -> Columns:
-        of, links = readings.of, self._links
-        made: dict[str, Callable[[], Columns]] = {
-            "peak_force": lambda: readings.peak_forces(self._forces, links, False),
-            "peak_force_by_link": lambda: readings.peak_forces(self._forces, links, True),
-            "peak_load": lambda: readings.largest("peak_load", of(PeakLoad())),
-            "first_contact": lambda: readings.first_contacts(self._forces, links, False),
-            "first_contact_by_link": lambda: readings.first_contacts(self._forces, links, True),
-            "penetration": lambda: readings.largest("deepest_penetration", of(Deepest()), square=False),
-            "overlap": lambda: {"deepest_overlap": readings.entry("overlap")},
-            "limits": lambda: readings.limits(self._limits, self._past, self._joints),
-            "limits_by_joint": lambda: readings.limits_by_joint(self._limits, self._joints),
-            "speed": lambda: readings.speed(self._fastest),
-            "rest": lambda: readings.rest(Motion()),
-            "height": readings.heights,
-            "energy": readings.energy,
-            "momentum": readings.momentum,
-            "failure": lambda: {"failure": failures.reason, "failure_time": failures.time},
-        }
-        return made[name]()
+
+def subjects_of(program: Program) -> Subjects:
+    """Whom the measures of a program are about."""
+    joints = {joint.body: joint.name for joint in program.robot.body_joints}
+    stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
+    masses = program.robot.inertial_parameters[..., 1:, 0].reshape(-1, program.robot.nbodies)
+    heavy = (np.flatnonzero(masses.any(axis=0)) + 1).tolist()
+    return Subjects(program.touching_links, tuple((joints[i], i) for i in stops), tuple(heavy))

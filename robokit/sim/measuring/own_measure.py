@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
+from robokit.contact.measures import NEVER
 from robokit.dynamics.build import flat, recorded_key, row_of, without_inertias
 from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.inertial_parameters import COUNT
 from robokit.sim.measuring.state_kernels import of_states
-from robokit.sim.step.measured import NEVER, Happened
+from robokit.sim.step.measured import Happened
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
@@ -88,7 +89,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class OwnTracker:
-    """The numbers of a measure, in every step; a tracker (step/trackers.py).
+    """The numbers of a measure, in every step; a tracker (step/measured.py).
 
     Each output of the function has two: its best value and the number of that state, its sum and their
     count, its last value and whether that is finite, or the first state beyond the threshold and nothing.

@@ -8,14 +8,25 @@ from functools import cached_property
 
 import numpy as np
 
+from robokit.contact.measures import Subjects
 from robokit.sim.measuring.run_ends import figures, has_mass, root
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
-from robokit.sim.record.events import CALM
 from robokit.sim.step.measured import Tracker
 from robokit.sim.step.step_kernel import Program
 
-Columns = dict[str, np.ndarray]
+
+@dataclass(frozen=True)
+class Failures:
+    """Rows of a rollout that are no motion of the robot.
+
+    Attributes:
+        reason: why, (B,); None of a sound row.
+        time: from when on [s], (B,); NaN of a sound row.
+    """
+
+    reason: np.ndarray
+    time: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Readings:
         steps: taken.
         q, v: states of the start and of the end, (2, B, ...); NaN at the end of a row that failed.
         entries: of the ledger at the end, (B, size); NaN in a row that failed.
+        subjects: whom the measures are about.
+        failures: rows that are no motion of the robot.
     """
 
     program: Program
@@ -36,6 +49,8 @@ class Readings:
     q: np.ndarray
     v: np.ndarray
     entries: np.ndarray
+    subjects: Subjects
+    failures: Failures
 
     @property
     def rows(self) -> int:
@@ -75,133 +90,45 @@ class Readings:
 
     # ---- columns -------------------------------------------------------------------------------
 
-    def largest(self, name: str, pair: np.ndarray, square: bool = True) -> Columns:
-        """A largest value and its time.
-
-        Args:
-            name: of the column.
-            pair: (value or its square, step), (2, B).
-            square: which.
-        """
-        size = np.sqrt(pair[0]) if square else pair[0].copy()
-        return {name: size, f"{name}_time": self.times(pair[1])}
-
-    def peak_forces(self, tracker: Tracker, names: Sequence[str], by_link: bool) -> Columns:
-        """Of the tracker's links: the largest, or all."""
-        numbers = self.of(tracker)
-        each = len(numbers) // max(1, len(names))
-        squares, steps = (numbers[k::each] if len(names) else numbers for k in (0, 1))
-        if by_link:
-            found: Columns = {}
-            for name, square, step in zip(names, squares, steps, strict=True):
-                found |= {f"peak_force/{name}": np.sqrt(square), f"peak_force_time/{name}": self.times(step)}
-            return found
+    def largest_of(
+        self, squares: np.ndarray, steps: np.ndarray, names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The first largest of several, (n, B) each: (B,) itself, its name and its time."""
         if not len(names):
-            none = np.full(self.rows, np.nan)
-            return {
-                "peak_force": self.sound(0.0), "peak_force_link": self.nobody(), "peak_force_time": none
-            }  # fmt: skip
+            return self.sound(0.0), self.nobody(), np.full(self.rows, np.nan)
         which = first_largest(squares, -1.0)
         square, step = (x[which, np.arange(self.rows)] for x in (squares, steps))
-        return {
-            "peak_force": np.sqrt(square),
-            "peak_force_link": self.names(np.where(step >= 0.0, which, -1.0), names),
-            "peak_force_time": self.times(step),
-        }
+        return square, self.names(np.where(step >= 0.0, which, -1.0), names), self.times(step)
 
-    def first_contacts(self, tracker: Tracker, names: Sequence[str], by_link: bool) -> Columns:
-        """The same of the first contact."""
-        numbers = self.of(tracker)
-        each = len(numbers) // max(1, len(names))
-        steps = numbers[each - 1 :: each] if len(names) else numbers
-        if by_link:
-            return {
-                f"first_contact_time/{name}": self.times(row) for name, row in zip(names, steps, strict=True)
-            }
-        return self.first("first_contact", steps, names, "link")
-
-    def first(self, name: str, steps: np.ndarray, names: Sequence[str], what: str) -> Columns:
+    def first_of(self, steps: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Time and name of the first, of steps (n, B)."""
         if not len(names):
-            return {f"{name}_time": np.full(self.rows, np.nan), f"{name}_{what}": self.nobody()}
-        waiting = np.where(steps >= 0.0, -steps, -np.inf)
-        which = first_largest(waiting, -np.inf)
+            return np.full(self.rows, np.nan), self.nobody()
+        which = first_largest(np.where(steps >= 0.0, -steps, -np.inf), -np.inf)
         found = steps[which, np.arange(self.rows)]
-        return {
-            f"{name}_time": self.times(found),
-            f"{name}_{what}": self.names(np.where(found >= 0.0, which, -1.0), names),
-        }
+        return self.times(found), self.names(np.where(found >= 0.0, which, -1.0), names)
 
-    def limits(self, hits: Tracker, past: Tracker, joints: Sequence[str]) -> Columns:
-        """Joints that reach their limits, and how far they go past them."""
-        numbers = self.of(hits)
-        first = self.first("limit", numbers[3::3], joints, "joint")
-        far, step, which = self.of(past)
-        return {
-            "limit_hits": numbers[0].copy(),
-            "limit_joint": first["limit_joint"],
-            "limit_time": first["limit_time"],
-            "past_limit": far.copy(),
-            "past_limit_joint": self.names(which, joints),
-            "past_limit_time": self.times(step),
-        }
-
-    def limits_by_joint(self, hits: Tracker, joints: Sequence[str]) -> Columns:
-        """When each joint first reaches a limit."""
-        steps = self.of(hits)[3::3]
-        return {f"limit_time/{name}": self.times(row) for name, row in zip(joints, steps, strict=True)}
-
-    def speed(self, tracker: Tracker) -> Columns:
-        """The fastest body."""
-        square, step, body = self.of(tracker)
-        return {
-            "greatest_speed": np.sqrt(square),
-            "greatest_speed_link": self.names(body, self.program.robot.tree.name),
-            "greatest_speed_time": self.times(step),
-        }
-
-    def rest(self, tracker: Tracker) -> Columns:
-        """Since when the robot rests, and how high it lies."""
-        if not has_mass(self.program):
-            none = np.full(self.rows, np.nan)
-            return {name: none.copy() for name in ("rest_time", "resting_height", "resting_base_height")}
-        last = self.of(tracker)[2]
-        since = np.where((self.steps - (last + 1.0)) * self.dt >= CALM, last + 1.0, np.nan)
-        still = np.isfinite(since)
-        heights = self.heights()
-        return {
-            "rest_time": self.times(since),
-            "resting_height": np.where(still, heights["final_height"], np.nan),
-            "resting_base_height": np.where(still, heights["final_base_height"], np.nan),
-        }
-
-    def heights(self) -> Columns:
-        """Of the centre of mass and of the base at the end."""
+    def heights(self) -> list[np.ndarray]:
+        """Of the centre of mass and of the base at the end, (B,) each [m]; NaN of what is not there."""
         there = has_mass(self.program), root(self.program.robot.tree)
-        columns = zip(("final_height", "final_base_height"), (2, 3), there, strict=True)
-        return {name: self.end[:, k] if has else np.full(self.rows, np.nan) for name, k, has in columns}
+        none = np.full(self.rows, np.nan)
+        return [self.end[:, k] if has else none for k, has in zip((2, 3), there, strict=True)]
 
-    def energy(self) -> Columns:
-        """Where the energy went."""
-        found = {f"dissipated_by_{name}": self.entry(name) for name in ledger.DISSIPATED}
-        dissipated, work = sum(found.values(), np.zeros(self.rows)), self.entry("work")
-        gained = self.end[:, :2].sum(axis=1) - self.start[:, :2].sum(axis=1)
-        balance = gained + dissipated - work
-        return {"dissipated": dissipated, **found, "work": work, "energy_balance": balance}
+    def gained_energy(self) -> np.ndarray:
+        """Mechanical energy gained, (B,) [J]."""
+        return np.asarray(self.end[:, :2].sum(axis=1) - self.start[:, :2].sum(axis=1))
 
-    def momentum(self) -> Columns:
-        """What it gained without a cause."""
+    def missing_momentum(self) -> np.ndarray:
+        """Gained without a cause about the centre of mass, (B, 6) [N m s; N s]; NaN where it hangs."""
         robot, given = self.program.robot, self.program.given
-        names = "momentum_balance_linear", "momentum_balance_angular"
         if not hangs_on_nothing(robot.tree) or not has_mass(self.program):
-            return {name: np.full(self.rows, np.nan) for name in names}
+            return np.full((self.rows, 6), np.nan)
         missing = self.end[:, 4:] - self.start[:, 4:] - self.entries[:, ledger.IMPULSE]
         if given.outside:
             missing -= self.entries[:, ledger.SIZE : ledger.SIZE + 6]
         mass = np.broadcast_to(robot.total_mass, self.rows)
         missing[:, 3:] -= self.steps * self.dt * mass[:, None] * robot.gravity
-        size = np.abs(missing)
-        return {names[0]: size[:, 3:].max(axis=1), names[1]: size[:, :3].max(axis=1)}
+        return np.asarray(missing)
 
     def sound(self, value: float) -> np.ndarray:
         """A value in all rows that did not fail, (B,)."""

@@ -1,19 +1,14 @@
 """What is known of a run: its states, energies, forces, events and sensors, and the file of all that.
 
 trajectory       Trajectory: what happened, with energies, momenta and contact forces
-recorded         energies and momenta of recorded states
-replay           the steps of a run between its records
+notes            what each step was given and left: what the others are made of
 step_facts       what happens in single steps: contacts, stops, limits of actuators
-contact_facts    the same of steps of "contact"
 events           Event: contacts, impacts, sliding, limits, rest, with time and size
 answers          the questions that everyone has after a run, answered from its events
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
 loop_forces      the wrenches of loop joints
-step_contacts    the contacts of recorded states, as the steps of "contact" acted
-motion_table     a motion as a table: columns by joint, CSV
 run_report       a run in a few lines of text
-trajectory_file  the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot      the robot of a saved trajectory: what is stored of it, and the same robot again
 """
 

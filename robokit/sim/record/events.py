@@ -31,15 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from robokit.contact.monitor import IMPACT, REST, SHORTEST
+from robokit.contact.measures import CALM, IMPACT, REST, SHORTEST
 from robokit.sim.record.step_facts import StepFacts, Subjects
 from robokit.sim.step.step_kernel import Program
 
 BLOW = 0.01
 """Time after the last arrival of a point over which an impact's impulse is summed [s]."""
-
-CALM = 0.1
-"""Shortest rest at the end of a run that is one [s]."""
 
 
 @dataclass(frozen=True)

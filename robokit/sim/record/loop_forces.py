@@ -14,37 +14,48 @@ from robokit.model.robot import Robot
 from robokit.sim.joints.outside import as_list
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
-from robokit.sim.record.recorded import in_blocks
+from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.books import along
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.integrators import forces_outside
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import ContactSteps
+from robokit.sim.stepping.energies import in_blocks
 from robokit.spatial import Force, Transform
 from robokit.spatial.scalars import Scalar
 
 
 def loop_forces(
     program: Program,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray | None,
-    carried: np.ndarray,
-    given: Sequence[np.ndarray],
     dt: float,
+    notes: Notes,
+    inputs: StepInputs,
+    marks: Sequence[int],
+    states: tuple[np.ndarray, np.ndarray],
 ) -> dict[str, np.ndarray]:
     """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
 
-    Axes and origin are those of the joint's frame on its predecessor.
+    That of the last state is the one of the step that led to it. Axes and origin are those of the joint's
+    frame on its predecessor.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        notes: of these steps at least.
+        inputs: of the steps.
+        marks: steps taken until each record.
+        states: q and v of the records, (T, ...).
     """
     robot, loops = program.robot, program.loops
     if loops is None:
         return {}
-    tau = np.zeros((len(q), robot.nv)) if tau is None else tau
+    steps = np.minimum(marks, max(marks[-1] - 1, 0))
     if program.contact:
-        each = _as_acted(program, (q, v, tau, carried, *given), dt)
+        before, after = (notes.with_end(states[0][-1], states[1][-1], at)[0] for at in (steps, steps + 1))
+        each = _as_acted(robot, notes.arrays["loop"][notes.last(steps)], before, after)
         return {model.name: each[:, k] for k, model in enumerate(loops.models)}
+    tau, given = inputs.rows(steps)
+    q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
     parameters = [float(x) for x in program.parameters(dt)]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
@@ -72,30 +83,22 @@ def _wrenches(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carr
     return [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
 
 
-def _as_acted(program: Program, steps: Sequence[np.ndarray], dt: float) -> np.ndarray:
+def _as_acted(robot: Robot, forces: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """The wrench [N m; N] of each loop on its successor, in its frame P on its predecessor, (T, L, 6).
 
     Args:
-        program: the step.
-        steps: from where the steps set out, and with what: q, v, tau, carried numbers, inputs, (T, ...) each.
-        dt: time step [s].
+        robot: the robot.
+        forces: of the rows of loops in steps, (T, L, 6).
+        before, after: configurations before and after these, (T, nq).
     """
-    taker, parameters = ContactSteps(program), np.array([dt])
-    rows, after = [], []
-    for q, v, tau, carried, *given in zip(*steps, strict=True):
-        _, state = taker.iterate(
-            q, v, tau, np.zeros(program.entries), carried, parameters, *given, steps=1
-        )  # fmt: skip
-        rows.append(taker.simulation(dt).arrays["loop_force"].copy())
-        after.append(state[0])
-    numbers = loop_numbers(program.robot)
+    numbers = loop_numbers(robot)
     axes = numbers["loop_axes"].reshape(-1, 3, 3)
-    g = np.array(rows).reshape(len(rows), -1, 6)
+    g = forces
     turn = np.einsum("tlm,lmk->tlk", g[..., :3], axes)
     push = np.einsum("tlm,lmk->tlk", g[..., 3:] * numbers["loop_holds"], axes)
     # A thread turns as it pushes.
     thread = (g[..., 5] * numbers["loop_pitch"])[..., None] * axes[:, 2]
-    arm = 0.5 * (_apart(program.robot, steps[0]) + _apart(program.robot, np.array(after)))
+    arm = 0.5 * (_apart(robot, before) + _apart(robot, after))
     return np.concatenate([turn + np.cross(arm, push) - thread, push], axis=-1)
 
 

@@ -1,7 +1,7 @@
 """What sensors on a robot would have measured in a run: IMU, contact wrench of a link, forces in a joint.
 
 Each value is that of the step that led to a record, the step in which ``contacts.forces`` act; at the start
-it is that of the first step. It is computed with the text of the step in NumPy.
+it is that of the first step.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
-from robokit.contact.fields import DAMPING, DRY, MOTOR, STOP
 from robokit.dataclass_tools import short_repr
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.record.recorded import in_blocks
+from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import ContactSteps
+from robokit.sim.stepping.energies import in_blocks
 from robokit.spatial import Vector3
 
 
@@ -72,21 +71,28 @@ class Sensors:
         self,
         program: Program,
         dt: float,
-        q: np.ndarray,
-        steps: Sequence[np.ndarray],
+        notes: Notes,
+        inputs: StepInputs,
+        steps: np.ndarray,
+        ends: Sequence[np.ndarray],
         contacts: Callable[[], Any],
+        start: bool = False,
     ) -> None:
         """Prepare them.
 
         Args:
             program: the step.
             dt: time step [s].
-            q: configurations of the records, (T, nq).
-            steps: from where the steps to them set out, and with what: q, v, tau, what is carried, inputs
-                from actuators and pushes, (T, ...) each.
-            contacts: gives the contact points of the run, or None.
+            notes: of these steps at least.
+            inputs: of the steps.
+            steps: numbers of the steps that are looked at, (T,).
+            ends: q and v at their ends, (T, ...) each.
+            contacts: gives the contact points of these steps, or None.
+            start: whether the first of the values is that at the beginning of its step.
         """
-        self._program, self._dt, self._q, self._steps, self._contacts = program, dt, q, steps, contacts
+        self._program, self._dt, self._contacts = program, dt, contacts
+        self._notes, self._inputs, self._steps, self._ends = notes, inputs, steps, ends
+        self._start = int(start)
 
     def imu(self, link: str) -> Imu:
         """Angular velocity and specific force at a link's origin.
@@ -96,23 +102,19 @@ class Sensors:
         """
         robot, dt = self._program.robot, self._dt
         body, placement = robot.frame(link)
-        entries = [0.0] * self._program.entries
-        parameters = [float(x) for x in self._program.parameters(dt)]
+        rows = self._notes.first(self._steps)
+        before = (self._notes.arrays[name][rows] for name in ("q", "v"))
 
-        ends = _ends(self._program, dt, self._steps) if self._program.contact else ()
-
-        def text(q: Any, v: Any, tau: Any, carried: Any, *inputs: Any) -> Sequence[Any]:
-            after: Sequence[Any] = inputs[-2:]
-            if not ends:
-                after = self._program.text(q, v, tau, entries, carried, parameters, *inputs)
-            (E, w, u), (E1, w1, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
+        def moved(q: Any, v: Any, q1: Any, v1: Any) -> Sequence[Any]:
+            (E, w, u), (E1, w1, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), (q1, v1)))
             force = (u1 - u) * (1.0 / dt) - Vector3(*robot.gravity.tolist())
             R = placement.rotation.T.tolist()
             # The force is that of the middle of the step, and so are its axes.
             return [*_turned(R, w), *_turned(R, w1), *_turned(R, (E @ force + E1 @ force) * 0.5)]
 
-        found = in_blocks(text, 9, *self._steps, *ends)
-        return Imu(np.concatenate([found[:1, :3], found[1:, 3:6]]), found[:, 6:])
+        found = in_blocks(moved, 9, *before, *self._ends)
+        first = self._start
+        return Imu(np.concatenate([found[:first, :3], found[first:, 3:6]]), found[:, 6:])
 
     def contact_wrench(self, link: str) -> np.ndarray:
         """Wrench of the ground on a link about its origin, in its axes, (T, 6) [N m; N].
@@ -125,7 +127,7 @@ class Sensors:
         """
         robot = self._program.robot
         body, placement = robot.frame(link)
-        contacts, q = self._contacts(), self._q
+        contacts, q = self._contacts(), self._ends[0]
         own = [] if contacts is None else [k for k, name in enumerate(contacts.links) if name == link]
         if not own:
             return np.zeros((len(q), 6))
@@ -151,51 +153,26 @@ class Sensors:
         found = {one.name: one for one in robot.joints}.get(joint)
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
-        i, size = found.body, found.v_slice.stop - found.v_slice.start
+        i, dofs, notes = found.body, found.v_slice, self._notes
+        tau, given = self._inputs.rows(self._steps)
         if program.contact:
-            parts = _joint_rows(program, self._dt, self._steps, found.v_slice)
-            return JointForce(*(parts[:, k] for k in range(3)))
-        parameters = program.parameters(self._dt).tolist()
+            acted = notes.arrays["joint"][:, dofs] * notes.share[:, None, None]
+            edges = zip(notes.first(self._steps), notes.last(self._steps) + 1, strict=True)
+            parts = np.array([acted[first:end].sum(axis=0) for first, end in edges])
+            if not any(drive.body == i for drive in program.given.drives):
+                parts[..., 0] = tau[:, dofs]
+            return JointForce(*(parts[..., k] for k in range(3)))
+        parameters, size = program.parameters(self._dt).tolist(), dofs.stop - dofs.start
+        q, v, carried = (notes.arrays[name][notes.first(self._steps)] for name in ("q", "v", "carried"))
 
-        def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
+        def held(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
             rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
             p, carry = program.problem(parameters, inputs), Carried(program.layout, kept)
-            held = held_forces(p, *rows, self._dt, carry)
-            return [*held.given[i], *held.rub[i], *held.stops[i]]
+            found = held_forces(p, *rows, self._dt, carry)
+            return [*found.given[i], *found.rub[i], *found.stops[i]]
 
-        forces = in_blocks(text, 3 * size, *self._steps)
+        forces = in_blocks(held, 3 * size, q, v, tau, carried, *given)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
-
-
-def _joint_rows(program: Program, dt: float, steps: Sequence[np.ndarray], dofs: slice) -> np.ndarray:
-    """Forces of actuators, of damping and friction, and of stops, as the steps of "contact" acted, (T, 3, n).
-
-    A joint that no actuator drives has the force that is given to it.
-    """
-    taker = ContactSteps(program)
-    part = {MOTOR: 0, DAMPING: 1, DRY: 1, STOP: 2}
-    found = np.zeros((len(steps[0]), 3, dofs.stop - dofs.start))
-    for out, (q, v, tau, carried, *given) in zip(found, zip(*steps, strict=True), strict=True):
-        for simulation, _ in taker.parts(q, v, tau, carried, dt, *given):
-            x = simulation.work
-            own = [k for k in range(x["n_of"][1]) if dofs.start <= x["r_row"][k] < dofs.stop]
-            for k in own:
-                force = x["r_gain"][k] * x["r_g"][k] / dt
-                out[part[int(x["r_kind"][k])], x["r_row"][k] - dofs.start] += force
-        if not any(x["r_kind"][k] == MOTOR for k in own):
-            out[0] = tau[dofs]
-    return found
-
-
-def _ends(program: Program, dt: float, steps: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """q and v after steps of "contact"."""
-    taker, parameters, entries = ContactSteps(program), np.array([dt]), np.zeros(program.entries)
-    found = [
-        taker.iterate(*state, entries, carried, parameters, *given, steps=1)[1][:2]
-        for *state, carried, given in ((*row[:4], row[4:]) for row in zip(*steps, strict=True))
-    ]
-    q, v = (np.array([row[k] for row in found]) for k in (0, 1))
-    return q, v
 
 
 def _moving(robot: Robot, body: int, placement: Placement, q: Any, v: Any) -> tuple[Any, Any, Any]:

@@ -1,7 +1,7 @@
 """What happens in single steps: contacts by link, stops by joint, actuators at their limits.
 
-Steps of "contact" note it themselves (contact_facts.py). Of passive motion the text of the step runs with
-NumPy arrays in place of scalars, many steps at once, as in recorded.py.
+Steps of "contact" note it themselves. Of passive motion the function of the step runs with NumPy arrays in
+place of scalars, many steps at once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from robokit.dataclass_tools import short_repr
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.record.recorded import in_blocks
+from robokit.sim.motion.state_facts import state_facts
+from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import in_blocks
 from robokit.spatial.scalars import maximum
 
 
@@ -93,21 +95,13 @@ class StepFacts:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
-    def repeated(self, counts: Sequence[int]) -> StepFacts:
+    def repeated(self, counts: Sequence[int] | np.ndarray) -> StepFacts:
         """Each step so many times, S counts."""
         return self.of(np.repeat(np.arange(len(self.q)), counts))
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
         return StepFacts(*(None if x is None else x[steps] for x in self._columns))  # type: ignore[arg-type]
-
-    @staticmethod
-    def joined(parts: Sequence[StepFacts]) -> StepFacts:
-        """Several in a row as one."""
-        if len(parts) == 1:
-            return parts[0]
-        names = [f.name for f in fields(StepFacts) if f.name != "lengths"]
-        return StepFacts(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,48 @@ class Subjects:
         )
 
 
-def step_facts(
+def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
+    """The facts of the steps that were noted.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        notes: of steps.
+        inputs: what these were given.
+    """
+    tau, given = inputs.rows(notes.step)
+    if program.contact:
+        return _of_contact(program, notes, tau)
+    q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
+    return _of_passive_motion(program, dt, q, v, tau, carried, *given)
+
+
+def _of_contact(program: Program, notes: Notes, tau: np.ndarray) -> StepFacts:
+    robot, subjects, x = program.robot, Subjects.of(program), notes.arrays
+    S, q, v = len(notes), x["q"], x["v"]
+    rows = robot.split_q(list(q.T)), robot.split_v(list(v.T))
+    dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
+
+    def columns(values: Sequence[Any]) -> np.ndarray:
+        return np.stack([np.broadcast_to(one, S) for one in values], axis=1) if values else np.zeros((S, 0))
+
+    energy = state_facts(robot, q, v)[:, 0]
+    links, joint, bodies = x["link"][:, :-1], x["joint"], [i for _, i in subjects.joints]
+    met = x["met"][:, [i for _, i in subjects.meeting]]
+    return StepFacts(
+        links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6],
+        joint[:, [dofs[i] for i in bodies], 2],
+        columns([rows[1][i][0] for i in bodies]),
+        columns([past_of(rows[0][i][0], program.joints.stop[i]) for i in bodies]),
+        joint[:, [dofs[i] for _, i, _ in subjects.driven], 0],
+        x["limited"][:, [place for *_, place in subjects.driven]],
+        np.linalg.norm(met, axis=-1),
+        np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
+        v, q, tau, None if program.accuracy is None else notes.share,
+    )  # fmt: skip
+
+
+def _of_passive_motion(
     program: Program,
     dt: float,
     q: np.ndarray,
@@ -155,15 +190,7 @@ def step_facts(
     carried: np.ndarray,
     *given: np.ndarray,
 ) -> StepFacts:
-    """The facts of steps of passive motion from S states: nothing touches.
-
-    Args:
-        program: the step.
-        dt: time step [s].
-        q, v, tau: states and joint forces, (S, ...).
-        carried: what the steps are handed besides, (S, C).
-        given: their inputs from actuators and pushes, (S, ...) each.
-    """
+    """Of steps from S states: nothing touches."""
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))

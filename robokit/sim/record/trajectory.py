@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,29 @@ from robokit.arguments import path_argument
 from robokit.caching import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import MissingDependency, RobokitError, ShapeError
-from robokit.files import output_path, replacing
+from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground, saved_ground
-from robokit.sim.record import motion_table, saved_robot, trajectory_file
+from robokit.sim.record import saved_robot
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
 from robokit.sim.record.loop_forces import loop_forces
-from robokit.sim.record.replay import StepInputs, facts_of_run
+from robokit.sim.record.notes import (
+    Choose,
+    Notes,
+    StepInputs,
+    around_records,
+    contacts_of,
+    everything,
+    hardest,
+    retaken,
+    stands_for,
+)
 from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
-from robokit.sim.record.step_contacts import step_contacts
-from robokit.sim.record.step_facts import StepFacts
+from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
 from robokit.stages import stage
 
@@ -112,13 +122,11 @@ class Trajectory:
     ground: Ground | None = None
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
-    carried: np.ndarray | None = field(default=None, repr=False)
-    given: Sequence[np.ndarray] = field(default=(), repr=False)
     actuator_force: np.ndarray | None = None
     contact_impulse: np.ndarray | None = None
-    last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
+    notes: Notes | None = field(default=None, repr=False)
     losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -137,7 +145,17 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.ground is None:
             return None
-        return step_contacts(self.program, self.last_steps, self.summary["dt"])
+        return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
+
+    def _noted(self, choose: Choose) -> Notes:
+        """Notes of these steps at least, see :func:`retaken`."""
+        if self.notes is not None and len(self.notes):
+            return self.notes
+        assert self.program is not None and self.inputs is not None
+        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
+        with stage("taking the steps once more"):
+            run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
+            return retaken(*run, choose)
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
@@ -156,25 +174,19 @@ class Trajectory:
     @cached_attribute
     def step_facts(self) -> StepFacts | None:
         """What happened in every step; None of a trajectory that was loaded."""
-        if self.program is None or self.carried is None or self.inputs is None:
+        if self.program is None or self.inputs is None:
             return None
-        with stage("taking the steps once more, for the events"):
-            return facts_of_run(
-                self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
-            )
+        notes = self._noted(everything) if self.marks[-1] else self._noted(everything).of(np.arange(0))
+        return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
     @cached_attribute
     def events(self) -> list[Event]:
         """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
 
-        Every step counts, whatever was recorded: at the first use the steps are taken once more. See
-        :class:`robokit.sim.record.events.Event`.
+        Every step counts, whatever was recorded. See :class:`robokit.sim.record.events.Event`.
 
         Raises:
             RobokitError: the trajectory was loaded from a file that has no events.
-
-        Warns:
-            UserWarning: the steps taken once more do not meet the records.
         """
         facts = self.step_facts
         if facts is None:
@@ -196,17 +208,19 @@ class Trajectory:
         Raises:
             RobokitError: the trajectory was loaded from a file.
         """
-        if self.program is None or self.carried is None or self.inputs is None:
+        if self.program is None or self.inputs is None:
             raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
-        run = self.marks, self.q, self.v, self.carried, self.inputs
-        facts = facts_of_run(self.program, self.summary["dt"], *run, sampled=True)
-        return events_of(self.program, facts, self.summary)
+        if self.notes is not None or self.program.accuracy is not None:
+            return self.events
+        notes = self._noted(hardest)
+        facts = step_facts(self.program, self.summary["dt"], notes, self.inputs)
+        return events_of(self.program, facts.repeated(stands_for(notes, self.marks)), self.summary)
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:
         """Force of the ground on each link in every step, whatever was recorded; None without a ground.
 
-        At the first use the steps are taken once more. A file has it if it has events, else it is None.
+        A file has it if it has events, else it is None.
         """
         if self.program is None or self.program.ground is None:
             return None
@@ -231,22 +245,27 @@ class Trajectory:
         Raises:
             RobokitError: the trajectory was loaded from a file.
         """
-        if self.program is None or self.carried is None:
+        if self.program is None or self.inputs is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
-        return Sensors(self.program, self.summary["dt"], self.q, self.last_steps, lambda: self.contacts)
+        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
+        for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [1]), strict=True):
+            x[0] = after[0]
+        steps = np.maximum(np.array(self.marks) - 1, 0)
+        run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
+        return Sensors(*run, lambda: self.contacts, start=True)
 
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
         """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
 
         By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
-        computed at the first use. Where loops are redundant it is the least that does what they do.
+        that of the last state is the one of the step before it. Where loops are redundant it is the least
+        that does what they do.
         """
-        if self.program is None or self.carried is None:
+        if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        return loop_forces(
-            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
-        )
+        run = self.program, self.summary["dt"], self._noted(everything), self.inputs, self.marks
+        return loop_forces(*run, (self.q, self.v))
 
     @cached_attribute
     def center_of_mass(self) -> np.ndarray:
@@ -349,7 +368,7 @@ class Trajectory:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
         with replacing(path) as beside:
-            trajectory_file.write(beside, about, arrays)
+            write_file(beside, about, arrays)
         return path
 
     def to_dataframe(self) -> Any:
@@ -376,7 +395,7 @@ class Trajectory:
             import pandas
         except ImportError as error:
             raise MissingDependency("to_dataframe needs pandas: pip install pandas") from error
-        return pandas.DataFrame(dict(motion_table.columns(self, robot)))
+        return pandas.DataFrame(dict(table_columns(self, robot)))
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the motion as comma-separated values: a header, and a row for each record.
@@ -397,7 +416,7 @@ class Trajectory:
             'swing.csv'
         """
         path = output_path("path", path, ".csv")
-        motion_table.write_csv(self, self._own_robot("to_csv"), path)
+        write_csv(self, self._own_robot("to_csv"), path)
         return path
 
     @staticmethod
@@ -433,7 +452,7 @@ class Trajectory:
         if robot is not None and not isinstance(robot, Robot):
             raise not_a_robot(robot)
         path = path_argument("path", path)
-        about, arrays = trajectory_file.read(path)
+        about, arrays = read_file(path)
         try:
             numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
             given = about["robot"] or {}
@@ -518,3 +537,106 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
+
+
+# ---- the motion as a table ---------------------------------------------------------------------------------
+
+
+QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
+
+PARTS = {
+    "spherical": (QUATERNION, ANGULAR),
+    "floating": ((*QUATERNION, "px", "py", "pz"), (*ANGULAR, "vx", "vy", "vz")),
+    "cylindrical": (("angle", "shift"), ("angle", "shift")),
+    "planar": (("angle", "x", "y"), ("angle", "x", "y")),
+}
+"""Names of the entries of q and of v, for kinds of joints with several."""
+
+MOMENTUM = ("kx", "ky", "kz", "lx", "ly", "lz")
+
+ROWS = 4096
+"""Rows that are text at once."""
+
+
+def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and numbers (T,) of each column: see :meth:`Trajectory.to_dataframe`."""
+    yield "time", run.t
+    by_joint = {"q": run.q, "v": run.v, "tau": run.tau, "actuator_force": run.actuator_force}
+    for name, array in by_joint.items():
+        if array is None:
+            continue
+        for joint in robot.joints:
+            place = joint.q_slice if name == "q" else joint.v_slice
+            parts = PARTS.get(joint.kind, (("",), ("",)))[0 if name == "q" else 1]
+            for k, part in zip(range(place.start, place.stop), parts, strict=True):
+                yield f"{name}/{joint.name}" + (f"/{part}" if part else ""), array[:, k]
+    for each in fields(run.energy):
+        yield f"energy/{each.name}", getattr(run.energy, each.name)
+    for k, part in enumerate(MOMENTUM):
+        yield f"momentum/{part}", run.momentum[:, k]
+    if run.ground is not None:
+        for k, part in enumerate("xyz"):
+            yield f"contact_force/{part}", run.contact_force[:, k]
+
+
+def write_csv(run: Any, robot: Robot, path: Path) -> None:
+    """Write the table as comma-separated values, numbers with all their digits.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    names, arrays = zip(*table_columns(run, robot), strict=True)
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(map(_cell, names)) + "\n")
+        for first in range(0, len(run.t), ROWS):
+            rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
+            file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
+
+
+def _cell(name: str) -> str:
+    """A name as a cell: one with a comma, a quotation mark or a break is quoted."""
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
+
+
+# ---- its file ----------------------------------------------------------------------------------------------
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the file.
+
+    Args:
+        path: where to.
+        about: all that is no array, for JSON.
+        arrays: by name.
+    """
+    everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=_plain)), **arrays}
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **everything)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """What :func:`write_file` wrote; sizes are checked before anything is unpacked.
+
+    Raises:
+        ShapeError: not such a file, or one that unpacks to far more than it holds.
+        OSError: it cannot be opened.
+    """
+    try:
+        arrays = read_arrays(path)
+        about = json.loads(str(arrays.pop("about")))
+        if not isinstance(about, dict):
+            raise ValueError("its text is no record")
+        for name, array in arrays.items():
+            if array.dtype != np.float64:
+                raise ValueError(f"{name} holds {array.dtype}, no float64")
+    except (LookupError, ValueError, RecursionError) as error:
+        why = f"{os.fspath(path)}: not a trajectory saved by robokit ({error})"
+        raise ShapeError(why) from error
+    return about, arrays

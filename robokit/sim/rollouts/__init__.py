@@ -2,9 +2,7 @@
 
 rollout_function  rollout(robot, q0, v0, ...) -> Rollout
 rollout_batch     the rows of a rollout: their present states and records
-rollout_forces    joint forces of a rollout
-rollout_energy    rows whose energy has grown without a cause
-row_ledgers       the ledgers of the rows at the end
+many_states      rows that are stepped together, as their caller says
 """
 
 from robokit.sim.rollouts.rollout_function import Rollout, rollout

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from robokit.arguments import output
+from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.errors import ShapeError
+from robokit.sim.measuring.run_ends import figures
 from robokit.sim.motion import ledger
-from robokit.sim.record.recorded import first_carried
-from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
+from robokit.sim.run.energy_growth import first_excess, negligible, spring_energy
 from robokit.sim.run.run_loop import stepping
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import ContactRunner
-from robokit.sim.stepping.contact_steps import stepper
+from robokit.sim.stepping.energies import first_carried
+from robokit.sim.stepping.steppers import ContactStepper
 
 LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -32,7 +35,6 @@ class Batch:
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
         carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
             each row's last record, (1, rows, C).
-        memories: of each record and row what "contact" carries, where the carried numbers are asked for.
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -80,8 +82,7 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.stepper = stepper(program)
-        self.runner = self.stepper.rollout_runner()
+        self.runner = runner_of(program, dt)
         parameters = program.parameters(dt).astype(np.float64 if program.contact else dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
@@ -101,11 +102,16 @@ class Batch:
             self.arrays[3][0, :, program.sums :] = measured
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
-        self.memories: list[list[np.ndarray]] = []
         self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
         self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
         self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
         self.finished = 1
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no machine code, or None."""
+        program = self.program
+        return self.runner.simulation(self.dt).refused if program.contact else program.kernel().refused
 
     def go(self, threads: int | None, progress: bool) -> bool:
         """Take the steps; whether Ctrl-C came."""
@@ -141,8 +147,6 @@ class Batch:
             for x in (q, v, since, entries):
                 x[gone] = np.nan
         self.carried[k if len(self.carried) > 1 else 0, part] = carried
-        if isinstance(self.runner, ContactRunner) and len(self.carried) > 1:
-            self.memories.append([self.runner.memory(row) for row in range(first, last)])
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
@@ -199,6 +203,14 @@ class Batch:
         return found
 
 
+def runner_of(program: Program, dt: float) -> Any:
+    """What takes many rows of a program through many steps."""
+    if not program.contact:
+        return program.kernel().rollout_runner()
+    own = ContactStepper(program, dt)
+    return ContactRunner(program, lambda _: own.state)
+
+
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:
     """Refuse records that the machine's memory cannot hold.
 
@@ -229,3 +241,74 @@ def _not_finite(*arrays: np.ndarray) -> np.ndarray:
     if suspect.any():  # large numbers may have a sum that is not finite
         suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
     return suspect
+
+
+# ---- energy without a cause --------------------------------------------------------------------------------
+
+
+FEWEST_STEPS = 20
+"""Steps of a rollout from which its rows are checked: in fewer, energy has no time to grow."""
+
+FARTHEST = 1e8
+"""Largest coordinate [rad | m] of a sound run; the kernels refuse angles that have lost their digits."""
+
+
+def energy_failures(
+    program: Program, q: np.ndarray, v: np.ndarray, work: np.ndarray | None, failed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that have more energy at the end than they could draw on, see robokit.sim.run.energy_growth.
+
+    The ends of all rows are checked, and all records of those rows that fail there or are not finite. A row
+    that has lost the energy again by the end is not found.
+
+    Args:
+        program: the step.
+        q, v: the records, (T, B, nq) and (T, B, nv).
+        work: of the joint forces on each row until its end, (B,) [J]; None without joint forces.
+        failed: (B,) whether a row is not finite.
+
+    Returns:
+        numbers of the rows, (F,), and of the first record of each that has too much, (F,).
+    """
+    given = np.zeros(len(failed)) if work is None else 2.0 * np.maximum(work, 0.0)
+    rows = np.flatnonzero((np.abs(q[0]) <= FARTHEST).all(axis=1))
+    if work is not None:  # that of a row that is not finite is not known
+        rows = rows[~failed[rows]]
+    if not len(rows):
+        return rows, rows
+    ends, least = [0, len(q) - 1], negligible(program)
+    rows = rows[_excess(program, q[ends], v[ends], rows, least + given[rows]) < 2]
+    if not len(rows):
+        return rows, rows
+    springs = [spring_energy(program.sample(int(k)), q[0, k].astype(float)) for k in rows]
+    first = _excess(program, q, v, rows, least + given[rows] + springs)
+    found = (first < len(q)) & np.isfinite(q[np.minimum(first, len(q) - 1), rows]).all(axis=1)
+    return rows[found], first[found]
+
+
+def _excess(
+    program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """first_excess of some rows; a state that is not finite has infinite energy."""
+    both = [_energies(program, qk.astype(float), vk.astype(float), rows) for qk, vk in zip(q, v, strict=True)]
+    kinetic, potential = (np.array(x) for x in zip(*both, strict=True))
+    return first_excess(kinetic, potential, np.zeros_like(kinetic), least)
+
+
+def _energies(
+    program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kinetic and potential energy of some rows, (F,) each; infinite kinetic energy beyond FARTHEST."""
+    robot = program.robot
+    with np.errstate(all="ignore"):
+        good = (np.abs(q) <= FARTHEST).all(axis=1) & np.isfinite(v).all(axis=1)
+    # One kernel for all inertias, where they are inputs of the step; in single precision for samples alone.
+    shared = robot.samples is not None or (program.open and program.dtype == "float64")
+    if not shared:
+        q, v, good = q[rows], v[rows], good[rows]
+    q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
+    if shared:
+        kinetic, potential = figures(program, 1.0, q, v)[rows, :2].T
+        return np.where(good[rows], kinetic, np.inf), potential
+    kinetic = np.where(good, kinetic_energy(robot, q, v), np.inf)
+    return kinetic, np.asarray(potential_energy(robot, q))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import whole_number
+from robokit.arguments import check_finite, real_array, whole_number
 from robokit.caching import cached_attribute
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
@@ -22,23 +22,24 @@ from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.ground import Ground
-from robokit.sim.measuring.chosen import ChosenMeasures, Failures, wanted_measures
-from robokit.sim.measuring.readings import Readings
+from robokit.sim.measuring.chosen import ChosenMeasures, wanted_measures
+from robokit.sim.measuring.readings import Failures, Readings
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
+from robokit.sim.record.notes import Notes
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
-from robokit.sim.rollouts.rollout_forces import controls
-from robokit.sim.rollouts.row_ledgers import RowLedgers
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
-from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_results import LastStep, Records, limited_times, shape_error, trajectory_of
+from robokit.sim.run.run_inputs import NEVER, RunInputs
+from robokit.sim.run.run_loop import Run
+from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
 from robokit.sim.starts.given_states import check_angles, check_quaternions, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import tally
+from robokit.sim.stepping.energies import energies
+from robokit.sim.stepping.steppers import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
 
@@ -139,49 +140,82 @@ class Rollout:
         first = self.q[0, row], self.v[0, row]
         if not all(np.isfinite(x).all() for x in first):
             raise SimulationError(f"row {row} was not finite from the start")
-        tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
-        program = program.sample(row)
-        given = [np.ascontiguousarray(x[:, [row] if x.shape[1] > 1 else [0]]) for x in self.given]
-        # The step that leads to a record is taken alone: the record has its contact force.
-        marks = sorted({*self.marks, *(k - 1 for k in self.marks if k)})
-        place = {step: k for k, step in enumerate(marks)}
-        starts = [np.asarray(x)[None] for x in first]
-        batch = Batch(
-            program, starts[0], starts[1], tau, self.summary["dt"], marks, slice(None), carried=True,
-            given=given,
-        )  # fmt: skip
-        batch.go(1, False)
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
-        again = [place[step] for step in self.marks[:n]]
-        pairs = (batch.q[again, 0], self.q[:n, row]), (batch.v[again, 0], self.v[:n, row])
-        if not all(np.array_equal(a, b) for a, b in pairs):
+        program = copy(program.sample(row))
+        program.measured = NOTHING
+        tables = [x[:, [row if x.shape[1] > 1 else 0]] for x in (self._forces, *self.given)]
+        take = _row_with_contact if program.contact else _row_of_passive_motion
+        records, notes = take(program, self.summary["dt"], first, list(self.marks[:n]), tables)
+        dtype = self.q.dtype
+        pairs = (records.q, self.q[:n, row]), (records.v, self.v[:n, row])
+        if not all(np.array_equal(np.array(a).astype(dtype), b) for a, b in pairs):
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
-        held = batch.arrays[2][:, 0].astype(np.float64)
-        steps = list(self.marks[:n])
-        every = [list(x[:, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries, batch.carried)]
-        if batch.memories:
-            every[3] = [of_rows[0] for of_rows in batch.memories]
-        records = Records()
-
-        def at(step: int) -> list[Any]:
-            q, v, entries, carried = (x[place[step]] for x in every)
-            inputs = [x[min(step, len(x) - 1), 0].astype(np.float64) for x in given]
-            return [q, v, entries, held[min(step, len(held) - 1)], carried, inputs]
-
-        for step in steps:
-            before, now = at(max(0, step - 1)), at(step)
-            before[2] = before[2][ledger.IMPULSE]
-            q, v, entries, forces, carried, inputs = now
-            records.add(step, q, v, entries, forces, carried, inputs, LastStep(*before))
-        for k in range(max(map(len, (held, *given)))):
-            row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
-            records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)
-        plain = copy(program)
-        plain.measured = NOTHING
-        found = trajectory_of(plain, self.summary["dt"], records)
-        found.tau = None if tau is None else np.array(records.taus)
+        found = trajectory_of(program, self.summary["dt"], records, notes)
+        found.tau = None if self.tau is None else records.inputs.rows(records.steps)[0]
         found.robot = self.robot if self.robot.samples is None else program.robot
         return found
+
+    @property
+    def _forces(self) -> np.ndarray:
+        """Joint forces, (T or 1, B or 1, nv)."""
+        return np.zeros((1, 1, self.v.shape[2])) if self.tau is None else self.tau
+
+
+@dataclass
+class _Tables:
+    """Inputs of steps, (T or 1, 1, n) each; see run_loop.Inputs."""
+
+    tables: Sequence[np.ndarray]
+    by_function = False
+
+    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[list[np.ndarray], int]:
+        """See RunInputs."""
+        changes = any(len(x) > 1 for x in self.tables)
+        return [
+            x[min(step, len(x) - 1), 0].astype(float) for x in self.tables
+        ], step + 1 if changes else NEVER
+
+
+Start = tuple[np.ndarray, np.ndarray]
+
+
+def _row_with_contact(
+    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
+) -> tuple[Records, Notes | None]:
+    """The records of a row, and the notes of its steps, once more."""
+    every = marks[1] - marks[0] if len(marks) > 1 else 1
+    forces = _Tables(tables[:1])
+    moving = len(tables[0]) > 1
+    q, v = (x.astype(float) for x in start)
+    run = Run(program, q, v, dt, every, None, _Tables(tables[1:]))
+    if moving:
+        run.controller, run.controlled = lambda *_: forces.at(run.done)[0][0], True
+    run.tau = forces.at(0)[0][0]
+    run.go(marks[-1], False)
+    return run.records, run.notes()
+
+
+def _row_of_passive_motion(
+    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
+) -> tuple[Records, Notes | None]:
+    """The same, by the kernel of many rows: its bits are others than those of a single state."""
+    every = range(marks[-1] + 1)
+    given = [np.ascontiguousarray(x) for x in tables]
+    batch = Batch(
+        program, start[0][None], start[1][None], given[0].astype(program.dtype), dt, every, slice(None),
+        carried=True, given=given[1:],
+    )  # fmt: skip
+    batch.go(1, False)
+    q, v, entries, carried = (x[:, 0].astype(float) for x in (batch.q, batch.v, batch.entries, batch.carried))
+    records, inputs = Records(), _Tables(tables)
+    for step in marks:
+        impulse = entries[max(0, step - 1), ledger.IMPULSE]
+        records.add(step, q[step], v[step], entries[step], impulse)
+    for step in range(max(map(len, tables))):
+        (tau, *rest), _ = inputs.at(step)
+        records.inputs.add(step, tau, rest)
+    n = marks[-1]
+    return records, Notes(np.arange(n), np.ones(n), {"q": q[:n], "v": v[:n], "carried": carried[:n]})
 
 
 def rollout(
@@ -336,7 +370,7 @@ def rollout(
         first = chosen.first(q, v, np.zeros((1, robot.nv)) if forces is None else forces[0], setup.dt)
     batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first)
     compiled = time.perf_counter()
-    warn_of_length(batch.stepper.refused, robot.name)
+    warn_of_length(batch.refused, robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
@@ -363,12 +397,12 @@ def rollout(
 def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str, np.ndarray]:
     """The columns of the measures."""
     ends, rows = found._ledgers, len(batch.failed_at)
-    readings = Readings(batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries)
     reason, when = np.full(rows, None, dtype=object), np.full(rows, np.nan)
     reason[found.failed] = NOT_FINITE
     reason[batch.excess] = EXCESS
     when[found.failed] = found.failed_time
-    return chosen.columns(readings, Failures(reason, when))
+    run = batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries
+    return chosen.columns(Readings(*run, chosen.subjects, Failures(reason, when)))
 
 
 def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
@@ -431,3 +465,108 @@ def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:
     """A figure of the rows that did not fail."""
     good = x[np.isfinite(x)]
     return float(summary(good)) if len(good) else 0.0
+
+
+# ---- joint forces ------------------------------------------------------------------------------------------
+
+
+def controls(
+    tau: Any,
+    steps: int,
+    q: np.ndarray,
+    v: np.ndarray,
+    given: Sequence[tuple[str, int | None]] = (),
+    dtype: str = "float64",
+) -> tuple[np.ndarray | None, int]:
+    """Joint forces as (steps or 1, rows or 1, nv), and the number of rows.
+
+    Args:
+        tau: what was given, see :func:`robokit.rollout`.
+        steps: of the rollout.
+        q, v: starts, (rows or 1, n) each.
+        given: (name, number of rows or None) of other arguments that may have one value a row.
+        dtype: of the joint forces that are returned.
+
+    Raises:
+        ShapeError: tau of a shape or content that makes no sense, or different numbers of rows.
+    """
+    n = v.shape[1]
+    rows = max(len(q), len(v))
+    if min(len(q), len(v)) not in (1, rows):
+        raise ShapeError(f"v0: expected {len(q)} rows like q0, got {len(v)}")
+    counted = False
+    for what, count in given:
+        if count is None:
+            continue
+        for name, array in (("q0", q), ("v0", v)):
+            if len(array) not in (1, count):
+                raise ShapeError(f"{name}: expected 1 row or {count}, as {what} has, got {len(array)}")
+        if counted and count != rows:
+            raise ShapeError(f"{what}: expected {rows}, one a row, got {count}")
+        rows, counted = count, True
+    if tau is None:
+        return None, rows
+    accepted = (
+        f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
+    )
+    array = real_array("tau", tau, accepted, dtype=dtype)
+    shape = array.shape
+    if array.ndim == 1:
+        array = array[None, None]
+    elif array.ndim == 2:
+        by_row, by_step = len(array) == rows, len(array) == steps
+        if by_row and by_step and rows > 1:
+            raise ShapeError(
+                f"tau: {shape} could be one row a state or one a step; give ({steps}, 1, {n}) for forces "
+                f"that change with time or (1, {rows}, {n}) for constant ones"
+            )
+        array = array[None] if by_row else array[:, None] if by_step else array
+    elif array.ndim == 3 and len(q) == len(v) == 1 and not counted:
+        rows = max(1, array.shape[1])  # the only argument that counts rows
+    fits = array.ndim == 3 and array.shape[0] in (1, steps) and array.shape[1] in (1, rows)
+    if not fits or array.shape[2] != n:
+        raise ShapeError(f"tau: expected shape {accepted}, got {shape}")
+    if steps == 0:
+        return None, rows
+    if array.shape[1] == 1 and rows > 1:  # meant for all rows
+        check_finite("tau", array)
+    # The engine goes from row to row and from step to step by any stride, but the numbers of one row must
+    # lie side by side.
+    good = array.strides[2] == array.itemsize and array.flags.aligned
+    return array if good else np.ascontiguousarray(array), rows
+
+
+# ---- ledgers -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowLedgers:
+    """What the ledgers of B rows hold.
+
+    Attributes:
+        program: the step.
+        q, v: states of the start and of the end, (2, B, ...).
+        entries: of the ledger at the end, (B, size); NaN in a row that failed.
+    """
+
+    program: Program
+    q: np.ndarray
+    v: np.ndarray
+    entries: np.ndarray
+
+    def entry(self, name: str) -> np.ndarray:
+        """One of ledger.SLOTS, (B,)."""
+        return self.entries[:, ledger.AT[name]].copy()
+
+    def share(self, name: str) -> np.ndarray:
+        """An impulse as a share of that which presses, (B,); 0 where nothing does."""
+        return self.entry(name) / np.maximum(self.entry("pressed"), 1e-300)
+
+    def energy_balance(self) -> np.ndarray:
+        """Mechanical energy gained + dissipated - work, (B,) [J]."""
+        robot = self.program.robot
+        good = np.isfinite(self.q).all(axis=(0, 2)) & np.isfinite(self.v).all(axis=(0, 2))
+        q, v = np.where(good[:, None], self.q, robot.neutral()), np.where(good[:, None], self.v, 0.0)
+        start, end = (sum(energies(robot, q[k], v[k])) for k in (0, 1))
+        dissipated = sum(self.entry(name) for name in ledger.DISSIPATED)
+        return np.where(good, end - start + dissipated - self.entry("work"), np.nan)

@@ -20,9 +20,9 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.sim.motion import ledger
 from robokit.sim.motion.state_facts import state_facts
-from robokit.sim.record.recorded import energies
 from robokit.sim.starts.start_contacts import start_contacts
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import energies
 
 ROUNDING = 1e-9
 """Share of the potential energy that rounding may change."""

@@ -13,7 +13,7 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
-from robokit.sim.record.recorded import in_blocks
+from robokit.sim.stepping.energies import in_blocks
 
 AGREEMENT = 0.01
 """Distance of the centres of mass up to which the runs agree, over the robot's size."""

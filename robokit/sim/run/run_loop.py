@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from robokit.errors import InvalidValue, MissingDependency
-from robokit.sim.motion import ledger
+from robokit.errors import MissingDependency
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
-from robokit.sim.record.recorded import first_carried
+from robokit.sim.record.notes import MOST_BYTES, Notes
 from robokit.sim.run.energy_growth import EnergyWatch
-from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_results import LastStep, Records, trajectory_of
+from robokit.sim.run.run_inputs import NEVER
+from robokit.sim.run.run_results import Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.starts.given_states import numbers
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import ContactSteps, stepper
 from robokit.sim.stepping.default_step import default_step
+from robokit.sim.stepping.steppers import stepper
 from robokit.stages import stage
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
-ITERATED = 50
-"""Steps from which the loop inside the engine is faster than one call a step."""
+
+class Inputs(Protocol):
+    """What is given to steps by actuators and pushes, see RunInputs."""
+
+    @property
+    def by_function(self) -> bool:
+        """Whether it depends on the state."""
+
+    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """The inputs of a step, and the next step at which they change."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +70,6 @@ class Stop:
         return {"time": self.time, "reason": _sentence(self.reason), "remedy": _sentence(self.remedy)}
 
 
-def _finite(x: np.ndarray, zeros: np.ndarray) -> bool:
-    return bool(x.dot(zeros) == 0.0) if x.size == zeros.size else bool(np.isfinite(x).all())
-
-
 def _sentence(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}." if clause else ""
 
@@ -87,53 +92,95 @@ class Run:
         dt: float,
         every: int,
         controller: Controller | None,
-        inputs: RunInputs,
+        inputs: Inputs,
+        alone: bool = False,
     ) -> None:
+        """Set out from a state.
+
+        Args:
+            program: the step.
+            q, v: the start.
+            dt: time step [s].
+            every: steps between two records; 0 for none.
+            controller: (t, q, v) -> joint forces, asked before every step; or None.
+            inputs: of actuators and pushes.
+            alone: whether the arrays of its steps are its own for good.
+        """
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
-        self.kernel = stepper(program)
-        self.parameters = program.parameters(dt)
-        self.inputs, self.change = inputs, 0
-        self.given = [np.zeros(size) for _, size in program.given.inputs]
+        self.stepper = stepper(program, dt, alone)
+        self.inputs = inputs
         self.controlled = controller is not None or inputs.by_function
-        self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
-        self.tau = np.zeros(program.robot.nv)
-        self.zeros = [np.zeros(x.size) for x in self.state]
-        # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
-        self.alone = not program.contact and (self.controlled or bool(self.given) or every < ITERATED)
-        self.records = Records()
-        self.watch = EnergyWatch(program, q)
-        self.done = 0
-        self.stop: Stop | None = None
+        self.begin(q, v)
+        self.control_every, self.end = 1, NEVER
         self.interrupted = False
         self.step_seconds = self.compile_seconds = 0.0
+
+    def begin(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Set out anew."""
+        program = self.program
+        self.stepper.begin(q, v)
+        self.stepper.forget_notes()
+        self.noted: Notes | None = None
+        self.first, self.dropped = 0, False
+        self.stepper.noting = self.every > 0
+        self.given = [np.zeros(size) for _, size in program.given.inputs]
+        self.tau = self.commanded = np.zeros(program.robot.nv)
+        self.records, self.watch = Records(), EnergyWatch(program, self.stepper.q.copy())
+        self.done = self.change = 0
+        self.last = self.stepper.impulse()
+        self.stop: Stop | None = None
+
+    def go_back(
+        self, q: np.ndarray, v: np.ndarray, done: int, memory: np.ndarray, entries: np.ndarray
+    ) -> None:
+        """Go on from a state on the way, and forget what was recorded after it."""
+        self.notes()
+        self.stepper.begin(q, v, memory, entries)
+        self.stepper.forget_notes()
+        if self.noted is not None:
+            self.noted = self.noted.of(np.flatnonzero(self.noted.step < done))
+        records = self.records
+        records.cut(bisect.bisect_right(records.steps, done))
+        records.inputs.cut(done)
+        self.done = self.first = done
+        self.change, self.stop, self.watch = 0, None, EnergyWatch(self.program, self.watch.start)
+
+    @property
+    def last_inputs(self) -> tuple[list[np.ndarray], list[Any]]:
+        """Joint forces and other inputs of the last step."""
+        tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
+        return [tau], [given]
+
+    def last_step(self) -> Notes | None:
+        """Notes of the last step that was taken; None of none."""
+        found = self.stepper.last()
+        if found is not None:
+            share = found.pop("share", np.ones(1))
+            return Notes(self.done - 1 + np.cumsum(share) - share, share, found)
+        if self.noted is None or not len(self.noted) or self.noted.steps != self.done:
+            return None
+        return self.noted.of(np.flatnonzero(self.noted.step == self.done - 1))
 
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
         started = time.perf_counter()
-        self._compile()
+        self.stepper.take(0)  # so that no compiling counts as stepping
         self.compile_seconds = time.perf_counter() - started
-        warn_of_length(self.kernel.refused, self.program.robot.name)
+        warn_of_length(self.stepper.refused, self.program.robot.name)
         # A warning of NumPy says less than the error that follows a state that is not finite.
         with stepping(steps, progress) as bar, np.errstate(all="ignore"):
             self._take(steps, bar)
             self._look()
 
-    def _compile(self) -> None:
-        """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
-        self.kernel.iterate(*self._arguments(), steps=0)
-        if self.alone:
-            with np.errstate(all="ignore"), contextlib.suppress(InvalidValue, ArithmeticError):
-                self.kernel(*self._arguments())
-
     def _take(self, steps: int, bar: Any) -> None:
+        self.end = steps
         try:
-            self._control()
-            self.last = self._step_from_here()
-            self._record()
+            self.control()
+            self.record()
             while self.done < steps and self.stop is None:
                 before, started = self.done, time.perf_counter()
                 try:
-                    self._frame(min(self.every, steps - self.done))
+                    self.until(min(self.done + self.every, steps))
                 finally:
                     self.step_seconds += time.perf_counter() - started
                 if len(self.records.steps) >= self.watch.due:
@@ -144,92 +191,92 @@ class Run:
             self.interrupted = True
             self.records.cut()
             if not self.records.steps:  # in the controller's first call: the start is all there is
-                self.last = self._step_from_here()
-                self._record()
+                self.give()
+                self.record()
 
-    def _arguments(self) -> tuple[np.ndarray, ...]:
-        q, v, entries, carried = self.state
-        return q, v, self.tau, entries, carried, self.parameters, *self.given
-
-    def _frame(self, steps: int) -> None:
-        """Steps up to the next record."""
-        end = self.done + steps
+    def until(self, end: int) -> None:
+        """Steps up to that number of them, with the records on the way."""
         while self.done < end and self.stop is None:
-            # The step that leads to a record is taken alone: the record has its contact force.
-            few = 1 if self.controlled else min(max(end, self.done + 2) - 1, self.change) - self.done
-            if few == 1:
-                self.last = self._step_from_here()
-            done, state = self._free(few, end - self.done - few <= 1)
-            # The next step refuses what is not finite; a record must not get it, nor who looks at each state.
-            self._accept(done, state, done == few, self.controlled or self.done + done == end)
+            mark, few = self.mark, min(end, self.next_stop) - self.done
+            if self.done + few == mark:  # the step that leads to a record is taken alone: it has its force
+                if few > 1:
+                    self.advance(few - 1)
+                    few = 1
+                self.last = self.stepper.impulse()
+            if self.stop is None:
+                self.advance(few)
             if self.stop is not None:
                 return
             try:
-                self._control()
+                self.control()
             except Exception as failure:  # the user's code: whatever it is, keep what was computed
                 if not self.controlled:
                     raise
                 reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
                 self.stop = Stop(self.now, reason, cause=failure)
-        if self.stop is None or self.stop.cause is not None:
-            self._record()
+            if self.done == mark or self.stop is not None:
+                self.record()
 
-    def _free(self, steps: int, told: bool) -> tuple[int, Any]:
-        """Steps with the same joint forces: how many were good, and the state after them.
+    @property
+    def mark(self) -> float:
+        """The step after which the next record is."""
+        return min((self.done // self.every + 1) * self.every, self.end) if self.every else math.inf
 
-        ``told``: whether a record needs that state.
-        """
-        if isinstance(self.kernel, ContactSteps):
-            return self.kernel.iterate(*self._arguments(), steps=steps, told=told)
-        if steps >= ITERATED or not self.alone:
-            return self.kernel.iterate(*self._arguments(), steps=steps)
-        q, v, entries, carried = self.state
-        for k in range(steps):
-            try:
-                q, v, entries, carried = self.kernel(
-                    q, v, self.tau, entries, carried, self.parameters, *self.given
-                )
-            except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
-                return max(0, k - 1), (q, v, entries, carried)
-        return steps, (q, v, entries, carried)
+    @property
+    def next_stop(self) -> int:
+        """The step at which something is to be done."""
+        asked = math.inf
+        if self.controller is not None:
+            asked = (self.done // self.control_every + 1) * self.control_every
+        return int(min(self.mark, self.change, asked))
 
-    def _accept(self, done: int, state: Any, whole: bool, look: bool) -> None:
-        """Go on from a state if all its steps were good and, where that is looked at, it is finite."""
+    def advance(self, steps: int) -> None:
+        """Steps with the same inputs; a state that is not finite stops the run."""
+        if self.dropped:  # but for the last steps, of which the contacts may be asked
+            self.stepper.forget_notes()
+        done = self.stepper.take(steps)
         self.done += done
-        # 0 times what is not finite is NaN; numpy.isfinite takes four times as long.
-        if whole and (not look or all(map(_finite, state, self.zeros))):
-            self.state = state
-            return
-        what = f"the state is no longer finite ({self._step()}); {self._fastest(-1)}"
-        self.stop = Stop(self.now, what, self._remedy())
+        if done < steps:
+            self.fail()
+
+    def fail(self) -> None:
+        """Stop: the state is no longer finite."""
+        where = f"; {self._fastest(-1)}" if self.records.steps else ""
+        what = f"the state is no longer finite ({self._step()}){where}"
+        self.stop = Stop(self.now + self.dt, what, self._remedy())
 
     @property
     def now(self) -> float:
         """Time [s]."""
         return self.done * self.dt
 
-    def _control(self) -> None:
+    def control(self) -> None:
         """What is given to the next step: the controller's forces, targets of actuators, pushes."""
-        q, v, *_ = self.state
-        if self.controller is not None:
+        q, v = self.stepper.q, self.stepper.v
+        self._before, self._asked_at = (self.tau, self.given), self.done
+        changed = self.done >= self.change
+        if self.controller is not None and self.done % self.control_every == 0:
             tau = self.controller(self.now, q.copy(), v.copy())
-            self.tau = numbers("controller's tau", tau, len(self.tau))
-        changed = self.controlled or self.done >= self.change
+            self.commanded = self.tau = numbers("controller's tau", tau, len(self.tau))
+            changed = True
         if self.done >= self.change:
             self.given, self.change = self.inputs.at(self.done, q, v)
         if changed:
+            self.give()
+
+    def give(self) -> None:
+        """Hand the inputs to the steps to come."""
+        self.stepper.give(self.tau, self.given)
+        if self.every:
             self.records.inputs.add(self.done, self.tau, self.given)
 
-    def _record(self) -> None:
-        q, v, entries, carried = self.state
-        if isinstance(self.kernel, ContactSteps) and not len(entries):  # a controller failed between records
-            entries, carried = self.kernel.tell(self.dt)
-        self.records.add(self.done, q, v, entries, self.tau, carried, self.given, self.last)
-
-    def _step_from_here(self) -> LastStep:
-        """The next step, as the record after it remembers it."""
-        q, v, entries, carried = self.state
-        return LastStep(q, v, entries[ledger.IMPULSE], self.tau, carried, self.given)
+    def record(self) -> None:
+        """Record the state."""
+        own = self.stepper
+        self.records.add(self.done, own.q.copy(), own.v.copy(), own.entries(), self.last)
+        if not self.dropped and own.noted_bytes > MOST_BYTES:
+            self.dropped, self.noted = True, None
+            own.notes()
 
     # ---- reasons to stop -----------------------------------------------------------------------
 
@@ -272,12 +319,26 @@ class Run:
 
     # ---- results -------------------------------------------------------------------------------
 
+    def notes(self) -> Notes | None:
+        """Notes of all steps up to the last record; None where there are too many."""
+        if not self.every or self.dropped:
+            return None
+        new, self.first = Notes.taken(self.stepper, self.first), self.done
+        self.noted = new if self.noted is None else Notes.joined([self.noted, new])
+        last = self.records.steps[-1]
+        return (
+            self.noted if self.noted.steps <= last else self.noted.of(np.flatnonzero(self.noted.step < last))
+        )
+
     def trajectory(self) -> Trajectory:
         """What was recorded."""
         n = len(self.records.steps)
         energy = self.watch.kinetic[:n], self.watch.potential[:n]
-        found = trajectory_of(self.program, self.dt, self.records, energy if len(energy[0]) == n else None)
-        found.tau = np.array(self.records.taus) if self.controller is not None else None
+        found = trajectory_of(
+            self.program, self.dt, self.records, self.notes(), energy if len(energy[0]) == n else None
+        )
+        if self.controller is not None:
+            found.tau = self.records.inputs.rows(self.records.steps)[0]
         seconds = self.step_seconds
         found.summary |= {
             "steps": self.done,

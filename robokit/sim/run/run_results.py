@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,32 +12,12 @@ from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record import Energy, Trajectory
-from robokit.sim.record.recorded import energies, even, momenta
-from robokit.sim.record.replay import StepInputs
+from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.run.energy_growth import negligible
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_steps import tally
+from robokit.sim.stepping.energies import energies, momenta
 from robokit.sim.stepping.step_numbers import scene_of
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """From where the step set out that led to a record; of the start, the start itself.
-
-    Attributes:
-        q, v: the state, (nq,) and (nv,).
-        impulse: of the ground until then, (6,) as in the ledger.
-        tau: joint forces of the step, (nv,).
-        carried: what it was handed besides, (C,).
-        given: its inputs from actuators and pushes.
-    """
-
-    q: np.ndarray
-    v: np.ndarray
-    impulse: np.ndarray
-    tau: np.ndarray
-    carried: np.ndarray
-    given: Sequence[np.ndarray] = ()
+from robokit.sim.stepping.steppers import tally
 
 
 @dataclass
@@ -49,10 +28,7 @@ class Records:
         steps: taken until then.
         q, v: the state, (nq,) and (nv,).
         entries: the ledger, (SIZE,).
-        taus: joint forces of the next step, (nv,).
-        carried: what that step is handed besides, (C,).
-        given: its inputs from actuators and pushes.
-        last: the step that led to it.
+        impulses: of the ground until one step before, (6,) as in the ledger.
         inputs: what every step was given, those between the records too.
     """
 
@@ -60,26 +36,12 @@ class Records:
     q: list[np.ndarray] = field(default_factory=list)
     v: list[np.ndarray] = field(default_factory=list)
     entries: list[np.ndarray] = field(default_factory=list)
-    taus: list[np.ndarray] = field(default_factory=list)
-    carried: list[np.ndarray] = field(default_factory=list)
-    given: list[Sequence[np.ndarray]] = field(default_factory=list)
-    last: list[LastStep] = field(default_factory=list)
+    impulses: list[np.ndarray] = field(default_factory=list)
     inputs: StepInputs = field(default_factory=StepInputs)
 
-    def add(
-        self,
-        steps: int,
-        q: np.ndarray,
-        v: np.ndarray,
-        entries: np.ndarray,
-        tau: np.ndarray,
-        carried: np.ndarray,
-        given: Sequence[np.ndarray],
-        last: LastStep,
-    ) -> None:
+    def add(self, steps: int, q: np.ndarray, v: np.ndarray, entries: np.ndarray, impulse: np.ndarray) -> None:
         """Record a state."""
-        values = steps, q, v, entries, tau, carried, given, last
-        for rows, value in zip(self._lists(), values, strict=True):
+        for rows, value in zip(self._lists(), (steps, q, v, entries, impulse), strict=True):
             rows.append(value)
 
     def cut(self, n: int | None = None) -> None:
@@ -89,13 +51,15 @@ class Records:
             del rows[n:]
 
     def _lists(self) -> tuple[list[Any], ...]:
-        return (
-            self.steps, self.q, self.v, self.entries, self.taus, self.carried, self.given, self.last
-        )  # fmt: skip
+        return self.steps, self.q, self.v, self.entries, self.impulses
 
 
 def trajectory_of(
-    program: Program, dt: float, records: Records, energy: tuple[np.ndarray, np.ndarray] | None = None
+    program: Program,
+    dt: float,
+    records: Records,
+    notes: Notes | None,
+    energy: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Trajectory:
     """The trajectory of a run, with the figures of its summary that follow from the records.
 
@@ -103,6 +67,7 @@ def trajectory_of(
         program: the step.
         dt: time step [s].
         records: at least one.
+        notes: of all steps; None where there are too many.
         energy: kinetic and potential energy of the records, (T,) each [J]; None computes them.
     """
     robot = program.robot
@@ -114,23 +79,15 @@ def trajectory_of(
         losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
         dissipated = sum(losses.values())
         impulse = entries[:, ledger.IMPULSE]
-        force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
+        force = (impulse - np.array(records.impulses))[:, 3:] / dt
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
-            momentum, force, robot, ground=program.ground, program=program, carried=even(records.carried),
-            given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
-            contact_impulse=impulse[:, 3:],
+            momentum, force, robot, ground=program.ground, program=program, contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
-            losses=losses,
+            notes=notes, losses=losses,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
-
-
-def _rows(last: Sequence[LastStep]) -> list[np.ndarray]:
-    """[q, v, tau, carried, inputs...] of these steps, (T, ...) each."""
-    rows = [(one.q, one.v, one.tau, one.carried, *one.given) for one in last]
-    return [even(x) for x in zip(*rows, strict=True)]
 
 
 def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:

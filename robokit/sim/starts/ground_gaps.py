@@ -14,9 +14,10 @@ import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.collision.detect_kernel import Detector
-from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, PLANE
+from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.scene import robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore
+from robokit.collision.support import SUPPORTS
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -120,17 +121,11 @@ def _over_plane(robot: Robot, shapes: list[PlacedCore], q: np.ndarray, ground: G
 
 def lowest(core: Core, n: Any) -> Any:
     """Least n . x of the points x of a core without its radius, for unit vectors n of three (B,) [m]."""
-    x, y, z = n
-    a, b, c = core.size
-    if core.kind == CYLINDER:
-        return -(a * np.sqrt(x * x + y * y) + b * np.abs(z))
-    if core.kind == CONE:  # its rim, or its tip
-        return np.minimum(-a * np.sqrt(x * x + y * y) - b * z, b * z)
-    if core.kind == ELLIPSOID:
-        return -np.sqrt(a * a * x * x + b * b * y * y + c * c * z * z)
-    assert core.hull is not None
+    if core.hull is None:
+        down = -Vector3(*n)
+        return -SUPPORTS[core.kind](Vector3(*core.size), down).dot(down)
     corners = core.hull.corners
-    heights = [corners[:, k][:, None] * np.atleast_1d(s) for k, s in enumerate((x, y, z))]
+    heights = [corners[:, k][:, None] * np.atleast_1d(s) for k, s in enumerate(n)]
     return (heights[0] + heights[1] + heights[2]).min(axis=0)
 
 

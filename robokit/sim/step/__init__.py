@@ -7,5 +7,4 @@ held_forces      damping, friction, stops and actuators, which these hold consta
 energy_momentum  energy, momentum and the path of the centre of mass kept to rounding
 books            what a step enters into the ledger, and the momentum that it keeps
 measured         what is measured while a rollout runs, in every step
-trackers         what is measured of the ground's forces, joint limits and velocities
 """

@@ -1,27 +1,25 @@
 """What is measured while a rollout runs: numbers of each row that every step brings up to date.
 
-They stand at the end of the ledger. The first is the number of steps taken. The others belong to trackers
-(trackers.py), each of which has some numbers and a text that makes the next ones of them and of what happens
-in the step. So a peak is that of a step, however few steps are recorded, and no state is kept for it.
-
-Times are kept as numbers of steps from 0; NEVER stands for what has not happened.
+They stand at the end of the ledger. The first is the number of steps taken. The others belong to measures
+(contact/measures.py, measuring/own_measure.py), each of which has some numbers, and makes the next ones of
+them and of what happens in the step. So a peak is that of a step, however few steps are recorded, and no
+state is kept for it. This is for passive motion; steps with contact do it themselves (contact/monitor.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from robokit.contact.measures import MEASURES, Subjects
+from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.held_forces import Held
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import Scalar, where
-
-NEVER = -1.0
-"""Number of a step that has not come."""
+from robokit.spatial.scalars import Scalar, maximum
 
 
 @dataclass
@@ -36,6 +34,7 @@ class Happened:
         held: joint forces of the step; None where nothing but given forces acts on the joints.
         parameters: of the kernel; the first is the time step [s].
         forces: of the ground on each link that can touch it, then on the whole robot, world axes [N], flat.
+        subjects: whom measures are about.
     """
 
     p: Problem
@@ -47,6 +46,7 @@ class Happened:
     held: Held | None
     parameters: Sequence[Scalar]
     forces: Sequence[Scalar] = (0.0, 0.0, 0.0)
+    subjects: Subjects = field(default_factory=Subjects)
     _V: list[Motion] | None = field(default=None, repr=False)
 
     @property
@@ -64,6 +64,15 @@ class Happened:
                 tree = self.p.tree
                 self._V = body_velocities(tree, tree.transforms(self.q), self.v)
         return self._V
+
+    @property
+    def limits(self) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
+        """Of each joint with limits: force of its stop, velocity, and how far it is past a limit."""
+        for _, i in self.subjects.joints:
+            stop, q = self.p.joints.stop[i], self.q[i][0]
+            assert stop is not None and self.held is not None
+            past = maximum(q - stop.upper, stop.lower - q)
+            yield pressing(stop, q, self.held.stops[i][0]), self.v[i][0], past
 
     @property
     def ground_force(self) -> Vector3:
@@ -84,6 +93,23 @@ class Tracker(Protocol):
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """The numbers after a step."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The numbers of one of robokit's measures; a tracker."""
+
+    name: str
+    subjects: Subjects
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return MEASURES[self.name].start(self.subjects)
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        return MEASURES[self.name].passive(numbers, replace(happened, subjects=self.subjects))
 
 
 @dataclass(frozen=True)
@@ -134,8 +160,3 @@ class MeasuredLayout:
 
 
 NOTHING = MeasuredLayout()
-
-
-def later(better: Any, value: Scalar, step: Scalar, before: Sequence[Scalar]) -> list[Scalar]:
-    """(value, step) where it is better than what there was before, else that."""
-    return [where(better, value, before[0]), where(better, step, before[1])]

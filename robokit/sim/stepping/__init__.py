@@ -1,8 +1,8 @@
 """How steps are taken: the default step, the first one, those with contact, those of a page.
 
 default_step    the time step where none is given
-start_momentum  momentum and energy that the first step of passive motion is handed, to the bit
-contact_steps   steps of contact/step.py, as runs and rollouts take them
+energies        energies and momenta of states, and what the first step of a run is handed of them
+steppers        one state through time: what runs take their steps with
 contact_rows    many rows through many of these steps, on several threads
 contact_lanes   the same in the lanes of vectors
 linear_steps    these and their derivatives

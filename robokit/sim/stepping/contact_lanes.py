@@ -11,7 +11,7 @@ import numpy as np
 from robokit.contact.step_in_lanes import ARRAYS, LANES, lanes_kernel, may_go_in_lanes, on_planes
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
-from robokit.sim.simulation import STEPS
+from robokit.sim.contact_state import STEPS
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -43,8 +43,9 @@ from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
+from robokit.errors import RobokitError
+from robokit.sim.contact_state import ContactState
 from robokit.sim.joints.given import GivenLayout
-from robokit.sim.simulation import Simulation
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import cond, for_range
@@ -212,7 +213,7 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
     given["push_in_world"] = np.append(given["push_in_world"], np.zeros(HANDS, np.int32))
     given["push_point"] = np.concatenate([given["push_point"], np.zeros((HANDS, 3))])
     given["push_wrench"] = np.zeros((len(given["push_body"]), 6))
-    made = Simulation(program.robot, dt, given, reproducible=True)
+    made = ContactState(program.robot, dt, given, reproducible=True)
     sizes = {name: made.sizes[name] for name in made.kernel.sizes}
     numbers = {a.name: made.arrays[a.name] for a in STEP_ARRAYS if a.role == "in"}
     numbers = {name: x for name, x in numbers.items() if np.any(x)}
@@ -221,7 +222,10 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
 
 def main() -> None:
     """Write the file."""
-    FILE.write_bytes(sources_digest() + made_module())
+    digest = sources_digest()
+    if not digest:
+        raise RobokitError("a source of the step is newer than this process: run it again")
+    FILE.write_bytes(digest + made_module())
 
 
 if __name__ == "__main__":

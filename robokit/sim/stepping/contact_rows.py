@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,8 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.sim.contact_state import ContactState, enlarged, steps_taken
 from robokit.sim.motion import ledger
-from robokit.sim.simulation import Simulation, enlarged, packed, steps_taken
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
 from robokit.sim.stepping.own_measures import OwnMeasures
@@ -28,6 +29,9 @@ from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
+
+LONG = 10_000
+"""Steps that rows are expected to take that are stepped one by one."""
 
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
 """Of the driver "rows" (engine/loops/rows.py)."""
@@ -43,7 +47,7 @@ class ContactRunner:
         in_lanes: whether it pays that rows go together.
     """
 
-    def __init__(self, program: Program, simulation: Callable[[float], Simulation]) -> None:
+    def __init__(self, program: Program, simulation: Callable[[float], ContactState]) -> None:
         """Prepare it; ``simulation`` gives the arrays of steps of a length."""
         self.program, self.simulation = program, simulation
         self.failed: dict[int, int] = {}
@@ -88,13 +92,53 @@ class ContactRunner:
             interrupted = True
         return min(done, default=len(marks)), interrupted
 
-    def memory(self, row: int) -> np.ndarray:
-        """What the next step of a row is handed besides q and v."""
+    # ---- step by step ------------------------------------------------------------------------------------
+
+    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
+        """Divide rows among threads, before :meth:`advance`."""
+        simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.take(0)  # compiles it
+        numbers = simulation.arrays, simulation.kernel.reproducible
+        plain = simulation.refused is None and self.program.accuracy is None
+        self.in_lanes = plain and pays(rows, LONG, *numbers)
+        size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+
+    def advance(self, first: int, last: int) -> None:
+        """Steps first..last of all rows, in place."""
+        stop = threading.Event()
+        if len(self._shares) == 1:
+            self._shares[0].go(first, last, stop)
+        else:
+            in_threads(lambda k: self._shares[k].go(first, last, stop), range(len(self._shares)), stop)
+
+    @property
+    def good(self) -> np.ndarray:
+        """Rows whose state is finite, (rows,)."""
+        return np.concatenate([share.good for share in self._shares])
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
         for share in self._shares:
-            if row in share.rows:
-                k = row - share.rows.start
-                return packed({name: x[k] for name, x in share.states.items()})
-        return np.zeros(0)
+            own = (rows >= share.rows.start) & (rows < share.rows.stop)
+            share.reset(rows[own] - share.rows.start, q[own], v[own])
+
+    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """All that :meth:`restore` needs."""
+        return [
+            (share.good.copy(), {n: share.states[n].copy() for n in share.own_state})
+            for share in self._shares
+        ]
+
+    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
+        """Go on from there."""
+        for share, (good, states) in zip(self._shares, state, strict=True):
+            share.good[:] = good
+            for name, old in states.items():
+                x = share.states[name]
+                x[...] = -1 if name.endswith("_pair") else 0
+                x[:, : old.shape[1]] = old
 
 
 class _Share:
@@ -106,7 +150,7 @@ class _Share:
     """
 
     def __init__(
-        self, runner: ContactRunner, simulation: Simulation, arrays: Sequence[np.ndarray], rows: range
+        self, runner: ContactRunner, simulation: ContactState, arrays: Sequence[np.ndarray], rows: range
     ) -> None:
         self.runner, self.rows, self.given = runner, rows, arrays
         self.program, self.kernel = runner.program, simulation.kernel
@@ -130,6 +174,17 @@ class _Share:
         self._call: Any = None
         self._prepare()
 
+    @property
+    def own_state(self) -> list[str]:
+        """Names of what a step hands on."""
+        return [a.name for a in self.kernel.taken if a.role == "inout"]
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some of its rows to states: nothing was before."""
+        for name in self.own_state:
+            self.states[name][rows] = -1 if name.endswith("_pair") else 0
+        self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
+
     def _empty(self, name: str) -> np.ndarray:
         """An array of one state before its first step."""
         x = np.zeros_like(self.shared[name])
@@ -149,6 +204,7 @@ class _Share:
         try:
             if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
                 raise NoMachineCode("")
+            self.kernel.seconds = math.inf  # rows are many steps
             self._environment = self.kernel.environment(self.sizes, "float64")
             self._call = CALL(self.kernel.driver("rows", "float64"))
         except NoMachineCode:

@@ -19,7 +19,7 @@ from robokit.contact.step_pullback import pullback_kernel
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.memory import address
-from robokit.sim.simulation import Simulation
+from robokit.sim.contact_state import ContactState
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
 
@@ -46,7 +46,7 @@ class LinearSteps:
             engine: "python" for no machine code.
         """
         self.robot = program.robot
-        self.simulation = Simulation(program.robot, dt, step_numbers(program, dt), engine=engine)
+        self.simulation = ContactState(program.robot, dt, step_numbers(program, dt), engine=engine)
         self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
         self.wanted: np.ndarray | None = None

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.step.measured import Happened, Tracker
+from robokit.sim.step.measured import Happened, Kept, Tracker
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.step_numbers import TRACKERS
 
 
 class OwnMeasures:
@@ -19,7 +18,7 @@ class OwnMeasures:
         self.program, self.carried = program, np.zeros(program.layout.size)
         layout = program.measured
         self.trackers: list[tuple[Tracker, slice]] = [
-            (each, layout.part(each)) for each in layout.trackers if type(each) not in TRACKERS
+            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
         ]
         self._kernel: Any = None
 

@@ -25,7 +25,7 @@ from robokit.sim.motion import ledger
 from robokit.sim.motion.carried import Carried
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.start_momentum import kept_of
+from robokit.sim.stepping.energies import kept_of
 
 
 @dataclass(frozen=True)

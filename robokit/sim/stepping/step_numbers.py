@@ -21,14 +21,15 @@ from robokit.contact.materials import (
     pair_numbers,
     sizes,
 )
+from robokit.contact.measures import KEPT
 from robokit.contact.robot_data import robot_data
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground import weight
 from robokit.sim.ground.ground_world import plane_of, world_of
 from robokit.sim.motion.robot_size import size_of
+from robokit.sim.step.measured import Kept
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.step.trackers import Deepest, FastestBody, Limits, LinkForces, Motion, PastLimits, PeakLoad
 
 Arrays = dict[str, np.ndarray]
 
@@ -193,24 +194,17 @@ def _error(program: Program) -> float:
     return ERROR if program.ground is None else program.ground.shape_error
 
 
-TRACKERS = (LinkForces, PeakLoad, Deepest, Limits, PastLimits, Motion, FastestBody)
-"""Whose numbers the groups of the monitor are, in their order."""
-
-
 def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     """What the monitor keeps (contact/monitor.py); ``numbers``: of the robot and its joints."""
     layout = program.measured
-    at, of_link = np.full(len(TRACKERS), -1, np.int32), np.zeros(2, np.int32)
+    at, numbers_of = np.full(len(KEPT), -1, np.int32), [each.name for each in KEPT]
     links = {name: k for k, name in enumerate(program.touching_links)}
     stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
     for tracker in layout.trackers:
-        if type(tracker) in TRACKERS:
-            at[TRACKERS.index(type(tracker))] = layout.part(tracker).start
-        if isinstance(tracker, LinkForces):
-            of_link[:] = tracker.peaks, tracker.touches
+        if isinstance(tracker, Kept) and tracker.start:
+            at[numbers_of.index(tracker.name)] = layout.part(tracker).start
     return {
         "measured_at": at,
-        "measured_of_link": of_link,
         "link_of_shape": np.array([links.get(name, -1) for name in scene.links], np.int32),
         "joint_of_stop": np.array(
             [stops.index(int(b)) for b in numbers["dof_body"][numbers["stop_dof"]]], np.int32

@@ -10,7 +10,7 @@ from robokit.viewer.data.thin_curves import kept, without_repeats
 from robokit.viewer.payload_keys import CurveData, LinkForceData, SeriesData
 
 MOST_WORK = 4_000_000
-"""Bodies times steps up to which a page looks at every step: about half a minute."""
+"""Bodies times steps up to which a page looks at every step: some ten seconds."""
 
 
 class ForceHistory:

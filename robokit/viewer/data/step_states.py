@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
-from robokit.sim.record.recorded import energies, momenta
+from robokit.sim.stepping.energies import energies, momenta
 from robokit.viewer.data.force_data import every_step
 from robokit.viewer.data.thin_curves import kept, peaks_between
 

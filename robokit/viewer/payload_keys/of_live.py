@@ -47,10 +47,10 @@ class StepperData:
         steps: how many of them the step takes: the others are the look's.
         whole: names of those of int32; the others are float64.
         kept: names of those that a step hands to the next.
-        given: names of those whose numbers are those of the page; the others are 0, but for the normals of
-            faces, which are made of the corners.
-        numbers: of these, one after another, deflated, as base64: of each array the lowest bytes of all
-            numbers, then all second ones and so on.
+        given: names of those whose numbers are those of the page, and how many of their lowest bytes are not
+            0; the others are 0, but for the normals of faces, which are made of the corners.
+        numbers: deflated, as base64: the lowest bytes of all numbers, one array after another, then all
+            second bytes likewise.
         ground_pairs: how many of the pairs of shapes, the first ones, touch the world.
     """
 
@@ -61,7 +61,7 @@ class StepperData:
     steps: int
     whole: list[str]
     kept: list[str]
-    given: list[str]
+    given: list[tuple[str, int]]
     numbers: str
     ground_pairs: int
 

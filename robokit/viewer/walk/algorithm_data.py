@@ -26,20 +26,17 @@ class ValueTable:
 
     Attributes:
         rows: kind and references of each.
+        places: where the values stand that the steps have seen, one after another.
     """
 
     def __init__(self, graph: Graph, walk: Walk) -> None:
         """Of all its steps."""
         self.graph = graph
-        self._place: dict[tuple[str, tuple[int, ...]], int] = {}
-        for step in walk.steps:
-            for seen in step.seen:
-                self._place.setdefault(self._row(seen.value), len(self._place))
-        self.rows = list(self._place)
-
-    def place(self, value: Value) -> int:
-        """Where a value stands."""
-        return self._place[self._row(value)]
+        place: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.places = [
+            place.setdefault(self._row(seen.value), len(place)) for step in walk.steps for seen in step.seen
+        ]
+        self.rows = list(place)
 
     def refs(self) -> Iterator[int]:
         """All references."""
@@ -93,7 +90,7 @@ def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkP
         steps=deflated_whole(steps),
         counters=deflated_whole([step.indices for step in walk.steps]),
         places=deflated_whole([seen.where for seen in every]),
-        seen=deflated_whole(np.diff([table.place(seen.value) for seen in every], prepend=0)),
+        seen=deflated_whole(np.diff(table.places, prepend=0)),
         shapes=deflated_whole([(KINDS.index(kind), len(refs)) for kind, refs in table.rows]),
         numbers=deflated_whole(np.diff([program.place(ref) for ref in table.refs()], prepend=0)),
         whole=walk.whole,

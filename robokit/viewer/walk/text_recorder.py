@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from robokit.viewer.walk.recorded_values import Value, recorded
-from robokit.viewer.walk.text_statements import Place, Statement, statements
+from robokit.viewer.walk.text_statements import Place, Statement, loops, statements
 
 NOWHERE = -1
 
@@ -57,17 +57,13 @@ class Recipe:
     """What to record of some functions.
 
     Attributes:
-        functions: whose lines are recorded.
-        stages: first and last lines of the main function's loops, which is ``functions[main]``.
-        main: place of the main function.
+        functions: whose lines are recorded; the first one's loops are the stages.
         indices: names of the indices, that of the body at work first.
         matrix: name of the matrix whose entries are told apart, or "".
         blocks: name of a function (H, tree, i, j, ...) that writes the block i, j of the matrix, or "".
     """
 
     functions: tuple[Callable[..., Any], ...]
-    stages: tuple[tuple[int, int], ...]
-    main: int
     indices: tuple[str, ...]
     matrix: str = ""
     blocks: str = ""
@@ -104,7 +100,7 @@ class Recorder:
     def __init__(self, recipe: Recipe, parent: Sequence[int], v_slice: Sequence[slice], most: int) -> None:
         self.recipe, self.parent, self.v_slice, self.most = recipe, parent, v_slice, most
         self.texts = {f.__code__: statements(f) for f in recipe.functions}
-        self.main = recipe.functions[recipe.main].__code__
+        self.main, self.stages = recipe.functions[0].__code__, loops(recipe.functions[0])
         self.steps: list[Step] = []
         self.complete = False
         self._frames: dict[FrameType, _Frame] = {}
@@ -148,7 +144,7 @@ class Recorder:
         if len(self.steps) >= self.most:
             raise _Enough
         if frame.f_code is self.main:
-            self._stage = _within(self.recipe.stages, statement.first)
+            self._stage = _within(self.stages, statement.first)
         call.statement = statement
         step = Step(statement, self._stage, self._indices(frame, statement))
         step.seen = self._values(frame, call, statement.reads)

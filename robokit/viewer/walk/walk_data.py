@@ -9,6 +9,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
+from robokit.stages import stage
 from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import deflated_whole
 from robokit.viewer.payload_keys import WalkData, Whole
@@ -79,6 +80,11 @@ def _walk(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
     """The walk without the touched bodies."""
     if robot.nbodies == 0:
         return None
+    with stage("recording the algorithms"):
+        return _within(robot, pushed, most_bytes)
+
+
+def _within(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
     without: list[Walked] = []
     state = traced_state(robot, pushed)
     found = walks(robot, state)

@@ -9,7 +9,6 @@ from typing import Any
 from robokit.algorithms import composites, crba, ltdl, rnea
 from robokit.algorithms.aba import aba
 from robokit.viewer.walk.text_recorder import Recipe
-from robokit.viewer.walk.text_statements import loops
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ SHARED = {
 
 
 def _recipe(main: Callable[..., Any], *others: Callable[..., Any], **options: Any) -> Recipe:
-    return Recipe((main, *others), tuple(loops(main)), 0, **options)
+    return Recipe((main, *others), **options)
 
 
 RNEA = Walked(

@@ -19,10 +19,10 @@ class ContactStep {
     const numbers = await unpacked(stepper.numbers, null, "deflate");
     let from = 0;
     // The lowest bytes of all numbers stand first, then all second ones and so on.
-    for (const name of stepper.given) {
-      const values = made.x[name], size = values.BYTES_PER_ELEMENT, to = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-      for (let byte = 0; byte < size; byte++) {
-        for (let at = byte; at < to.length; at += size, from++) to[at] = numbers[from];
+    for (let byte = 0; byte < 8; byte++) {
+      for (const [name, bytes] of stepper.given) {
+        const values = made.x[name], size = values.BYTES_PER_ELEMENT, to = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+        for (let at = byte; byte < bytes && at < to.length; at += size, from++) to[at] = numbers[from];
       }
     }
     made.faceNormals();

@@ -40,6 +40,12 @@ class Framing {
     return boxes;
   }
 
+  // Half the diagonal of a body's box, the median of all that show something [m].
+  bodySize() {
+    const sizes = this.boxes.filter((box) => !box.isEmpty()).map((box) => 0.5 * box.min.distanceTo(box.max)).sort((a, b) => a - b);
+    return sizes.length ? sizes[sizes.length >> 1] : Infinity;
+  }
+
   // Corners of every body's box at some forty instants (y up); relative to the centre of mass, or in the world.
   extremes(relative) {
     const corners = [], { motion, boxes } = this, { sane } = motion;

@@ -1,6 +1,9 @@
 // What can be laid over the robot: frames, names, centre of mass and trail, contacts, momentum.
 // Each is built when it is first switched on; `update(k)` moves those that depend on the frame.
 
+// Sizes of its median body that a robot's own size has, at most, for marks to be as large as the robot asks.
+const BODIES = 9;
+
 class Overlays {
   constructor(stage, data, motion) {
     this.stage = stage;
@@ -10,6 +13,8 @@ class Overlays {
     this.on = {};
     this.frame = 0;
     this.size = data.robot.size;
+    // Marks are for the whole robot and for one body alike: on a long chain they would hide its links.
+    this.mark = Math.sqrt(this.size * Math.min(this.size, BODIES * stage.framing.bodySize()));
   }
 
   // Key, label, colour and whether it starts switched on, for those that this page can show.
@@ -66,7 +71,7 @@ class Overlays {
 
   frames() {
     const group = new THREE.Group();
-    const length = 0.16 * this.size, width = 0.0045 * this.size;
+    const length = 0.16 * this.mark, width = 0.0045 * this.mark;
     const rod = new THREE.CylinderGeometry(width, width, length, 8).translate(0, length / 2, 0);
     const tints = [0xe03131, 0x2b8a3e, 0x1971c2].map((color) => new THREE.MeshBasicMaterial({ color: ink(color), depthTest: false, transparent: true }));
     group.triads = this.data.links.map((link) => {
@@ -101,7 +106,7 @@ class Overlays {
 
   com() {
     const group = new THREE.Group();
-    const ball = new THREE.Mesh(new THREE.SphereGeometry(0.055 * this.size, 32, 20), new THREE.MeshBasicMaterial({ map: checker(), depthTest: false, transparent: true }));
+    const ball = new THREE.Mesh(new THREE.SphereGeometry(0.055 * this.mark, 32, 20), new THREE.MeshBasicMaterial({ map: checker(), depthTest: false, transparent: true }));
     ball.renderOrder = 9;
     group.add(ball);
     const path = [];
@@ -115,7 +120,7 @@ class Overlays {
       // The tube's rings stand at frames, not at equal lengths, so that the trail ends at the ball.
       spline.getPointAt = spline.getPoint;
       spline.getTangentAt = spline.getTangent;
-      trail = new THREE.Mesh(new THREE.TubeGeometry(spline, rings, 0.008 * this.size, 6), new THREE.MeshBasicMaterial({ color: ink(0x1c7ed6), depthTest: false, transparent: true, opacity: 0.8 }));
+      trail = new THREE.Mesh(new THREE.TubeGeometry(spline, rings, 0.008 * this.mark, 6), new THREE.MeshBasicMaterial({ color: ink(0x1c7ed6), depthTest: false, transparent: true, opacity: 0.8 }));
       trail.renderOrder = 8;
       trail.frustumCulled = false;
       group.add(trail);
@@ -134,7 +139,7 @@ class Overlays {
     const group = new THREE.Group();
     group.needsMotion = true;
     this.stage.world.add(group);
-    const thick = 0.014 * this.size;
+    const thick = 0.014 * this.mark;
     this.scale = new ForceScale(this.stage, this.size, this.data.robot.mass * 9.81, this.motion.largestForce());
     if (!this.motion.contacts) {
       const arrow = new Arrow(0xe03131, 1.4 * thick);
@@ -167,7 +172,7 @@ class Overlays {
   momentum() {
     const group = new THREE.Group();
     group.needsMotion = true;
-    const linear = new Arrow(0x0b7285, 0.016 * this.size), angular = new Arrow(0x9c36b5, 0.016 * this.size);
+    const linear = new Arrow(0x0b7285, 0.016 * this.mark), angular = new Arrow(0x9c36b5, 0.016 * this.mark);
     group.add(linear, angular);
     const largest = this.motion.largestMomenta();
     const full = 0.9 * this.size;

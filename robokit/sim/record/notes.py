@@ -1,0 +1,249 @@
+"""What each step of a run was given and left: of these notes events, sensors, contacts and curves are made.
+
+Steps note themselves as they are taken (contact/monitor.py). Of runs that are too long for that the steps are
+taken once more, when somebody asks.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from robokit.sim.motion.state_facts import state_poses
+from robokit.sim.record.contact_record import Contacts
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.step_numbers import scene_of
+from robokit.sim.stepping.steppers import Stepper, stepper
+
+MOST_BYTES = 128_000_000
+"""Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
+
+
+@dataclass
+class StepInputs:
+    """What the steps of a run were given, one entry of each list for every change.
+
+    Attributes:
+        start: number of the step from which an entry holds, ascending from 0.
+        tau: joint forces, (nv,) each.
+        given: inputs from actuators and pushes.
+    """
+
+    start: list[int] = field(default_factory=list)
+    tau: list[np.ndarray] = field(default_factory=list)
+    given: list[Sequence[np.ndarray]] = field(default_factory=list)
+
+    def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
+        """From this step on."""
+        if self.start and self.start[-1] == step:
+            del self.start[-1], self.tau[-1], self.given[-1]
+        self.start.append(step)
+        self.tau.append(tau)
+        self.given.append(given)
+
+    def cut(self, step: int) -> None:
+        """Forget those of this step and later ones; what holds before the first stays."""
+        k = max(1, bisect.bisect_left(self.start, step))
+        del self.start[k:], self.tau[k:], self.given[k:]
+
+    def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
+        """Those of a step, and the step from which there are others."""
+        k = bisect.bisect_right(self.start, step)
+        return self.tau[k - 1], self.given[k - 1], self.start[k] if k < len(self.start) else np.inf
+
+    def rows(self, steps: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Those of some steps, (S, ...) each."""
+        k = np.searchsorted(self.start, steps, side="right") - 1
+        given = [np.array(x, float)[k] for x in zip(*self.given, strict=True)]
+        return np.array(self.tau, float)[k], given
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Notes of S steps, or of S parts of steps that are divided to an accuracy.
+
+    Attributes:
+        begin: when each begins, (S,) [steps].
+        share: of a step that each is, (S,).
+        arrays: what is noted, (S, ...) each: "q", "v" before it; of passive motion "carried", what it was
+            handed besides; of steps with contact the forces (NOTES in contact/monitor.py).
+    """
+
+    begin: np.ndarray
+    share: np.ndarray
+    arrays: dict[str, np.ndarray]
+
+    @staticmethod
+    def taken(steps: Stepper, first: int = 0) -> Notes:
+        """What a stepper has noted since it was last asked, of steps from this number on."""
+        found = steps.notes()
+        share = found.pop("share", np.ones(len(found["q"])))
+        ends = np.concatenate([[0.0], np.cumsum(share)])  # exact: shares are powers of two
+        return Notes(first + ends[:-1], share, found)
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+    @property
+    def steps(self) -> int:
+        """Number of the step after the last one."""
+        return round(float(self.begin[-1] + self.share[-1])) if len(self) else 0
+
+    @property
+    def step(self) -> np.ndarray:
+        """Number of the step of each, (S,)."""
+        return np.floor(self.begin).astype(int)
+
+    def first(self, steps: Any) -> Any:
+        """Where these steps begin among the notes."""
+        return np.searchsorted(self.step, steps, side="left")
+
+    def last(self, steps: Any) -> Any:
+        """Where their last parts are."""
+        return np.searchsorted(self.step, steps, side="right") - 1
+
+    def contacts(self, row: int) -> np.ndarray:
+        """The contacts that pressed: shape, place [m], force of the ground [N], (K, 7)."""
+        ends = self.arrays["end"]
+        return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
+
+    def of(self, rows: np.ndarray) -> Notes:
+        """Some of them."""
+        found = {name: x[rows] for name, x in self.arrays.items() if name not in ("end", "contact")}
+        if "end" in self.arrays:
+            parts = [self.contacts(row) for row in rows.tolist()]
+            found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
+            found["contact"] = np.concatenate([*parts, np.zeros((0, 7))])
+        return Notes(self.begin[rows], self.share[rows], found)
+
+    @staticmethod
+    def joined(parts: Sequence[Notes]) -> Notes:
+        """Several as one."""
+        arrays = {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays}
+        if "end" in arrays:
+            counts = [np.diff(part.arrays["end"], prepend=0) for part in parts]
+            arrays["end"] = np.cumsum(np.concatenate(counts))
+        begin, share = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "share")
+        )
+        return Notes(begin, share, arrays)
+
+    def with_end(self, q: np.ndarray, v: np.ndarray, steps: Any) -> list[np.ndarray]:
+        """The states, q and v, at the beginnings of steps; (q, v) is that at the end of all."""
+        rows = self.first(steps)
+        return [np.concatenate([self.arrays[name], end[None]])[rows] for name, end in (("q", q), ("v", v))]
+
+
+# ---- runs that are too long -------------------------------------------------------------------------------
+
+Choose = Callable[[Notes], np.ndarray]
+"""Which rows of notes are kept."""
+
+
+def everything(notes: Notes) -> np.ndarray:
+    """All rows."""
+    return np.arange(len(notes))
+
+
+def hardest(notes: Notes) -> np.ndarray:
+    """The first row, and that with the largest force of the ground."""
+    if "link" not in notes.arrays:
+        return everything(notes)
+    return np.unique([0, int(np.linalg.norm(notes.arrays["link"][:, -1, :3], axis=1).argmax())])
+
+
+def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
+    """For how many steps each of the hardest rows stands: of those between the records, for itself."""
+    begin, firsts, found, at = [*notes.step.tolist(), marks[-1]], set(marks), [], 0
+    for step, after in pairwise(begin):
+        end = after if step in firsts else step + 1
+        found.append(end - at)
+        at = end
+    found[-1] += marks[-1] - at
+    return found
+
+
+def around_records(notes: Notes) -> np.ndarray:
+    """The rows of the last step, and of the first two of a run."""
+    step = notes.step
+    return np.flatnonzero((step == step[-1]) | (step < 2))
+
+
+def retaken(
+    program: Program,
+    dt: float,
+    start: tuple[np.ndarray, np.ndarray],
+    marks: Sequence[int],
+    inputs: StepInputs,
+    choose: Choose = everything,
+) -> Notes:
+    """The steps of a run taken once more.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        start: q and v.
+        marks: steps taken until each record.
+        inputs: of the steps.
+        choose: which rows are kept of those from each record to the next.
+    """
+    own, parts = stepper(program, dt), []
+    own.begin(*start)
+    own.noting = True
+    for first, last in pairwise(marks):
+        at = first
+        while at < last:
+            tau, given, change = inputs.at(at)
+            own.give(tau, given)
+            at += own.take(int(min(last, change)) - at) or last
+        block = Notes.taken(own, first)
+        parts.append(block if choose is everything else block.of(choose(block)))
+    return Notes.joined(parts) if parts else Notes.taken(own)
+
+
+# ---- contacts ---------------------------------------------------------------------------------------------
+
+
+def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray) -> Contacts:
+    """Places and forces of the ground's contacts in the steps that led to records.
+
+    A link has as many points as it ever has at once. One that does not touch is at the link's origin.
+
+    Args:
+        program: the step.
+        notes: of these steps at least.
+        marks: steps taken until each record.
+        q: configurations of the records, (T, nq).
+    """
+    robot, names = program.robot, np.array(scene_of(program).links)
+    rows = notes.last(np.array(marks[1:], int) - 1)
+    found = [np.zeros((0, 7)), *(notes.contacts(row) for row in rows.tolist())]
+    most: dict[str, int] = {}
+    for touching in found:
+        links, counts = np.unique(names[touching[:, 0].astype(int)], return_counts=True)
+        for name, n in zip(links.tolist(), counts.tolist(), strict=True):
+            most[name] = max(most.get(name, 0), n)
+    order = [link.name for link in robot.links if link.name in most]
+    columns = tuple(name for name in order for _ in range(most[name]))
+    points, forces = _origins(program, columns, q), np.zeros((len(q), len(columns), 3))
+    for t, touching in enumerate(found):
+        free = {name: columns.index(name) for name in most}
+        for shape, *numbers in touching.tolist():
+            k = free[names[int(shape)]]
+            points[t, k], forces[t, k] = numbers[:3], numbers[3:]
+            free[names[int(shape)]] += 1
+    return Contacts(points, forces, columns)
+
+
+def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:
+    """Origins of links in the world, (T, K, 3) [m]."""
+    R, p = state_poses(program.robot, q)
+    origins = np.zeros((len(q), len(links), 3))
+    for k, (body, place) in enumerate(map(program.robot.frame, links)):
+        origins[:, k] = p[:, body] + R[:, body] @ place.position
+    return origins

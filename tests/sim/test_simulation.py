@@ -1,0 +1,347 @@
+"""Simulation: steps one by one are those of simulate and rollout to the last bit; there and back; errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Box
+
+DT = 1e-3
+GROUND = rk.Ground()
+
+
+def humanoid():
+    return rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+
+
+def leaning(t, q, v):
+    tau = -0.2 * v
+    tau[:6] = 0.0
+    return tau
+
+
+CASES = {
+    "ground": (m.box_with_bar, {"ground": GROUND}, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+    "motors": (
+        humanoid,
+        {
+            "ground": True,
+            "actuators": rk.PD(kp=80.0, kd=4.0, effort=30.0),
+            "pushes": ("chest", [40.0, 0, 0], (0, 0, 0), 0.02, 0.03),
+        },
+        None,
+    ),
+    "controller": (humanoid, {"ground": True, "controller": leaning}, None),
+    "accuracy": (m.box_with_bar, {"ground": GROUND, "accuracy": 1e-4}, None),
+    "passive": (m.double_pendulum, {}, None),
+    "loop": (lambda: rk.load_urdf(rk.find_robot("four_bar")), {"integrator": "contact"}, None),
+    "world": (
+        lambda: rk.together({"a": m.box(), "b": m.ball()}),
+        {"ground": rk.Ground(shapes=[rk.Solid(Box((1.0, 1.0, 0.1)), (0.0, 0.0, -0.02))])},
+        None,
+    ),
+}
+
+
+def start(robot, v0):
+    q = robot.neutral()
+    if robot.base == "floating":
+        q = rk.standing_configuration(robot, height=0.02)
+    elif "floating_base" in robot.joint_names[0]:  # of two in a world
+        q[6], q[13], q[11] = 0.14, 0.15, 0.3
+    v = np.random.default_rng(3).normal(size=robot.nv) * 0.5 if v0 is None else np.array(v0)
+    return q, v
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_one_by_one_are_those_of_simulate(case):
+    """To the last bit, whatever is recorded, in one call or many, after going back, and after a reset."""
+    make, options, v0 = CASES[case]
+    robot = make()
+    n, (q0, v0) = 80, start(robot, v0)
+    run = rk.simulate(robot, q0, v0, n * DT, DT, **options)
+    for every in (None, 0):
+        sim = rk.Simulation(robot, q0, v0, dt=DT, record_every=every, **options)
+        for k in range(n):
+            sim.step()
+            if k == n // 2:
+                middle = sim.state()
+        assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
+        assert sim.time == run.t[-1]
+        sim.restore(middle)
+        sim.step(steps=n - sim.steps)
+        assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
+        if every is None:
+            own = sim.trajectory()
+            for name in ("t", "q", "v", "momentum", "contact_force"):
+                assert np.array_equal(getattr(own, name), getattr(run, name)), name
+            assert [str(x) for x in own.events] == [str(x) for x in run.events]
+        sim.reset()
+        sim.step(steps=n)
+        assert np.array_equal(sim.q, run.q[-1])
+
+
+def test_contacts_and_sensors_are_those_of_the_last_step():
+    robot, link = humanoid(), "left_foot"
+    link = next(x.name for x in robot.links if "foot" in x.name)
+    q0, joint = rk.standing_configuration(robot), robot.joint_names[-1]
+    run = rk.simulate(robot, q0, duration=0.02, dt=DT, ground=True, record_every=1)
+    sim = rk.Simulation(robot, q0, dt=DT, ground=True, record_every=0)
+    assert sim.contacts.links == ()
+    for k in range(1, 21):
+        sim.step()
+        assert np.array_equal(sim.contacts.forces.sum(axis=0), run.contacts.forces[k].sum(axis=0))
+        assert np.array_equal(sim.sensors.contact_wrench(link), run.sensors.contact_wrench(link)[k])
+    imu, force = sim.sensors.imu(link), sim.sensors.joint_force(joint)
+    np.testing.assert_allclose(imu.specific_force, run.sensors.imu(link).specific_force[-1], atol=1e-9)
+    assert np.array_equal(force.total, run.sensors.joint_force(joint).total[-1])
+    weight = robot.total_mass * 9.81
+    assert sim.contacts.forces[:, 2].sum() == pytest.approx(weight, rel=0.5)
+
+
+def test_given_joint_forces_and_targets_are_those_of_simulate():
+    """Joint forces of each step are a controller's; targets are those of actuators with a table of them."""
+    robot = humanoid()
+    q0, n, rng = rk.standing_configuration(robot), 40, np.random.default_rng(0)
+    taus, targets = rng.normal(size=(n, robot.nv)), 0.1 * rng.normal(size=(n, robot.nv - 6))
+    taus[:, :6] = 0.0
+    run = rk.simulate(
+        robot,
+        q0,
+        duration=n * DT,
+        dt=DT,
+        ground=True,
+        controller=lambda t, q, v: taus[min(round(t / DT), n - 1)],
+    )
+    for values in (taus, taus.astype("float32"), taus.tolist()):
+        sim = rk.Simulation(robot, q0, dt=DT, ground=True)
+        for tau in values:
+            sim.step(tau)
+        if not isinstance(values, np.ndarray) or values.dtype == float:
+            assert np.array_equal(sim.q, run.q[-1])
+            assert np.array_equal(sim.trajectory().tau[:-1], run.tau[:-1])
+    pd = {"kp": 60.0, "kd": 3.0}
+    run = rk.simulate(robot, q0, duration=n * DT, dt=DT, ground=True, actuators=rk.PD(target=targets, **pd))
+    sim = rk.Simulation(robot, q0, dt=DT, ground=True, actuators=rk.PD(**pd))
+    for target in targets:
+        sim.step(target)
+    assert np.array_equal(sim.q, run.q[-1])
+    sim.step(dict.fromkeys(sim.driven, 0.0))
+    with_both = rk.Simulation(robot, q0, dt=DT, ground=True, actuators=rk.PD(target=targets[0], **pd))
+    with_both.step(tau=taus[0])
+    other = rk.Simulation(robot, q0, dt=DT, ground=True, actuators=rk.PD(**pd), record_every=0)
+    other.step(targets[0], tau=list(taus[0]))
+    assert np.array_equal(with_both.q, other.q) and np.array_equal(with_both.v, other.v)
+
+
+def test_forces_hold_for_their_call_and_targets_until_others_come():
+    robot = m.double_pendulum()
+    sim, pushed = (rk.Simulation(robot, [0.3, 0.1], dt=DT) for _ in range(2))
+    sim.step([1.0, 0.0])
+    sim.step()
+    pushed.step([1.0, 0.0])
+    pushed.step([0.0, 0.0])
+    assert np.array_equal(sim.v, pushed.v)
+    held, again = (rk.Simulation(robot, dt=DT, actuators=rk.PD(kp=10.0, kd=1.0)) for _ in range(2))
+    held.step([0.5, 0.2])
+    held.step(steps=3)
+    for _ in range(4):
+        again.step([0.5, 0.2])
+    assert np.array_equal(held.q, again.q)
+
+
+def test_a_controller_has_a_rate_of_its_own():
+    asked = []
+
+    def controller(t, q, v):
+        asked.append(t)
+        return [-q[0], 0.0]
+
+    sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], dt=DT, controller=controller, control_every=5)
+    for _ in range(12):
+        sim.step()
+    assert asked == pytest.approx([0.0, 5 * DT, 10 * DT])
+    assert sim.trajectory().tau[-1, 0] == pytest.approx(-sim.q[0], abs=0.05)
+
+
+@pytest.mark.parametrize("robot", [m.box_with_bar, m.double_pendulum])
+def test_rows_of_a_batch_are_single_simulations(robot):
+    """To the last bit in reproducible mode: as rows of rollouts are; partial resets, and back."""
+    robot, B = robot(), 5
+    ground = GROUND if robot.base == "floating" else None
+    q, v = start(robot, None)
+    rng = np.random.default_rng(1)
+    v = v + rng.normal(size=(B, robot.nv))
+    options = {"dt": DT, "ground": ground, "reproducible": True}
+    tau = 0.1 * rng.normal(size=(B, robot.nv))
+    many = rk.Simulation(robot, q, v, batch=B, **options)
+    held = many.q
+    many.step(tau)
+    many.step(steps=30)
+    middle = many.state()
+    singles = []
+    for k in range(B):
+        one = rk.Simulation(robot, q, v[k], **options)
+        one.step(tau[k])
+        one.step(steps=30)
+        singles.append(one)
+        assert np.array_equal(many.q[k], one.q) and np.array_equal(many.v[k], one.v)
+    assert held is many.q and many.time == pytest.approx(31 * DT)
+    mask = np.array([False, True, False, True, False])
+    many.reset(rows=mask)
+    assert np.array_equal(many.q[1], q) and np.array_equal(many.q[0], singles[0].q)
+    many.step(steps=10)
+    fresh = rk.Simulation(robot, q, v[3], **options)
+    fresh.step(steps=10)
+    singles[0].step(steps=10)
+    assert np.array_equal(many.q[3], fresh.q) and np.array_equal(many.q[0], singles[0].q)
+    after = many.q.copy()
+    many.restore(middle)
+    many.reset(rows=mask)
+    many.step(steps=10)
+    assert np.array_equal(many.q, after)
+    many.reset()
+    assert many.time == 0.0 and np.array_equal(many.v, v)
+
+
+def test_a_batch_on_several_threads_with_targets_of_rows():
+    robot, B = humanoid(), 6
+    q = rk.standing_configuration(robot)
+    targets = 0.2 * np.random.default_rng(0).normal(size=(B, robot.nv - 6))
+    pd = rk.PD(kp=60.0, kd=3.0)
+    runs = [rk.Simulation(robot, q, batch=B, ground=True, actuators=pd, threads=k) for k in (1, 3)]
+    for sim in runs:
+        for _ in range(5):
+            sim.step(targets)
+    one = rk.Simulation(robot, q, ground=True, actuators=pd)
+    for _ in range(5):
+        one.step(targets[4])
+    np.testing.assert_allclose(runs[0].q[4], one.q, atol=1e-12)
+    assert np.array_equal(runs[0].q, runs[1].q)
+
+
+@pytest.mark.parametrize("robot", [m.double_pendulum, m.box_with_bar])
+def test_keyframes_and_pushes_act_in_a_batch_at_their_times(robot):
+    robot = robot()
+    joint = robot.joint_names[-1]
+    curve = rk.Keyframes([0.0, 0.02], [joint], [[0.0], [0.1]])
+    options = {
+        "dt": DT,
+        "actuators": rk.PD(kp=20.0, kd=2.0, target=curve, joints=[joint]),
+        "pushes": (robot.links[-1].name, [5.0, 0, 0], (0, 0, 0), 0.005, 0.01),
+        "reproducible": True,
+    }
+    q, v = start(robot, None)
+    many, one = rk.Simulation(robot, q, v, batch=3, **options), rk.Simulation(robot, q, v, **options)
+    for steps in (1, 6, 1, 20):
+        many.step(steps=steps)
+        one.step(steps=steps)
+        assert np.array_equal(many.q[2], one.q) and np.array_equal(many.v[0], one.v)
+
+
+def test_a_row_that_breaks_down_is_marked_and_others_go_on():
+    robot = m.double_pendulum()
+    sim = rk.Simulation(robot, dt=DT, batch=3)
+    tau = np.zeros((3, 2))
+    tau[1] = 1e300
+    sim.step(tau)
+    sim.step(steps=5)
+    assert sim.failed.tolist() == [False, True, False] and np.isfinite(sim.q[[0, 2]]).all()
+    sim.reset(rows=sim.failed)
+    sim.step()
+    assert not sim.failed.any() and np.isfinite(sim.q).all()
+
+
+def test_a_state_that_is_not_finite_is_an_error_with_what_was_recorded():
+    sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], dt=DT)
+    sim.step(steps=20)
+    with pytest.raises(rk.SimulationError, match=r"no longer finite") as caught:
+        for _ in range(10):
+            sim.step([1e300, 0.0])
+    assert len(caught.value.trajectory) == 5
+    sim.reset()
+    sim.step(steps=3)
+    assert np.isfinite(sim.q).all() and sim.steps == 3
+
+
+def test_what_was_recorded_after_a_state_is_forgotten():
+    robot = m.box()
+    q0 = rk.standing_configuration(robot, height=0.05)
+    sim = rk.Simulation(robot, q0, ground=GROUND, dt=DT, record_every=7)
+    sim.step(steps=60)
+    there = sim.state()
+    sim.step(np.r_[0, 0, 0, 0, 0, 50.0], steps=60)
+    sim.restore(there)
+    sim.step(steps=60)
+    run = rk.simulate(robot, q0, duration=0.12, dt=DT, ground=GROUND, record_every=7)
+    own = sim.trajectory()
+    assert np.array_equal(own.q, run.q) and own.events == run.events
+    assert np.array_equal(own.contacts.forces, run.contacts.forces)
+
+
+def test_a_run_that_is_too_long_to_be_noted_has_contacts_and_events_all_the_same(monkeypatch):
+    robot = m.box_with_bar()
+    q, v = start(robot, None)
+    run = rk.simulate(robot, q, v, 0.2, DT, GROUND)
+    monkeypatch.setattr("robokit.sim.run.run_loop.MOST_BYTES", 20_000)
+    sim = rk.Simulation(robot, q, v, dt=DT, ground=GROUND)
+    for _ in range(200):
+        sim.step()
+    own = sim.trajectory()
+    assert own.notes is None and [str(x) for x in own.events] == [str(x) for x in run.events]
+    assert np.array_equal(sim.contacts.forces.sum(axis=0), run.contacts.forces[-1].sum(axis=0))
+    assert np.abs(run.contacts.forces[-1]).max() > 1.0
+
+
+WRONG = {
+    "tau: expected shape \\(2,\\), got \\(3,\\)": lambda s: s.step(np.zeros(3)),
+    "tau: expected shape \\(2,\\), got \\(1, 2\\)": lambda s: s.step(tau=np.zeros((1, 2))),
+    "tau: expected finite numbers, got nan at tau": lambda s: s.step([0.0, np.nan]),
+    "tau: expected": lambda s: s.step("x"),
+    "targets: there are no actuators": lambda s: s.step(targets=[0.0, 0.0]),
+    "control: expected it or tau": lambda s: s.step([0.0, 0.0], tau=[0.0, 0.0]),
+    "steps: expected": lambda s: s.step(steps=-1),
+    "q: expected shape \\(2,\\), got \\(3,\\)": lambda s: s.reset(np.zeros(3)),
+    "rows: expected none": lambda s: s.reset(rows=[True]),
+    "state: expected": lambda s: s.restore(3),
+    "failed: of a batch": lambda s: s.failed,
+    "sensors: of the last step": lambda s: s.sensors,
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_inputs_are_said_and_change_nothing(message):
+    sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], dt=DT)
+    with pytest.raises(rk.RobokitError, match=message):
+        WRONG[message](sim)
+    sim.step()
+    assert np.array_equal(sim.q, rk.simulate(m.double_pendulum(), [1.0, 0.0], None, DT, DT).q[-1])
+
+
+WRONG_OF_A_BATCH = {
+    r"tau: expected shape \(2,\) or \(4, 2\), got \(3, 2\)": lambda s: s.step(np.zeros((3, 2))),
+    r"rows: expected a mask of bool \(4,\)": lambda s: s.reset(rows=[1, 2]),
+    r"q: expected shape \(2,\), \(4, 2\) or \(1, 2\), got \(3, 2\)": lambda s: s.reset(
+        np.zeros((3, 2)), rows=[True, False, False, False]
+    ),
+    "contacts: of one robot|sensors: of one robot": lambda s: s.sensors,
+    "trajectory: nothing is recorded": lambda s: s.trajectory(),
+    "controller: expected none with batch": lambda s: rk.Simulation(s.robot, batch=2, controller=leaning),
+    r"Ground\(friction=...\): expected 2, one a row": lambda s: rk.Simulation(
+        m.box(), ground=rk.Ground(friction=np.array([0.1, 0.5, 0.9])), batch=2
+    ),
+    "batch: expected": lambda s: rk.Simulation(s.robot, batch=0),
+    r"q0: expected shape \(2,\) or \(2, 2\), got \(3, 2\)": lambda s: rk.Simulation(
+        s.robot, np.zeros((3, 2)), batch=2
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_OF_A_BATCH)
+def test_wrong_inputs_of_a_batch_are_said(message):
+    sim = rk.Simulation(m.double_pendulum(), dt=DT, batch=4)
+    with pytest.raises(rk.RobokitError, match=message):
+        WRONG_OF_A_BATCH[message](sim)
