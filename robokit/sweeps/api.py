@@ -79,7 +79,8 @@ def sweep(
         measures: what is measured, as in :func:`robokit.rollout`; None for most of what ``rk.measures``
             lists. The code of a user-defined :class:`robokit.Measure` is stored with the recipe and runs when
             the sweep is resumed: resume only folders that you trust.
-        out: a new folder for the results; None keeps them in memory and computes them in this process.
+        out: a new folder for the results, which needs pyarrow; None keeps them in memory and computes them in
+            this process.
         count: number of rows; None for one row per combination of the grids.
         seed: of all random numbers.
         dt: time step [s]; None as in :func:`robokit.simulate`.
@@ -88,7 +89,7 @@ def sweep(
         chunk: number of rows that are computed and written together; None for a few seconds of work.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
         workers: number of these processes; None for one per processor, 0 to compute in this process, without
-            Dask and pyarrow.
+            Dask.
         resume: whether to continue the sweep in ``out``, which must be the same.
         progress: whether to show rows, rows per second, failures and the remaining time.
         integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
@@ -102,7 +103,7 @@ def sweep(
         UnknownName: an unknown parameter, measure, link, joint or robot.
         ShapeError, WrongType: an invalid argument, or an invalid value of a parameter.
         ModelError: a robot that cannot be written as URDF.
-        MissingDependency: Dask is not installed, and workers are asked for.
+        MissingDependency: pyarrow is not installed, and ``out`` is given; or Dask, and workers are asked for.
         RobokitError: the folder holds something else or cannot be written, or the cluster has ended.
         KeyboardInterrupt: Ctrl-C; the computed rows are kept, and the text says how to resume.
 

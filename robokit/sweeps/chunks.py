@@ -43,13 +43,12 @@ from robokit.sweeps.recipe import Recipe, versions
 from robokit.sweeps.table import (
     FAILURE,
     HASH_LETTERS,
-    RECIPE_KEY,
-    ParquetFile,
     RowTable,
     add_seal,
     content_hash,
     is_sealed,
     parquet_bytes,
+    read_parquet,
 )
 
 _NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
@@ -183,18 +182,15 @@ def open_chunk(
         hash_of: the hash of a recipe by its text.
 
     Raises:
-        Damaged: it is not as it was written.
+        DamagedChunk: it is not as it was written.
+        MissingDependency: pyarrow is not installed.
     """
     try:
         content = regular_bytes(file.path)
         is_whole = is_sealed(content, file.path.name)
         if not is_whole and layout >= SEALED:
             raise DamagedChunk(_without_seal(content))
-        parquet = ParquetFile(content)
-        recipe = parquet.metadata[RECIPE_KEY].decode()
-        if [parquet.kinds[name].hashed for name in ("row", FAILURE)] != [b"int64", b"text"]:
-            raise DamagedChunk("has other columns than a sweep")
-        table = parquet.table(columns if is_whole else None)
+        recipe, rows, table = read_parquet(content, columns if is_whole else None)
         if not is_whole:
             _check_values(file, table, hash_of(recipe))
     except (DamagedChunk, MissingDependency):
@@ -205,7 +201,7 @@ def open_chunk(
         raise DamagedChunk(
             f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}"
         ) from error
-    return Chunk(file, parquet.rows, recipe, table)
+    return Chunk(file, rows, recipe, table)
 
 
 def _without_seal(content: bytes) -> str:

@@ -44,7 +44,7 @@ from robokit.sweeps.folder import (
     read_sweep_file,
     write_whole,
 )
-from robokit.sweeps.table import FAILURE
+from robokit.sweeps.table import FAILURE, arrow
 from robokit.sweeps.workers import (
     ChunkQueue,
     ChunksFailed,
@@ -118,8 +118,10 @@ def run_sweep(
     Raises:
         RobokitError: the folder holds another sweep or cannot be written, the cluster has ended, or chunks
             could not be computed. What was computed until then is kept.
+        MissingDependency: pyarrow is not installed; or Dask, and workers are asked for.
         KeyboardInterrupt: Ctrl-C; its text says how to go on.
     """
+    arrow()  # before anything is computed
     where = Path(folder)
     sweep_file = SweepFile(canonical_json(recipe.to_json()), chunk, recipe.count)
     if resume:

@@ -24,13 +24,7 @@ from robokit.sweeps.folder import (
     read_sweep_file,
 )
 from robokit.sweeps.run_sweep import run_sweep
-from robokit.sweeps.table import (
-    ParquetFile,
-    RowTable,
-    add_seal,
-    content_hash,
-    parquet_bytes,
-)
+from robokit.sweeps.table import RowTable, add_seal, content_hash, parquet_bytes
 
 RECIPE = FakeRecipe(45)
 
@@ -207,26 +201,25 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     assert contents(folder) == left
 
 
-def as_pyarrow_wrote_it(table, recipe):
-    """A chunk's file of robokit 0.2."""
-    about = {name: {"unit": table.units.get(name, "")} for name in table.columns}
-    rows, sink = table.to_arrow(), pa.BufferOutputStream()
-    rows = rows.cast(pa.schema([field.remove_metadata() for field in rows.schema]))
-    how = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True, "store_schema": False}
-    with parquet.ParquetWriter(sink, rows.schema, version="2.6", **how) as writer:
-        writer.add_key_value_metadata({"robokit.recipe": recipe, "robokit.fields": json.dumps(about)})
+def packed_otherwise(content, recipe):
+    """The rows of a chunk's file, as another version of pyarrow might pack them."""
+    rows, sink = parquet.read_table(pa.BufferReader(content)), pa.BufferOutputStream()
+    about = {b"robokit.recipe": recipe, b"robokit.fields": rows.schema.metadata[b"robokit.fields"]}
+    rows = rows.replace_schema_metadata(None)
+    with parquet.ParquetWriter(sink, rows.schema, compression="snappy", store_schema=False) as writer:
+        writer.add_key_value_metadata(about)
         writer.write_table(rows)
     return bytes(sink.getvalue())
 
 
 @pytest.mark.parametrize("layout", [1, 2])
 def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path, layout):
-    """pyarrow wrote its chunks; in the first layout without seals, where values are compared with names."""
+    """In the first layout, chunks have no seals: their values are compared with their names."""
     folder = shutil.copytree(swings, tmp_path / "old")
     given = read_sweep_file(folder)
     SweepFile(given.recipe, given.chunk, given.count, layout).write(folder)
     for file in chunks.chunk_files(folder):
-        content = as_pyarrow_wrote_it(ParquetFile(file.path.read_bytes()).table(), given.recipe)
+        content = packed_otherwise(file.path.read_bytes(), given.recipe)
         file.path.write_bytes(content if layout == 1 else add_seal(content, file.path.name))
     if layout == 1:
         text = json.loads((folder / "sweep.json").read_text())

@@ -16,17 +16,15 @@ from sweep_files import contents, within
 from robokit.errors import RobokitError
 from robokit.sweeps import chunks
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
-from robokit.sweeps.table import (
-    concatenate,
-)
+from robokit.sweeps.table import concatenate
 
 RECIPE = FakeRecipe(45)
 
 
 def test_every_row_is_there_once(undisturbed):
-    found = concatenate(list(chunks.read_chunks(undisturbed))).to_pydict()
-    assert found["row"] == list(range(45))
-    assert found["height"] == np.sqrt(np.arange(45)).tolist()
+    found = concatenate(list(chunks.read_chunks(undisturbed)))
+    assert found["row"].tolist() == list(range(45))
+    assert found["height"].tolist() == np.sqrt(np.arange(45)).tolist()
     assert [k for k, why in zip(found["row"], found["failure"], strict=True) if why] == list(range(7, 45, 10))
     assert sorted(contents(undisturbed))[-1] == "sweep.json"
     assert len(contents(undisturbed)) == 6
