@@ -13,6 +13,7 @@ Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact.kinematics import of_band, one_way, powers, powers_of_row
@@ -174,29 +175,6 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
-    skew = x.n_of[5] > 0
-
-    def matrix(b: Any) -> list[Any]:
-        return [x.K[b, e] for e in range(SYMMETRIC)]
-
-    def enter(body: Any, K: Any, skew_part: Any) -> None:
-        """Add to the K of a body."""
-
-        def first() -> None:
-            write_row(x.K, body, K)
-            cond(skew, lambda: write_skew(skew_part()), nothing)
-            x.has_K[body] = 1
-
-        def another() -> None:
-            write_row(x.K, body, _sum(matrix(body), K))
-            known = [x.K[body, SYMMETRIC + e] for e in range(15)]
-            cond(skew, lambda: write_skew(_sum(known, skew_part())), nothing)
-
-        def write_skew(numbers: Any) -> None:
-            for e, number in enumerate(numbers):
-                x.K[body, SYMMETRIC + e] = number
-
-        cond(x.has_K[body] > 0, another, first)
 
     def constraint(c: Any) -> None:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
@@ -208,12 +186,12 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
 
         def whole() -> None:
-            K = ArticulatedInertia.of(matrix(0))
+            K = ArticulatedInertia.of(_symmetric(x, 0))
             cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
             x.has_K[0] = 0
 
         acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        cond(acts, lambda: enter(body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
+        cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
@@ -221,19 +199,45 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         parent = x.parent[b]
 
         def acting() -> None:
-            K = ArticulatedInertia.of(matrix(b))
+            K = ArticulatedInertia.of(_symmetric(x, b))
             for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
-
-            def skew_part() -> list[Any]:
-                return [x.K[b, SYMMETRIC + e] for e in range(15)]
-
-            cond(parent >= 0, lambda: enter(parent, K, skew_part), nothing)
+            cond(parent >= 0, lambda: _carry(x, parent, K, lambda: _skew(x, b)), nothing)
 
         cond(x.has_K[b] > 0, acting, nothing)
 
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     one_by_one(x, lambda _: for_range(constraints, constraint))
     for_range(x.n_bodies, down)
+
+
+def _symmetric(x: Any, b: Any) -> list[Any]:
+    """Numbers of the symmetric part of K of a body."""
+    return [x.K[b, e] for e in range(SYMMETRIC)]
+
+
+def _skew(x: Any, b: Any) -> list[Any]:
+    """And of the skew one."""
+    return [x.K[b, SYMMETRIC + e] for e in range(15)]
+
+
+def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
+    """Add to the K of a body."""
+    skew = x.n_of[5] > 0
+
+    def first() -> None:
+        write_row(x.K, body, K)
+        cond(skew, lambda: write_skew(skew_part()), nothing)
+        x.has_K[body] = 1
+
+    def another() -> None:
+        write_row(x.K, body, _sum(_symmetric(x, body), K))
+        cond(skew, lambda: write_skew(_sum(_skew(x, body), skew_part())), nothing)
+
+    def write_skew(numbers: Any) -> None:
+        for e, number in enumerate(numbers):
+            x.K[body, SYMMETRIC + e] = number
+
+    cond(x.has_K[body] > 0, another, first)
 
 
 def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
