@@ -16,6 +16,7 @@ from robokit.contact.monitor import NOTES
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.kernel import ENOUGH
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
@@ -75,6 +76,7 @@ class ContactState:
         sizes: of the arrays.
         refused: why there is no machine code, or None.
         plain: whether there is to be none.
+        soon: whether its code was there soon, and is to be compiled well when it has run for a while.
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
@@ -102,6 +104,7 @@ class ContactState:
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
+        self.soon = False
         self._call: Any = None
         self.arrays["q"][:] = robot.neutral()
         self.forget()
@@ -186,7 +189,7 @@ class ContactState:
 
     def ready(self) -> Any:
         """A function that takes steps, as long as no array is replaced by a larger one."""
-        if self._call is not None:
+        if self._call is not None and not (self.soon and self.kernel.seconds >= ENOUGH):
             return self._call
         try:
             if self.plain:
@@ -215,18 +218,22 @@ class ContactState:
             for a, x in held
             if x is not None
         }
+        self.soon = self.kernel.soon and self.kernel.seconds < ENOUGH
         driver = self.kernel.driver("single", "float64")
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
         given = address(pointers), address(environment)
 
         def run(steps: int, _alive: Any = (pointers, environment)) -> None:
-            started = time.thread_time()
             function(*given, steps)
-            self.kernel.seconds += time.thread_time() - started
             self.kernel.looked_at(environment)
 
-        return run
+        def timed(steps: int) -> None:
+            started = time.thread_time()
+            run(steps)
+            self.kernel.seconds += time.thread_time() - started
+
+        return timed if self.soon else run
 
     # ---- memory ------------------------------------------------------------------------------------------
 
