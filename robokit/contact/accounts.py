@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.constraints.motors import limited
-from robokit.contact.fields import LINE, MOTOR, SPIN, STOP
+from robokit.contact.fields import FRICTION, LINE, MOTOR, SPIN, STOP
 from robokit.contact.linear import motion, sum_of
 from robokit.contact.solver import relative
+from robokit.contact.vectors import nothing
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -112,6 +113,16 @@ def _given(x: Any, outside: Force, com: Vector3) -> None:
 # ---- contacts ---------------------------------------------------------------------------------------------
 
 
+def on_ground(x: Any, i: Any) -> Any:
+    """Whether a constraint is a contact with the ground, no link; turning friction is none."""
+    return cond(x.c_kind[i] == FRICTION, lambda: _of_ground(x, x.c_of[i]), lambda: False)
+
+
+def _of_ground(x: Any, c: Any) -> Any:
+    """Whether a contact is with the ground: a link that is fixed to the world is of body 0, too."""
+    return x.pair_of_links[x.contact_pair[c]] == 0
+
+
 def _constraint(x: Any, i: Any, com: Vector3) -> None:
     """A contact, its turning friction, or half of a loop."""
     before, g = relative(x, i, x.V), [x.c_g[i, k] for k in range(3)]
@@ -124,16 +135,16 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
         c = x.c_of[where(spins, x.c_of[i], i)]
         gap = where(spins, 0.0, x.contact_gap[c])
         cond(
-            x.c_bodies[i, 0] == 0,
+            _of_ground(x, c),
             lambda: _ground(x, i, c, spins, given, gap, com),
-            lambda: _met(x, given, gap),
+            lambda: _met(x, i, given, gap, com),
         )
 
     cond(x.c_kind[i] == LINE, lambda: _gives(x, given), contact)
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
-    """A contact with the world; the work of a belt is its force times the velocity of its surface."""
+    """A contact with the ground; the work of a belt is its force times the velocity of its surface."""
     g = [x.c_g[i, k] for k in range(3)]
     slides = g[0] * x.contact_surface[c, 0] + g[1] * x.contact_surface[c, 1]
     belt = where(spins, g[2] * x.contact_surface[c, 2], slides)
@@ -141,16 +152,22 @@ def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com:
     add(x, "work", belt)
     largest(x, "depth", -gap)
     add(x, "pressed", where(spins, 0.0, maximum(g[2], 0.0)))
-    E = [motion(x.c_E, i, 6 * k) for k in range(3)]
-    ang = sum_of(e.ang * s for e, s in zip(E, g, strict=True))
-    lin = sum_of(e.lin * s for e, s in zip(E, g, strict=True))
-    _impulse(x, Force(ang, lin), com, x.ledger, AT["impulse_nx"])
+    _impulse(x, _impulse_of(x, i), com, x.ledger, AT["impulse_nx"])
 
 
-def _met(x: Any, given: Scalar, gap: Scalar) -> None:
-    """A contact of two bodies."""
+def _met(x: Any, i: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
+    """A contact of two links; one that is fixed to the world pushes from outside."""
     add(x, "collision", -given)
     largest(x, "overlap", -gap)
+    fixed = x.c_bodies[i, 0] == 0
+    cond(fixed, lambda: _impulse(x, _impulse_of(x, i), com, x.outside_impulse, 0), nothing)
+
+
+def _impulse_of(x: Any, i: Any) -> Force:
+    """That of a contact on its second body, about the origin."""
+    E, g = [motion(x.c_E, i, 6 * k) for k in range(3)], [x.c_g[i, k] for k in range(3)]
+    ang = sum_of(e.ang * s for e, s in zip(E, g, strict=True))
+    return Force(ang, sum_of(e.lin * s for e, s in zip(E, g, strict=True)))
 
 
 # ---- joints -----------------------------------------------------------------------------------------------

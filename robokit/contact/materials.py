@@ -342,7 +342,8 @@ def pair_numbers(
         "pair_rolling": np.where(ground, surface.rolling, 0.0),
     }
     shape = np.broadcast_shapes((len(pairs),), *(x.shape for x in found.values()))
-    return {name: np.array(np.broadcast_to(x, shape), float) for name, x in found.items()}
+    numbers = {name: np.array(np.broadcast_to(x, shape), float) for name, x in found.items()}
+    return numbers | {"pair_of_links": np.array(np.broadcast_to(~ground, shape), np.int32)}
 
 
 def body_numbers(robot: Robot) -> Arrays:

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.accounts import on_ground
 from robokit.contact.constraints.adding import speed
 from robokit.contact.constraints.limits import gap
-from robokit.contact.fields import FRICTION
 from robokit.contact.vectors import inertia, motion, nothing, write
 from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
@@ -270,8 +270,7 @@ class Penetration(StepMeasure):
         """See StepMeasure."""
 
         def contact(i: Any, depth: Scalar) -> Scalar:
-            there = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0)
-            return maximum(depth, where(there, -x.contact_gap[where(there, x.c_of[i], 0)], 0.0))
+            return maximum(depth, cond(on_ground(x, i), lambda: -x.contact_gap[x.c_of[i]], lambda: 0.0))
 
         keep(x, at, for_range(x.n_of[0], contact, 0.0), step)
 

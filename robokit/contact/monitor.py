@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.accounts import on_ground
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, MOTOR, STOP
 from robokit.contact.measures import KEPT
@@ -52,9 +53,12 @@ NOTES = (
     real("noted_met", "n_noted", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
     real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # as `loop_force`
     whole("noted_end", "n_noted", role="out"),  # contacts until then
-    real("noted_contact", "n_noted_contacts", 7, role="out"),  # shape; place [m]; force of the ground [N]
+    real("noted_contact", "n_noted_contacts", 8, role="out"),  # shapes; place [m]; force on the second [N]
 )
-"""One entry for every step that was taken since they were last emptied; a contact is one that presses."""
+"""One entry for every step that was taken since they were last emptied.
+
+A contact is one that presses, with the ground or a link that is fixed to the world.
+"""
 
 SLIDING = 1e-3
 """Speed over the ground from which a point slides [m/s]."""
@@ -103,8 +107,7 @@ def _forces(x: Any) -> None:
         enter(x.n_link_sums - 1)
 
     def constraint(i: Any) -> None:
-        on_ground = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0)
-        cond(on_ground, lambda: contact(i), nothing)
+        cond(on_ground(x, i), lambda: contact(i), nothing)
 
     def stop(i: Any) -> None:
         joint = x.joint_of_stop[x.r_of[i]]
@@ -138,7 +141,7 @@ def _watch(x: Any) -> None:
         def ground() -> None:
             cond(link < 0, nothing, lambda: _touch(x, i, link))
 
-        cond(x.c_bodies[i, 0] > 0, lambda: meet(i), ground)
+        cond(on_ground(x, i), ground, lambda: meet(i))
 
     def motor(i: Any) -> None:
         write_row(x.motor_force, x.r_of[i], [x.r_gain[i] * x.r_g[i] / x.dt[0], limited(x, i)])
@@ -174,8 +177,8 @@ def _note(x: Any) -> None:
     def contact(i: Any) -> None:
         c, g = x.c_of[i], [x.c_g[i, k] * per for k in range(3)]
         place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
-        shape = 0.0 + x.pair_shapes[x.contact_pair[c], 1]
-        write_row(x.noted_contact, x.noted[1], [shape, *place, *_in_world(x, c, g)])
+        shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
+        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *_in_world(x, c, g)])
         put(x.noted, 1, x.noted[1] + 1)
 
     def constraint(i: Any) -> None:

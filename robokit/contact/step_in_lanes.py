@@ -167,6 +167,7 @@ def step_on_planes(x: Any) -> None:
     """The same of robots that touch planes of the world alone."""
     _begin(x)
     x.c_bodies = Known(x.c_bodies, lambda at: 0 if isinstance(at[1], int) and at[1] == 0 else None)
+    x.pair_of_links = Known(x.pair_of_links, lambda pair: 0)
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: detect_on_planes(x)))
 
 

@@ -161,6 +161,12 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     return robot.derived.get("collision pairs", lambda: _collision_pairs(robot))
 
 
+def body_names(robot: Robot) -> tuple[str, ...]:
+    """Names of bodies 0..N; the first is that of the links that are fixed to the world and can be touched."""
+    fixed = dict.fromkeys(c.link for c in robot_shapes(robot).placed if not c.body)
+    return (", ".join(fixed) or robot.body_name(0), *robot.tree.name[1:])
+
+
 def _collision_pairs(robot: Robot) -> CollisionPairs:
     with stage(f"finding the pairs of bodies of {robot.name} that can touch"):
         found, placed = touching_pairs(robot), robot_shapes(robot).placed
@@ -169,7 +175,7 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
     others = set(combinations(shaped, 2)) - near - set(found)
     return CollisionPairs(
         robot.name,
-        tuple(robot.tree.name),
+        body_names(robot),
         found,
         shaped,
         {NEIGHBOURS: tuple(sorted(near)), TOUCHING: tuple(sorted(others))},
@@ -209,7 +215,7 @@ def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
         ShapeError: none of these, or pairs of another robot.
     """
     if isinstance(given, CollisionPairs):
-        if given.names != tuple(robot.tree.name):
+        if given.names != body_names(robot):
             raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
         return BodyContacts(given.bodies, given.friction, given.restitution)
     if given is not None and not isinstance(given, bool):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -236,9 +236,10 @@ class Simulation:
 
     @property
     def contacts(self) -> Contacts | None:
-        """Contacts with the ground in the last step: ``links`` (K names), ``points``, ``forces`` (K, 3).
+        """Contacts in the last step with the ground and with links that are fixed to the world.
 
-        Places in the world [m] and forces on the robot, world axes [N]; None without a ground.
+        ``links`` (K names) touch ``against`` ("": the ground) at ``points`` with ``forces`` (K, 3): places in
+        the world [m] and forces on the robot, world axes [N]; None without a ground.
         """
         if self._program.ground is None:
             return None
@@ -246,7 +247,7 @@ class Simulation:
             return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), ())
         notes, q = self._last_step("contacts"), self._run.stepper.q
         found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
-        return Contacts(found.points[1], found.forces[1], found.links)
+        return replace(found, points=found.points[1], forces=found.forces[1])
 
     @property
     def sensors(self) -> StepSensors:
@@ -564,7 +565,7 @@ class StepSensors:
         own = self.simulation
         run, contacts = own._run, own.contacts
         ends = [run.stepper.q[None].copy(), run.stepper.v[None].copy()]
-        found = contacts and Contacts(contacts.points[None], contacts.forces[None], contacts.links)
+        found = contacts and replace(contacts, points=contacts.points[None], forces=contacts.forces[None])
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([run.done - 1])
         return Sensors(own._program, own.dt, self.notes, inputs, steps, ends, lambda: found)
 

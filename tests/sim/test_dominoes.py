@@ -42,8 +42,8 @@ EIGHT = pytest.mark.slow
 def test_the_last_one_falls_in_time(count, friction, last):
     """It is tilted by 20 degrees when a finer run says so [s].
 
-    That has a sixteenth of the step. MuJoCo 4.0 says .675, .777, .932 and 1.123 s: steps of 0.05 ms, elliptic
-    cones, at its defaults and with stiff contacts (there the ground has the friction of the dominoes).
+    That has a sixteenth of the step. MuJoCo 4.0 says .675, .777, .932 and 1.117 s at its default solref,
+    1.123 with stiff contacts: steps of 0.05 ms, elliptic cones (the ground has the friction of the dominoes).
     """
     world = row(count)
     v = np.zeros(world.nv)

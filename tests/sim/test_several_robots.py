@@ -5,7 +5,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Placement
+from robokit.model import Box, ModelBuilder, Placement, Shape
 
 
 def _at(x: float, z: float) -> Placement:
@@ -70,6 +70,33 @@ def test_a_ball_comes_to_rest_on_a_box():
     assert run.energy.kinetic[-1] < 0.05
     forces = sum(run.contact_forces.values())
     np.testing.assert_allclose(forces, run.contact_force, atol=1e-9 * np.abs(forces).max())
+
+
+def test_a_table_that_is_fixed_to_the_world_is_not_the_ground():
+    """A ball slides to a halt on it: its forces are booked between the two, the ground is never touched."""
+    top = ModelBuilder("table").link("top", 5.0, inertia=np.eye(3), collisions=(Shape(Box((2.0, 2.0, 0.2))),))
+    world = rk.together({"table": (top.build("fixed"), _at(0.0, 0.4)), "ball": (m.ball(), _at(0.0, 0.65))})
+    assert rk.collision_pairs(world).pairs == (("table/top", "ball/ball"),)
+    v0, dt = np.array([0.0, 0.0, 0.0, 0.5, 0.0, 0.0]), 1e-3
+    run = rk.simulate(world, v0=v0, duration=0.4, dt=dt, ground=rk.Ground(), record_every=1)
+    assert set(zip(run.contacts.against, run.contacts.links, strict=True)) == {("table/top", "ball/ball")}
+    force = run.contacts.forces.sum(axis=1)
+    gained = dt * (force.sum(axis=0) + (len(run) - 1) * world.total_mass * world.gravity)
+    np.testing.assert_allclose(run.momentum[-1, 3:] - run.momentum[0, 3:], gained, atol=1e-9)
+    assert force[-1] == pytest.approx(-world.total_mass * world.gravity, rel=1e-3, abs=1e-3)
+    for name in ("angular", "linear"):
+        assert run.summary[f"momentum_balance_{name}"] < 1e-9
+    assert run.summary["energy_balance"] < 1e-9
+    # Of the ground there is nothing.
+    assert not run.contact_force.any() and not run.contact_impulse.any() and not run.step_forces.force.any()
+    assert run.contact_forces == {} and run.summary["deepest_penetration"] == 0.0
+    assert run.losses["collision"][-1] > 0.5 and not run.losses["contact"].any()
+    assert {e.kind for e in run.events} == {"collision"}
+    assert {e.subject for e in run.events} == {"table/top", "ball/ball"}
+    simulation = rk.Simulation(world, v0=v0, dt=dt, ground=rk.Ground())
+    simulation.step(steps=400)
+    assert (simulation.contacts.against, simulation.contacts.links) == (("table/top",), ("ball/ball",))
+    np.testing.assert_array_equal(simulation.contacts.forces.sum(axis=0), force[-1])
 
 
 @pytest.mark.parametrize("wrong", [None, [], "robots"])

@@ -29,12 +29,14 @@ class GivenLayout:
         places: (body, whether the wrench is about the world's origin) of each place of pushes.
         base: whether the first six joint forces are a wrench from outside on a base that floats.
         bodies: how many bodies, from the first on, are given a wrench each, in body coordinates.
+        fixed_links: whether bodies can touch links that are fixed to the world.
     """
 
     drives: tuple[Drive, ...] = ()
     places: tuple[tuple[int, bool], ...] = ()
     base: bool = False
     bodies: int = 0
+    fixed_links: bool = False
 
     @property
     def inputs(self) -> list[tuple[str, int]]:
@@ -54,7 +56,7 @@ class GivenLayout:
     @property
     def outside(self) -> bool:
         """Whether there are forces from outside."""
-        return bool(self.places) or self.base or bool(self.bodies)
+        return bool(self.places) or self.base or bool(self.bodies) or self.fixed_links
 
     def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
         """What is given in a step.

@@ -16,16 +16,24 @@ class Contacts:
 
     Attributes:
         points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
-        forces: (T, K, 3) of the ground on the robot, world axes [N]: the impulse of the step that led to each
-            state, over the step; 0 at the start.
+        forces: (T, K, 3) of what stands still on the robot, world axes [N]: the impulse of the step that led
+            to each state, over the step; 0 at the start.
         links: K link names.
+        against: what each touches: K names of links that are fixed to the world, "" for the ground. Empty
+            where all is the ground.
     """
 
     points: np.ndarray
     forces: np.ndarray
     links: tuple[str, ...]
+    against: tuple[str, ...] = ()
 
     __repr__ = short_repr
+
+    @property
+    def of_ground(self) -> np.ndarray:
+        """Which of the points touch the ground, (K,)."""
+        return np.array([not name for name in self.against or [""] * len(self.links)], bool)
 
 
 @dataclass(frozen=True)

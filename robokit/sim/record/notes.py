@@ -7,6 +7,7 @@ taken once more, when somebody asks.
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -108,7 +109,7 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed: shape, place [m], force of the ground [N], (K, 7)."""
+        """The contacts that pressed: shapes, place [m], force on the second one [N], (K, 8)."""
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -118,7 +119,7 @@ class Notes:
         if "end" in self.arrays:
             parts = [self.contacts(row) for row in rows.tolist()]
             found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
-            found["contact"] = np.concatenate([*parts, np.zeros((0, 7))])
+            found["contact"] = np.concatenate([*parts, np.zeros((0, 8))])
         return Notes(self.begin[rows], self.share[rows], found)
 
     @staticmethod
@@ -210,9 +211,10 @@ def retaken(
 
 
 def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray) -> Contacts:
-    """Places and forces of the ground's contacts in the steps that led to records.
+    """Places and forces of contacts with what stands still in the steps that led to records.
 
-    A link has as many points as it ever has at once. One that does not touch is at the link's origin.
+    A link has as many points as it ever has at once on the ground, and on each link that is fixed to the
+    world. One that does not touch is at the link's origin.
 
     Args:
         program: the step.
@@ -220,24 +222,25 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
         marks: steps taken until each record.
         q: configurations of the records, (T, nq).
     """
-    robot, names = program.robot, np.array(scene_of(program).links)
+    names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
-    found = [np.zeros((0, 7)), *(notes.contacts(row) for row in rows.tolist())]
-    most: dict[str, int] = {}
-    for touching in found:
-        links, counts = np.unique(names[touching[:, 0].astype(int)], return_counts=True)
-        for name, n in zip(links.tolist(), counts.tolist(), strict=True):
-            most[name] = max(most.get(name, 0), n)
-    order = [link.name for link in robot.links if link.name in most]
-    columns = tuple(name for name in order for _ in range(most[name]))
-    points, forces = _origins(program, columns, q), np.zeros((len(q), len(columns), 3))
+    found = [np.zeros((0, 8)), *(notes.contacts(row) for row in rows.tolist())]
+    pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
+    most: Counter[tuple[str, str]] = Counter()
+    for each in pairs:
+        most |= Counter(each)
+    place = {link.name: k for k, link in enumerate(program.robot.links)}
+    order = sorted(most, key=lambda pair: (place[pair[0]], place.get(pair[1], -1)))
+    columns = [pair for pair in order for _ in range(most[pair])]
+    links, against = (tuple(pair[k] for pair in columns) for k in range(2))
+    points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
     for t, touching in enumerate(found):
-        free = {name: columns.index(name) for name in most}
-        for shape, *numbers in touching.tolist():
-            k = free[names[int(shape)]]
+        free = {pair: columns.index(pair) for pair in most}
+        for pair, numbers in zip(pairs[t], touching[:, 2:].tolist(), strict=True):
+            k = free[pair]
             points[t, k], forces[t, k] = numbers[:3], numbers[3:]
-            free[names[int(shape)]] += 1
-    return Contacts(points, forces, columns)
+            free[pair] += 1
+    return Contacts(points, forces, links, against)
 
 
 def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:

@@ -117,10 +117,11 @@ class Sensors:
         return Imu(np.concatenate([found[:first, :3], found[first:, 3:6]]), found[:, 6:])
 
     def contact_wrench(self, link: str) -> np.ndarray:
-        """Wrench of the ground on a link about its origin, in its axes, (T, 6) [N m; N].
+        """Wrench of what stands still on a link about its origin, in its axes, (T, 6) [N m; N].
 
-        It is what a force sensor in a foot measures: the sum over the link's contact points, without
-        torsional and rolling friction, which belong to no point.
+        It is what a force sensor in a foot measures: the sum over the link's contact points with the ground
+        and with links that are fixed to the world, without torsional and rolling friction, which belong to no
+        point.
 
         Raises:
             UnknownName: no such link.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.dataclass_tools import short_repr
+from robokit.sim.body_pairs import body_names
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
@@ -131,12 +132,13 @@ class Subjects:
             for k, d in enumerate(program.given.drives)
             if d.effort or d.speed
         ]  # fmt: skip
-        meeting = sorted({i for pair in program.touching_bodies for i in pair} - {0})
+        names_of_bodies = body_names(robot)
+        meeting = sorted({i for pair in program.touching_bodies for i in pair})
         return Subjects(
             program.touching_links,
             tuple(joints),
             tuple(driven),
-            tuple((robot.body_name(i), i) for i in meeting),
+            tuple((names_of_bodies[i], i) for i in meeting),
         )
 
 

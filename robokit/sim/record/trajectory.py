@@ -142,7 +142,10 @@ class Trajectory:
 
     @cached_attribute
     def contacts(self) -> Contacts | None:
-        """Positions and forces of the contact points, computed at the first use; None without a ground."""
+        """Positions and forces of contacts with the ground and with links that are fixed to the world.
+
+        Computed at the first use; None without a ground.
+        """
         if self.program is None or self.program.ground is None:
             return None
         return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
@@ -161,15 +164,15 @@ class Trajectory:
     def contact_forces(self) -> dict[str, np.ndarray]:
         """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
 
-        The sum of ``contacts.forces`` over the link's points; the sum over all links is ``contact_force``.
+        The sum of ``contacts.forces`` over the link's points on the ground; the sum over all links is
+        ``contact_force``.
         """
         contacts = self.contacts
         if contacts is None:
             return {}
-        links = np.array(contacts.links)
-        return {
-            str(name): contacts.forces[:, links == name].sum(axis=1) for name in dict.fromkeys(contacts.links)
-        }
+        links = np.where(contacts.of_ground, contacts.links, "")
+        names = dict.fromkeys(links[contacts.of_ground].tolist())
+        return {name: contacts.forces[:, links == name].sum(axis=1) for name in names}
 
     @cached_attribute
     def step_facts(self) -> StepFacts | None:
@@ -354,7 +357,7 @@ class Trajectory:
                 arrays[name] = getattr(self, name)
         contacts = self.contacts
         if contacts is not None:
-            about["contact_links"] = list(contacts.links)
+            about["contact_links"], about["contacts_against"] = list(contacts.links), list(contacts.against)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
         if self.loop_forces:
             about["loop_joints"] = list(self.loop_forces)
@@ -499,7 +502,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     tau, driven, impulse, heights = (
         arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
     )
-    links = tuple(str(link) for link in about.get("contact_links", ()))
+    links, against = (
+        tuple(str(link) for link in about.get(name, ())) for name in ("contact_links", "contacts_against")
+    )
     T = len(t)
     shapes = [
         (t, (T,)),
@@ -519,7 +524,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     loops = tuple(str(name) for name in about.get("loop_joints", ()))
     wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
     shapes.append((wrenches, (T, len(loops), 6)))
-    if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
+    whole = len(touching) != 1 and len(against) in (0, len(links))
+    if not T or q.ndim != 2 or v.ndim != 2 or not whole or arrays:
         raise ValueError("its arrays are not those of a trajectory")
     if any(x.shape != shape for x, shape in shapes):
         raise ValueError("its arrays do not fit together")
@@ -532,7 +538,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
-        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
+        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against)
     if len(every):
         found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
     found.report()  # raises for figures that are no numbers

@@ -10,6 +10,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, SimulationWarning
 from robokit.model.robot import Robot
+from robokit.sim.body_pairs import body_names
 from robokit.sim.starts.start_contacts import StartContacts, start_contacts
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
@@ -88,10 +89,11 @@ def _of_bodies(robot: Robot, found: StartContacts) -> None:
     count = int((found.overlap > OVERLAP).sum())
     if count:
         row = int(found.overlap.argmax())
-        i, j = found.bodies[row].tolist()
+        names = body_names(robot)
+        first, second = (names[i] for i in found.bodies[row].tolist())
         _warn(
-            f"{_place(len(found.overlap), row, count)}: bodies {robot.body_name(i)!r} and "
-            f"{robot.body_name(j)!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: "
+            f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
+            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: "
             "start with them apart, or take the pair away with "
             "self_collision=rk.collision_pairs(robot).remove(...)"
         )

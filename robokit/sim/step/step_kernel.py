@@ -71,6 +71,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
+        self.given = replace(self.given, fixed_links=any(0 in pair for pair in self.between.bodies))
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
+from robokit.contact.accounts import on_ground
 from robokit.contact.fields import FRICTION
 from robokit.contact.kinematics import (
     kinetic_energy,
@@ -41,6 +42,7 @@ from robokit.contact.kinematics import (
 )
 from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
+from robokit.contact.vectors import nothing
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.errors import RobokitError
@@ -105,7 +107,7 @@ def _touched(x: Any) -> None:
     for_range(x.n_bodies, lambda b: _add_force(x, b, [0.0] * 3, 0.0))
 
     def constraint(i: Any, n: Any) -> Any:
-        on_ground = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
+        presses = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
 
         def pressed() -> Any:
             c, b = x.c_of[i], x.c_bodies[i, 1]
@@ -116,10 +118,10 @@ def _touched(x: Any) -> None:
                 x.touch[n, k] = x.contact_place[c, k] + x.middle[k]
                 x.touch[n, 3 + k] = force[k]
             x.touch_body[n] = b
-            _add_force(x, b, force, 1.0)
+            cond(on_ground(x, i), lambda: _add_force(x, b, force, 1.0), nothing)
             return n + 1
 
-        return cond(on_ground, pressed, lambda: n)
+        return cond(presses, pressed, lambda: n)
 
     x.touch_count[0] = for_range(x.n_of[0], constraint, 0)
 
@@ -193,8 +195,8 @@ class ContactPage:
         x = self.numbers
         if "pair_friction" not in x:
             return []
-        ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
-        return [float(mu) for mu in x["pair_friction"][ground]]
+        between = x.get("pair_of_links", np.zeros(len(x["pair_friction"])))
+        return [float(mu) for mu in x["pair_friction"][between == 0]]
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:

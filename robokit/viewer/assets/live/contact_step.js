@@ -154,8 +154,8 @@ class ContactStep {
   setStep(dt) { this.x.dt[0] = dt; }
 
   setFriction(value) {
-    const { pair_friction: grips, pair_shapes: pairs, shape_body: body } = this.x;
-    grips.forEach((_, k) => { grips[k] = body[pairs[2 * k]] ? this.grips[k] : value ?? this.grips[k]; });
+    const { pair_friction: grips, pair_of_links: links } = this.x;
+    grips.forEach((_, k) => { grips[k] = links[k] ? this.grips[k] : value ?? this.grips[k]; });
   }
 
   // ---- what the ground did in the last step ---------------------------------------------------------
