@@ -6,24 +6,35 @@ velocities u before and after it
 
     W = sum over bouncing contacts of g.u+  -  1/2 sum over all of g.(u+ - u-)
 
-is what they would give beyond what all other forces do; without restitution it is never positive. Where it
-is, the step is solved again with aims of 0, and the impulses are those of the largest share of the way
-between both at which W = 0. Sets are convex, so they stay admissible, and momentum is linear in them.
+is what they would give beyond what all other forces do; without restitution it is never positive. A robot
+that floats also gets the momentum that the step has missed (conservation.py): one that a bounce turns round
+another axis may gain so. What it gains to the end of the step beyond the work of all forces is added to W.
+
+Where W is positive, the step is solved again with aims of 0, and the impulses are those of the largest share
+of the way between both at which W is not positive. Sets are convex, so they stay admissible, and momentum is
+linear in them.
 
 Source: T. Kane, D. Levinson, Dynamics: Theory and Applications (1985), on the paradox.
-Cost: O(contacts); where it matters, a solution.
+Cost: O(contacts), with a base that floats O(bodies); where it matters, a solution and some of these.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.conservation import FLOATS, gain
 from robokit.contact.fields import FRICTION
-from robokit.contact.solver import LEAST, impulses, see, solve
+from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import clamp, sqrt, where
+from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.scalars import where
+
+LOST = 1e-6
+"""Of the energy that all of restitution would make: so much may be lost, too."""
+
+MOST = 40
+"""Tries to find the share: each leaves less than the half where W bends little."""
 
 
 def solve_bounces(x: Any) -> None:
@@ -53,59 +64,65 @@ def surplus(x: Any) -> Any:
 
     once(x, impulses, x.n_of[0], x.n_of[1])
     half = for_range(x.nv, lambda j, total: total - 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
-    return for_range(x.n_of[0], of_constraint, half)
+    W = for_range(x.n_of[0], of_constraint, half)
+
+    def beyond_work() -> Any:
+        def work(j: Any, total: Any) -> Any:
+            return total + 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
+
+        return W + gain(x) - for_range(x.nv, work, 0.0)
+
+    # With loops bodies are not where q has them; a robot that has joints has motion to take energy from.
+    return cond((x.keeps[0] == FLOATS) & (x.n_loops == 0), beyond_work, lambda: W)
 
 
 def _give_less(x: Any, at_one: Any) -> None:
-    """The share of restitution that makes no energy, W = at_one being that of all of it."""
+    """The share of restitution that makes no energy, W = at_one > 0 being that of all of it."""
 
-    def keep(j: Any) -> None:
-        x.y_bounced[j], x.Jg_bounced[j] = x.y[j], x.Jg[j]
-
-    def keep_impulse(c: Any) -> None:
+    def keep(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_g[c, k] for k in range(3)])
         x.c_aim[c, 2] = where(bounces(x, c), 0.0, x.c_aim[c, 2])
 
-    for_range(x.nv, keep)
-    for_range(x.n_of[0], keep_impulse)
+    def from_zero(c: Any) -> None:
+        write_row(x.c_bounced, c, [x.c_bounced[c, k] - x.c_g[c, k] for k in range(3)])
+
+    for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
+    for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
     once(x, solve)
+    for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
+    for_range(x.n_of[0], from_zero)
+    for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))
+    _go_to_share(x, at_one)
+
+
+def _go_to_share(x: Any, at_one: Any) -> None:
+    """From a share of 0 to the largest at which W is not positive: by regula falsi, from below."""
+    wanted = -LOST * at_one
+
+    def searching(k: Any, now: Any, low: Any, at_low: Any, *_: Any) -> Any:
+        return (k < MOST) & (at_low < 2.0 * wanted)
+
+    def turn(k: Any, now: Any, low: Any, at_low: Any, high: Any, at_high: Any) -> tuple[Any, ...]:
+        share = low + (high - low) * ((wanted - at_low) / (at_high - at_low))
+        once(x, _go, share - now)
+        found = once(x, surplus)
+        over = found > 0.0
+        ends = where(over, low, share), where(over, at_low, found)
+        return k + 1, share, *ends, where(over, share, high), where(over, found, at_high)
+
     at_zero = once(x, surplus)
-    # W is a parabola in the share: its curve is that of -1/2 (y - v0).J^T g and of the contacts' g.u+.
-    share = _share(x, at_zero, at_one)
+    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, at_zero, 1.0, at_one, most=MOST)
+    once(x, _go, low - now)
 
-    def between(j: Any) -> None:
-        x.y[j] = x.y[j] + share * (x.y_bounced[j] - x.y[j])
 
-    def between_impulses(c: Any) -> None:
-        write_row(x.c_g, c, [x.c_g[c, k] + share * (x.c_bounced[c, k] - x.c_g[c, k]) for k in range(3)])
+def _go(x: Any, change: Any) -> None:
+    """Change the share by so much."""
 
-    for_range(x.nv, between)
-    for_range(x.n_of[0], between_impulses)
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] + share * (x.r_bounced[i] - x.r_g[i])))
+    def of_constraint(c: Any) -> None:
+        write_row(x.c_g, c, [x.c_g[c, k] + change * x.c_bounced[c, k] for k in range(3)])
+
+    for_range(x.nv, lambda j: put(x.y, j, x.y[j] + change * x.y_bounced[j]))
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] + change * x.r_bounced[i]))
     see(x, x.y, x.c_u)
-
-
-def _share(x: Any, at_zero: Any, at_one: Any) -> Any:
-    """Largest share in 0..1 at which W is not positive."""
-
-    def along(j: Any) -> Any:
-        return x.y_bounced[j] - x.y[j]
-
-    for_range(x.nv, lambda j: put(x.d, j, along(j)))
-    see(x, x.d, x.c_du)
-    curve = for_range(x.nv, lambda j, total: total - 0.5 * along(j) * (x.Jg_bounced[j] - x.Jg[j]), 0.0)
-
-    def of_constraint(c: Any, total: Any) -> Any:
-        for k in range(3):
-            change = (x.c_bounced[c, k] - x.c_g[c, k]) * x.c_du[c, k]
-            total = total + where(bounces(x, c), change, 0.0)
-        return total
-
-    a = for_range(x.n_of[0], of_constraint, curve)
-    c = where(at_zero < 0.0, at_zero, 0.0)
-    b = at_one - a - c
-    root = sqrt(where(b * b > 4.0 * a * c, b * b - 4.0 * a * c, 0.0))
-    # The root between c <= 0 at a share of 0 and at_one > 0 at 1, without a difference of large numbers.
-    falls = b + root
-    return clamp(where(falls > 0.0, -2.0 * c / (falls + LEAST), 0.5 * (root - b) / (a + LEAST)), 0.0, 1.0)

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, add
+from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, about, add
 from robokit.contact.constraints.adding import axes_of
 from robokit.contact.kinematics import (
+    advance,
     kinetic_energy,
     place_bodies,
     potential_energy,
@@ -33,6 +34,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import FLOATING
+from robokit.contact.vectors import force
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -138,6 +140,11 @@ def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
 def _inner(x: Any) -> Inner:
     """Of a robot that floats, from axes that move with its base: a fast fall rounds nothing."""
     for_range(x.nv, lambda j: _set(x.mean, j, x.v[j]))
+    return _inner_at_mean(x)
+
+
+def _inner_at_mean(x: Any) -> Inner:
+    """At the velocities in ``mean``, of which the base's linear one is dropped."""
     for k in range(3, 6):
         x.mean[_base(x) + k] = 0.0
     return Inner.of(once(x, _seen))
@@ -169,11 +176,40 @@ def _energies(x: Any) -> tuple[Scalar, Scalar]:
 
 def _wanted(x: Any, m: Scalar) -> tuple[Force, Force]:
     """Momentum before and after the step; the latter is kept from now on."""
-    before, impulse = _six(x.kept, MOMENTUM_AT), _six(x.account, IMPULSE)
-    wanted = Force(before.ang + impulse.ang, before.lin + impulse.lin + _gravity(x) * (m * x.dt[0]))
+    before, wanted = _with_impulse(x, m, _six(x.account, IMPULSE))
     for k, number in enumerate([*wanted]):
         x.kept[MOMENTUM_AT + k] = number
     return before, wanted
+
+
+def _with_impulse(x: Any, m: Scalar, impulse: Force) -> tuple[Force, Force]:
+    """Momentum before the step, and with an impulse about the centre of mass and that of the weight."""
+    before = _six(x.kept, MOMENTUM_AT)
+    return before, Force(before.ang + impulse.ang, before.lin + impulse.lin + _gravity(x) * (m * x.dt[0]))
+
+
+def gain(x: Any) -> Scalar:
+    """Energy that a robot that floats gains in a step which its kick leaves with the velocity y [J].
+
+    That is at the end, with the momentum that the impulses give. Called in the middle of a step, after
+    :func:`solver.impulses`, and before the account of the step.
+    """
+    I = whole_inertia(x)
+    impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), I.h * (1.0 / I.m))
+    for_range(x.nq, lambda k: _set(x.q_drifted, k, x.q[k]))
+    for_range(x.nv, lambda j: _set(x.mean, j, x.y[j]))
+    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
+    once(x, place_bodies, x.q_drifted)
+    state = _inner_at_mean(x)
+    G = _origin(x) + state.com
+    before, wanted = _with_impulse(x, state.m, impulse)
+    I_G = _factor(state.I_G)
+    T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
+    T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
+    rise = G - Vector3(*(x.kept[CENTRE_AT + c] for c in range(3)))
+    added, mean = wanted.lin - before.lin, (before.lin + wanted.lin) * (0.5 / state.m)
+    once(x, place_bodies, x.q)
+    return T - x.kept[ENERGY_AT] + added.dot(mean) - _gravity(x).dot(rise) * state.m
 
 
 # ---- ends -------------------------------------------------------------------------------------------------

@@ -311,9 +311,8 @@ SOLVER = (
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
     real("C_next", "nv", role="work"),  # where they are taken anew
     real("Jg", "nv", role="work"),  # J^T g
-    real("y_bounced", "nv", role="work"),  # of the solution whose bounces make energy (bounces.py): y,
-    real("Jg_bounced", "nv", role="work"),  # J^T g, and the impulses
-    real("c_bounced", "n_constraints", 3, role="work"),
+    real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
+    real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses
     real("r_bounced", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then

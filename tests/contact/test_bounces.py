@@ -39,3 +39,21 @@ def test_a_bounce_gives_back_no_more_than_there_was(seed: int) -> None:
     run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground)
     energy = np.add(*energies(robot, run.q, run.v))
     assert energy.max() <= energy[0] + 1e-9 * abs(energy[0])
+
+
+def test_a_plate_that_bounces_fast_makes_no_energy() -> None:
+    """It turns by a quarter of a radian in a step, about another axis after each bounce."""
+    size = np.array([0.18, 0.12, 0.05])
+    inertia = np.diag((size**2).sum() - size**2) / 12.0
+    builder = ModelBuilder("plate")
+    builder.link("plate", mass=1.0, inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+    robot, rng = builder.build("floating"), np.random.default_rng(0)
+    ground = rk.Ground(friction=0.6, restitution=1.0)
+    for _ in range(20):
+        q, v, turn = robot.neutral(), np.zeros(6), rng.standard_normal(4)
+        q[:4], q[6] = turn / np.linalg.norm(turn), 0.2
+        v[:3], v[3:] = rng.uniform(-40, 40, 3), rng.uniform(-3, 3, 3)
+        run = rk.simulate(robot, q, v, duration=0.4, dt=4e-3, ground=ground, record_every=1)
+        energy = np.add(*energies(robot, run.q, run.v))
+        assert np.diff(energy).max() <= 1e-12 * energy[0]
+        assert energy[-1] > 0.1 * energy[0]
