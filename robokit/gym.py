@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from robokit.arguments import real_array
 from robokit.dynamics import center_of_mass, forward_kinematics
-from robokit.errors import MissingDependency
+from robokit.errors import InvalidValue, MissingDependency, ShapeError, UnknownName
 from robokit.model.robot import Robot
 from robokit.robot_names import find_robot
 from robokit.sim import PD, Simulation, standing_configuration
@@ -33,7 +34,8 @@ except ImportError as missing:
     raise MissingDependency("robokit.gym needs gymnasium: pip install 'robokit[gym]'") from missing
 
 LARGEST = 100.0
-"""Observations are cut to this: a robot that is thrown has no use for more."""
+"""Bound of each number of an observation [rad, m, and those a second], to which it is cut: joints turn by
+some rad and by tens of rad a second, and only a robot that is thrown goes beyond."""
 
 
 class Task:
@@ -93,15 +95,17 @@ class Standing(Task):
 
 
 class Walking(Standing):
-    """A quadruped that gets on, along x."""
+    """A quadruped that gets on, along the world's x."""
 
     def __init__(self) -> None:
         self.robot = load_urdf(find_robot("quadruped"), base="floating")
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """The speed of the base, and half a point for being on its feet."""
-        return 0.5 + v[:, 3] - 0.01 * (action**2).sum(axis=1)
+        """The base's speed along the world's x, and half a point for being on its feet."""
+        w, x, y, z = q[:, :4].T
+        axis = np.stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)], axis=1)
+        return 0.5 + (axis * v[:, 3:6]).sum(axis=1) - 0.01 * (action**2).sum(axis=1)  # v: axes of the base
 
 
 class Reaching(Task):
@@ -109,7 +113,7 @@ class Reaching(Task):
 
     options: ClassVar[dict[str, Any]] = {
         "dt": 3e-3,
-        "actuators": PD(kp=100.0, kd=10.0),
+        "actuators": PD(kp=1000.0, kd=100.0),  # 100 N m/rad give way to its weight by half a radian
         "integrator": "contact",
     }
     horizon, scale = 150, 2.0
@@ -143,7 +147,7 @@ class Reaching(Task):
         return -np.linalg.norm(self.goals - self.tip(q), axis=1)
 
 
-TASKS = {"Standing": Standing, "Walking": Walking, "Reaching": Reaching}
+TASKS: dict[str, type[Task]] = {"Standing": Standing, "Walking": Walking, "Reaching": Reaching}
 
 
 # ---- environments -----------------------------------------------------------------------------------------
@@ -154,15 +158,32 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
 
-    def __init__(self, task: Task, num_envs: int = 1, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        task: Task | str,
+        num_envs: int = 1,
+        threads: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
         """Prepare them.
 
         Args:
-            task: what they are to do.
+            task: what they are to do, or the name of one of :data:`TASKS`.
             num_envs: how many.
             threads: as of :class:`robokit.Simulation`.
+            render_mode: None, for nothing is drawn.
+
+        Raises:
+            InvalidValue: a render mode.
+            UnknownName: of a task.
         """
-        self.task, self.num_envs = task, num_envs
+        if render_mode is not None:
+            raise InvalidValue(f"render_mode: expected None, got {render_mode!r}; nothing is drawn here")
+        if isinstance(task, str):
+            if task not in TASKS:
+                raise UnknownName("task", task, TASKS)
+            task = TASKS[task]()
+        self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         self.home = task.home()
         self.sim = Simulation(task.robot, self.home, batch=num_envs, threads=threads, **task.options)
         places = {joint.name: joint.q_slice.start for joint in task.robot.joints}
@@ -178,14 +199,26 @@ class Environments(VectorEnv):  # type: ignore[misc]
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """See ``gymnasium.vector.VectorEnv``."""
+        """See ``gymnasium.vector.VectorEnv``.
+
+        Args:
+            seed: of the starts; None goes on with the last one.
+            options: ``{"reset_mask": rows}`` begins anew in some rows only, a mask (num_envs,).
+        """
+        rows = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
+        if rows.shape != (self.num_envs,) or rows.dtype != bool:
+            given = f"{rows.dtype} of shape {rows.shape}"
+            raise ShapeError(f'options["reset_mask"]: expected bool of shape ({self.num_envs},), got {given}')
         super().reset(seed=seed, options=options)
-        self._begin(np.ones(self.num_envs, bool))
+        self._begin(rows)
         return self._observed(), {}
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """See ``gymnasium.vector.VectorEnv``."""
-        actions = np.clip(np.asarray(actions, float).reshape(self.action_space.shape), -1.0, 1.0)
+        shape = self.num_envs, len(self.sim.driven)
+        actions = np.clip(real_array("actions", actions, shape), -1.0, 1.0)
+        if actions.shape != shape:
+            raise ShapeError(f"actions: expected shape {shape}, got {actions.shape}")
         again = self._over
         self.sim.step(targets=self._about + self.task.scale * actions, steps=self.task.steps)
         self._age += 1
@@ -204,7 +237,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
             q, v = self.task.begin(self.np_random, np.flatnonzero(rows))
             self.sim.reset(q, v, rows=rows)
             self._age[rows] = 0
-        self._over = np.zeros(self.num_envs, bool)
+        self._over = self._over & ~rows
 
     def _sound(self) -> tuple[np.ndarray, np.ndarray]:
         """The states; where one is not finite, that of the start."""
@@ -220,9 +253,9 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, task: Task) -> None:
-        """Prepare it."""
-        self.rows = Environments(task, 1, threads=1)
+    def __init__(self, task: Task | str, render_mode: str | None = None) -> None:
+        """Prepare it: see :class:`Environments`."""
+        self.rows, self.render_mode = Environments(task, 1, 1, render_mode), render_mode
         self.observation_space = self.rows.single_observation_space
         self.action_space = self.rows.single_action_space
 
@@ -242,13 +275,10 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
         return seen[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
 
 
-def _registered(name: str, task: type[Task]) -> None:
+for _name in TASKS:
     gymnasium.register(
-        f"robokit/{name}-v0",
-        entry_point=lambda **options: Environment(task(), **options),
-        vector_entry_point=lambda num_envs=1, **options: Environments(task(), num_envs, **options),
+        f"robokit/{_name}-v0",
+        entry_point="robokit.gym:Environment",
+        vector_entry_point="robokit.gym:Environments",
+        kwargs={"task": _name},
     )
-
-
-for _name, _task in TASKS.items():
-    _registered(_name, _task)

@@ -7,6 +7,7 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
+import robokit  # noqa: E402
 import robokit.gym as gym  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -44,16 +45,61 @@ def seen_size(envs):
     return envs.single_action_space.shape[0]
 
 
-def test_a_humanoid_that_does_nothing_stands_and_an_arm_comes_to_its_goal():
+def test_a_humanoid_that_does_nothing_stands():
     envs = gymnasium.make_vec("robokit/Standing-v0", num_envs=2)
     envs.reset(seed=0)
     worth = sum(envs.step(np.zeros(envs.action_space.shape))[1] for _ in range(60))
     assert worth == pytest.approx([60.0, 60.0])
+
+
+def test_an_arm_that_is_driven_to_the_angles_of_its_goal_gets_there():
     arms = gymnasium.make_vec("robokit/Reaching-v0", num_envs=3)
     arms.reset(seed=0)
     task = arms.unwrapped.task
-    rewards = [arms.step(np.zeros(arms.action_space.shape))[1] for _ in range(3)]
-    assert np.allclose(rewards[-1], -np.linalg.norm(task.goals - task.tip(arms.unwrapped.sim.q), axis=1))
+    angles = np.random.default_rng(1).uniform(-0.8, 0.8, (3, task.robot.nq))
+    task.goals[:] = [robokit.forward_kinematics(task.robot, q)[task.link][1] for q in angles]
+    rewards = np.array([arms.step((angles - task.home()) / task.scale)[1] for _ in range(60)])
+    assert (rewards < 0.0).all() and (rewards[-1] > 0.1 * rewards[0]).all()
+
+
+def test_walking_is_worth_the_way_along_x_of_the_world():
+    """Turned by half a turn the same velocity in the base's axes goes back; a reward is 0.5 and the speed."""
+    task = gym.TASKS["Walking"]()
+    q, v, still = np.tile(task.home(), (3, 1)), np.zeros((3, task.robot.nv)), np.zeros((3, 1))
+    q[1, :4], q[2, :4] = [0.0, 0.0, 0.0, 1.0], np.sqrt([0.5, 0.0, 0.0, 0.5])
+    v[:, 3:6] = [0.7, 0.2, 0.1]
+    before = robokit.center_of_mass(task.robot, q)
+    after = robokit.center_of_mass(task.robot, task.robot.integrate(q, 1e-6 * v))
+    assert task.reward(q, v, still) == pytest.approx([1.2, -0.2, 0.3])
+    assert task.reward(q, v, still) - 0.5 == pytest.approx((after - before)[:, 0] / 1e-6, abs=1e-6)
+
+
+def test_some_rows_begin_anew():
+    envs = gymnasium.make_vec("robokit/Reaching-v0", num_envs=3)
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        seen = envs.step(rng.uniform(-1, 1, envs.action_space.shape))[0]
+    anew, _ = envs.reset(options={"reset_mask": np.array([False, True, False])})
+    assert np.array_equal(anew[[0, 2]], seen[[0, 2]])
+    nq = envs.unwrapped.task.robot.nq
+    assert np.array_equal(anew[1, :nq], envs.unwrapped.home) and not np.array_equal(seen[1], anew[1])
+    with pytest.raises(robokit.ShapeError, match="reset_mask"):
+        envs.reset(options={"reset_mask": [True]})
+
+
+def test_what_is_registered_can_be_written_and_made_again_and_wrong_arguments_are_refused():
+    env = gymnasium.make("robokit/Reaching-v0", render_mode=None)
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert np.array_equal(env.reset(seed=2)[0], again.reset(seed=2)[0])
+    envs = gym.Environments("Reaching", 4)
+    envs.reset(seed=0)
+    with pytest.raises(robokit.ShapeError, match=r"actions: expected shape \(4, \d\), got"):
+        envs.step(np.zeros(envs.action_space.shape[::-1]))
+    with pytest.raises(robokit.InvalidValue, match="render_mode"):
+        gym.Environments("Reaching", render_mode="human")
+    with pytest.raises(robokit.UnknownName, match="Dancing"):
+        gym.Environment("Dancing")
 
 
 def test_a_task_of_ones_own():
