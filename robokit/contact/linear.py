@@ -251,8 +251,8 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
         def four(c: Any, e: Any, n: Any) -> None:
             block = j // BLOCK, x.blocks[e], n
             more = powers_of_row(x, F, c, e, n)
-            if A is not x.A:  # the diagonal of a skew part is 0, not rounding
-                more = [where(c + m == j, 0.0, p) for m, p in enumerate(more)]
+            if A is x.A_skew:  # of a skew part the diagonal is 0
+                more = [where(c + m < j, p, 0.0) for m, p in enumerate(more)]
             write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
 
         of_band(x, j, four)
