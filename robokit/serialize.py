@@ -26,7 +26,7 @@ import numpy as np
 from robokit.arguments import real_number
 from robokit.errors import RobokitError, one_line, shown
 
-INVALID_CONTENT = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
+INVALID_CONTENT = (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError)
 """What reading content that makes no sense may raise."""
 
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
@@ -84,8 +84,7 @@ def from_json(kind: Any, content: Any, where: str = "") -> Any:
         where: its name in the file, for errors.
 
     Raises:
-        ValueError: it is none; says what was found where.
-        RobokitError: a class refuses its values.
+        ValueError: it is none, or a class refuses its values; says what was found where.
     """
     try:
         return _read(kind, content, where)
@@ -110,7 +109,7 @@ def _read(kind: Any, content: Any, where: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         return _read_fields(kind, content, where)
     if kind is np.ndarray:
-        return array_from_json(content)
+        return _whole_numbers(content) if isinstance(content, list) else array_from_json(content)
     if origin in (list, tuple):
         _expect(isinstance(content, list | tuple), "a list", content, where)
         return _read_sequence(origin, inner, content, where)
@@ -186,11 +185,17 @@ def array_to_json(x: np.ndarray) -> dict[str, Any]:
 
 
 def array_from_json(content: Any) -> np.ndarray:
-    """The array of doubles of :func:`array_to_json`, or of whole numbers in nested lists."""
-    if isinstance(content, list):
-        return np.array(content)
+    """The array of :func:`array_to_json`; raises one of ``INVALID_CONTENT`` for anything else."""
     bits = base64.b64decode(content["float64"], validate=True)
     return np.frombuffer(bits, dtype="<f8").astype(float).reshape(content["shape"])
+
+
+def _whole_numbers(content: list[Any]) -> np.ndarray:
+    """An array of whole numbers or truth values from nested lists."""
+    x = np.array(content)
+    if x.size and x.dtype.kind not in "iub":
+        raise ValueError(f"expected whole numbers in lists, got {shown(content)}")
+    return x if x.size else x.astype(int)
 
 
 @dataclass(frozen=True)
@@ -212,6 +217,8 @@ class Format:
             KeyError: the content has no number.
         """
         number, found = content["format"], dict(content)
+        if type(number) is not int:  # True and 1.0 equal 1
+            return None
         while number in self.upgrades:
             found = self.upgrades[number](found)
             number += 1

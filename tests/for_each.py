@@ -13,7 +13,8 @@ import pytest
 def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """In place of ``pytest.mark.parametrize``, for cases that take no time.
 
-    Several of them above one test run all combinations. Fixtures are made once, for all of them.
+    Several of them above one test run all combinations. Fixtures are made once, for all of them; one whose
+    changes would go on into the next case is refused. Marks are kept.
 
     Args:
         names: of the test's arguments, separated by commas.
@@ -42,8 +43,11 @@ def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]
         run.__name__, run.__doc__, run.__module__ = check.__name__, check.__doc__, check.__module__
         known = {name for keys, _ in axes for name in keys}
         parameters = inspect.signature(check).parameters
+        if "monkeypatch" in parameters:
+            raise TypeError(f"{check.__name__}: take pytest.MonkeyPatch.context(), which each case undoes")
         others = [inspect.Parameter(x, inspect.Parameter.KEYWORD_ONLY) for x in parameters if x not in known]
         run.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
+        run.pytestmark = list(getattr(test, "pytestmark", ()))  # type: ignore[attr-defined]
         run.cases = check, axes  # type: ignore[attr-defined]
         return run
 

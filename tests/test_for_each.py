@@ -27,3 +27,15 @@ def test_no_case_is_a_failure():
 def test_fixtures_are_made_once(k, tmp_path):
     (tmp_path / str(k)).touch()
     assert len(list(tmp_path.iterdir())) == k
+
+
+def test_marks_are_kept_and_a_fixture_that_cases_would_share_is_refused():
+    @for_each("a", [1])
+    @pytest.mark.slow
+    @for_each("b", [2])
+    @pytest.mark.parity
+    def marked(a, b): ...
+
+    assert {mark.name for mark in marked.pytestmark} == {"slow", "parity"}
+    with pytest.raises(TypeError, match="MonkeyPatch"):
+        for_each("a", [1])(lambda a, monkeypatch: None)

@@ -82,7 +82,9 @@ def test_parts_in_parts_layouts_and_fields_that_older_files_do_not_have():
 
 def test_arrays_of_whole_numbers_are_lists():
     assert to_json(np.array([[1, 2], [3, 4]])) == [[1, 2], [3, 4]]
-    assert (array_from_json([[1, 2], [3, 4]]) == [[1, 2], [3, 4]]).all()
+    assert (from_json(np.ndarray, [[1, 2], [3, 4]]) == [[1, 2], [3, 4]]).all()
+    with pytest.raises(TypeError):
+        array_from_json([[1, 2], [3, 4]])
     x = np.array([0.1, -0.0, math.nan])
     assert array_from_json(array_to_json(x)).tobytes() == x.tobytes()
 
@@ -102,6 +104,7 @@ GOOD: dict[str, Any] = to_json(Part("a", (1.0, 2.0, 3.0), np.eye(2), ((1, 2),), 
         ({"kind": "egg"}, "part.kind: expected one of 'box', 'ball', got 'egg'"),
         ({"corners": {"shape": [2]}}, "part.corners: 'float64' is missing"),
         ({"corners": {"shape": [3], "float64": ""}}, "part.corners: cannot reshape"),
+        ({"corners": [[1, 0.5]]}, "part.corners: expected whole numbers in lists"),
         ({"inside": 7}, "part.inside: expected an object, got 7"),
     ],
 )
@@ -122,6 +125,7 @@ def test_older_formats_are_made_newer_and_others_are_told():
     old = Format(3, {1: lambda x: x | {"b": x["a"]}, 2: lambda x: x | {"c": x["b"]}})
     assert old.upgraded({"format": 1, "a": 1}) == {"format": 3, "a": 1, "b": 1, "c": 1}
     assert old.upgraded({"format": 3, "a": 1}) == {"format": 3, "a": 1}
-    assert old.upgraded({"format": 4}) is None and old.upgraded({"format": 0}) is None
+    for other in (0, 4, True, 1.0, 3.0, [], "3", None):
+        assert old.upgraded({"format": other}) is None
     with pytest.raises(KeyError):
         old.upgraded({})

@@ -87,7 +87,7 @@ class Causes(Generated):
         sys.path[:0] = [str(ROOT)]
         from robokit.parity import CAUSES
 
-        self.reads(ROOT / "robokit" / "parity" / "causes" / "catalogue.py")
+        self.reads(ROOT / "robokit" / "parity" / "verdict.py")
         rows = []
         for cause in CAUSES.values():
             where = []

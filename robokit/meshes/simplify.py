@@ -33,10 +33,10 @@ def display_mesh(
     Raises:
         ValueError: a file without triangles; and whatever the reader raises.
     """
-    return thinned_surfaces(list(read_mesh(Path(path))), scale, max_triangles)
+    return simplified_surfaces(list(read_mesh(Path(path))), scale, max_triangles)
 
 
-def thinned_surfaces(
+def simplified_surfaces(
     surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
 ) -> tuple[list[Surface], tuple[str, ...]]:
     """The surfaces of a mesh file that has been read, as they are displayed: see :func:`display_mesh`."""
@@ -54,7 +54,7 @@ def thinned_surfaces(
         if len(faces):
             result.append(replace(shown, vertices=scaled(shown.vertices, scale), faces=faces, uv=uv))
     if not result:
-        raise ValueError("nothing is left of the mesh after thinning")
+        raise ValueError("nothing is left of the mesh after simplification")
     return result, tuple(sorted({part.missing for part in parts} - {""}))
 
 
@@ -138,8 +138,8 @@ def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> 
         return cluster_vertices(vertices, faces, budget)
     before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
     points, triangles = cache.arrays(
-        "thinned mesh",
-        ("thinned", *(a.tobytes() for a in before), budget),
+        "simplified mesh",
+        ("simplified", *(a.tobytes() for a in before), budget),
         lambda: fast_simplification.simplify(*before, target_count=budget),
     )
     return np.asarray(points, dtype=float), triangles

@@ -220,16 +220,16 @@ def _read_elsewhere(
     try:
         other_programs.require(program)
         more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
-        side = cast(
+        description = cast(
             Description,
             other_programs.call(
                 f"robokit.parity.readers.{program}", f"read_{program}", os.fspath(plain), *more
             ),
         )
-        side.file = os.fspath(file)
-        check_numbers(side)
-        side.notes += peer_faults(program, plain.read_bytes)
-        return side
+        description.file = os.fspath(file)
+        check_numbers(description)
+        description.notes += peer_faults(program, plain.read_bytes)
+        return description
     except MissingDependency as problem:
         raise MissingDependency(f"{file}: {problem}") from None
     except other_programs.NoAnswer as problem:

@@ -224,7 +224,7 @@ class Sweep:
         Raises:
             UnknownName, RobokitError: as in :meth:`table`.
         """
-        for name in columns or ():
+        for name in () if columns is None else columns:
             if name not in self.columns:
                 raise UnknownName("column", name, self.columns, "in this sweep")
         return self._read(None if columns is None else list(columns))

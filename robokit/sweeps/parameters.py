@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sweeps.distributions import Constant, Distribution, Grid, Sobol, distribution, distribution_text
+from robokit.sweeps.distributions import Distribution, Grid, Sobol, distribution, distribution_text
 from robokit.sweeps.random_streams import sobol_points, uniforms
 
 MAX_GRAVITIES = 8
@@ -304,11 +304,6 @@ def out_of_range(name: str, values: np.ndarray) -> np.ndarray:
         return np.zeros(len(values), bool)
     low = values <= row.least if row.above else values < row.least
     return np.asarray(low | (values > row.most))
-
-
-def varied(parameters: Mapping[str, Distribution], names: Iterable[str]) -> list[str]:
-    """Those of the names whose values differ from row to row."""
-    return [name for name in names if name in parameters and not isinstance(parameters[name], Constant)]
 
 
 # ---- the parameters of rows --------------------------------------------------------------------

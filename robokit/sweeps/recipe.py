@@ -242,7 +242,8 @@ class Recipe:
         except INVALID_CONTENT as error:
             raise ModelError(f"this is no recipe of a sweep: {error}") from error
         if current is None:
-            maker = content.get("versions", {}).get("robokit", "another version")
+            known = content.get("versions")
+            maker = known.get("robokit", "another version") if isinstance(known, dict) else "another version"
             raise ModelError(
                 f"the recipe has format {content['format']}, made by robokit {maker}; this one reads format "
                 f"{FORMAT.number}: its rows can be made again by robokit {maker} alone "
@@ -333,10 +334,10 @@ def _plain(value: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Versions of robokit and of the libraries that a recipe's numbers come from; source and processor.
+    """What a recipe's numbers come from: versions of robokit and of libraries, the processor, robokit's text.
 
-    "source" is a hash of robokit's text: rows of the same recipe may differ where it does. It is "" where
-    files were edited while the program ran.
+    "source" is the text's hash: rows of the same recipe may differ where it does. It is "" where files were
+    edited while the program ran.
     """
     import scipy
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_number
+from robokit.collision.hulls import Polytope
 from robokit.collision.scene import RobotShapes, robot_shapes
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
@@ -36,9 +37,8 @@ from robokit.sweeps.mesh_copies import Looks, mesh_hashes, with_mesh_copies
 from robokit.sweeps.row_inputs import link_share
 from robokit.urdf.load import robot_of_text
 
-TEXT_FIELDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
+WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
 """What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
-
 
 NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "starts_v": 0}
 """The arrays that are stored of a robot, and how wide they are; 0 where it depends on the robot."""
@@ -55,9 +55,10 @@ class RobotRecord:
         shapes: what of it can touch; None where nothing can.
         shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
             parameter of their own.
+        meshes: SHA-256 of each mesh file, by the file's name in the text.
         pairs: bodies that are kept apart, or None.
         actuators: what drives its joints.
-        meshes: SHA-256 of each mesh file, by the file's name in the text.
+        looks: hashes of the pictures and of the files that its meshes name.
     """
 
     about: dict[str, Any]
@@ -115,7 +116,7 @@ class RobotRecord:
         pairs = _pairs_apart(robot, apart, ground)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}
-        words = {name: about[name] for name in TEXT_FIELDS}
+        words = {name: about[name] for name in WORDS}
         return cls(words, found, shapes, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
 
     @property
@@ -164,7 +165,7 @@ class RobotRecord:
         found = {
             **self.about,
             "numbers": to_json(self.numbers),
-            "shapes": None if self.shapes is None else to_json(self.shapes.placed),
+            "shapes": None if self.shapes is None else [*map(_placed_core_to_json, self.shapes.placed)],
             "shares": to_json(self.shares),
             "meshes": self.meshes,
             "pairs": to_json(self.pairs),
@@ -182,7 +183,7 @@ class RobotRecord:
         Raises:
             LookupError, TypeError, ValueError: it is none.
         """
-        about = {name: content[name] for name in TEXT_FIELDS}
+        about = {name: content[name] for name in WORDS}
         _check_words(about)
         numbers = {name: array_from_json(content["numbers"][name]) for name in NUMBERS}
         n = len(numbers["joints"])
@@ -202,7 +203,7 @@ class RobotRecord:
             shapes,
             {link: _share(link, array_from_json(x)) for link, x in content["shares"].items()},
             from_json(dict[str, str], content["meshes"], "meshes"),
-            from_json(CollisionPairs | None, content.get("pairs"), "pairs"),
+            _pairs_from_json(content.get("pairs")),
             tuple(actuator_from_json(one) for one in content.get("actuators", ())),
             from_json(Looks, content.get("looks", {"pictures": {}, "named": {}}), "looks"),
         )
@@ -215,6 +216,21 @@ def _pairs_apart(
     if not body_contacts(robot, apart, ground is not None).bodies:
         return None
     return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
+
+
+def _pairs_from_json(content: Any) -> CollisionPairs | None:
+    """Pairs that are kept apart, with each number that the rows follow from."""
+    pairs = from_json(CollisionPairs | None, content, "pairs")
+    if pairs is not None:
+        _require(CollisionPairs, content)
+        real_number("pairs.error", pairs.error, least=0.0)
+    return pairs
+
+
+def _require(kind: Any, content: Mapping[str, Any]) -> None:
+    """Refuse an object without a field that has a default: another default would make other rows."""
+    for each in fields(kind):
+        content[each.name]
 
 
 def _check_words(about: Mapping[str, Any]) -> None:
@@ -275,27 +291,36 @@ CORE_FIELDS = ("kind", "bound", "radius", "size", "centre", "own", "hull")
 
 
 def _placed_core_to_json(placed: PlacedCore) -> dict[str, Any]:
-    where = {"link": placed.link, "body": placed.body, "placement": to_json(placed.placement)}
-    return where | {name: to_json(getattr(placed.core, name)) for name in CORE_FIELDS}
+    where = {"link": placed.link, "body": placed.body, "placement": _placement_to_json(placed.placement)}
+    own = placed.core.own
+    found = {name: to_json(getattr(placed.core, name)) for name in CORE_FIELDS if name != "own"}
+    return where | found | {"own": None if own is None else _placement_to_json(own)}
 
 
 def _placed_core_from_json(content: Mapping[str, Any]) -> PlacedCore:
-    core = from_json(Core, content)
+    given = {name: content[name] for name in CORE_FIELDS}
+    own = given.pop("own")
+    core = replace(from_json(Core, given), own=None if own is None else _placement_from_json(own))
     for name in ("bound", "radius"):
-        real_number(name, content[name], least=0.0)
+        real_number(name, given[name], least=0.0)
+    for name in ("size", "centre"):
+        for x in given[name]:
+            real_number(name, x)
     hull = core.hull
     if hull is not None:
+        _require(Polytope, given["hull"])
+        real_number("hull.error", hull.error, least=0.0)
         ends = [k for polygon in hull.polygons for k in polygon]
-        good = (
-            hull.corners.ndim == hull.normals.ndim == 2
-            and hull.corners.shape[1] == hull.normals.shape[1] == 3
+        good = all(
+            x.ndim == 2 and x.shape[1] == 3 and x.dtype == float and np.isfinite(x).all()
+            for x in (hull.corners, hull.normals)
         )
-        if not (good and np.isfinite(hull.corners).all() and all(0 <= k < len(hull.corners) for k in ends)):
+        if not (good and all(0 <= k < len(hull.corners) for k in ends)):
             raise ValueError("a hull of the robot is not whole")
         if hull.sides is not None:
             core = replace(core, hull=replace(hull, sides=np.array(hull.sides, int).reshape(-1, 2)))
     words = {"body": from_json(int, content["body"]), "link": from_json(str, content["link"])}
-    return PlacedCore(core, placement=from_json(Placement, content["placement"]), **words)
+    return PlacedCore(core, placement=_placement_from_json(content["placement"]), **words)
 
 
 def _placement_to_json(placement: Placement) -> dict[str, Any]:
@@ -310,20 +335,18 @@ def _placement_from_json(content: Any) -> Placement:
 
 
 layout(RobotRecord, RobotRecord.to_json, RobotRecord.from_json)
-layout(PlacedCore, _placed_core_to_json, _placed_core_from_json)
-layout(Placement, _placement_to_json, _placement_from_json)
 
 
 def shapes_from_json(content: Any, n: int) -> RobotShapes:
     """The shapes of a robot of n moving bodies."""
-    placed = from_json(tuple[PlacedCore, ...], content, "shapes")
+    placed = tuple(map(_placed_core_from_json, from_json(list[dict[str, Any]], content, "shapes")))
     if not all(0 <= c.body <= n for c in placed):
         raise ValueError("the shapes are not those of the robot")
     return RobotShapes(placed)
 
 
 def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
-    """Let a robot have these shapes, of meshes thinned to this error [m], instead of computing them."""
+    """Let a robot have these shapes, of hulls thinned to this error [m], instead of computing them."""
     if shapes is not None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from robokit.disk_cache import source_digest
+from robokit.engine.backend.cpu import processors
 from robokit.errors import RobokitError
 from robokit.files import shell_word
 from robokit.stages import is_live
@@ -52,7 +53,6 @@ from robokit.sweeps.workers import (
     ClusterEnded,
     LocalProcesses,
     RunningScheduler,
-    processors,
 )
 
 

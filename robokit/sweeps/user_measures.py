@@ -25,9 +25,11 @@ from robokit.errors import MissingDependency, ModelError, RobokitError, UnknownN
 from robokit.model.robot import Robot
 from robokit.sim.measuring import Measure, measures
 
-NO_CLOUDPICKLE = "a measure of your own goes to other processes: pip install 'robokit[sweep]'"
+NO_CLOUDPICKLE = (
+    "a measure of your own is stored with the recipe, by cloudpickle: pip install 'robokit[sweep]'"
+)
 
-TEXT_FIELDS = ("name", "reduce", "threshold", "unit", "link")
+MEASURE_FIELDS = ("name", "reduce", "threshold", "unit", "link")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class StoredMeasure:
                 f"{one_line(str(error), 120)}"
             ) from error
         found = cls(
-            {name: getattr(measure, name) for name in TEXT_FIELDS}, _source(measure.function, robots), code
+            {name: getattr(measure, name) for name in MEASURE_FIELDS}, _source(measure.function, robots), code
         )
         if not code:
             found.__dict__["measure"] = measure
@@ -174,8 +176,8 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
         return content
     if not isinstance(content, Mapping):
         raise TypeError(f"measure {shown(content)}")
-    about = {name: content[name] for name in TEXT_FIELDS}
-    for name in TEXT_FIELDS:
+    about = {name: content[name] for name in MEASURE_FIELDS}
+    for name in MEASURE_FIELDS:
         x = about[name]
         if name == "threshold":
             good = x is None or real_number("threshold", x) is not None

@@ -327,13 +327,6 @@ def compute_sent_chunk(
 # ---- processes of this machine, or a cluster that is there -------------------------------------
 
 
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class LocalProcesses:
     """Processes of this machine, started for one sweep.
 

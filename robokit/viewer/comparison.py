@@ -37,7 +37,7 @@ def compare(
         b: a Trajectory of the same robot.
         path: where to; ".html" is appended where there is no suffix.
         labels: names of the two runs.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
 

@@ -46,7 +46,7 @@ class Viewer:
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
     """
 

@@ -139,7 +139,7 @@ def write_page(
         source: a Trajectory, or a Robot for a page on which sliders pose it.
         path: where to; ".html" is appended where there is no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
         walk: whether the page walks through RNEA, CRBA, LTDL and ABA, with the numbers of the time that it
@@ -200,7 +200,7 @@ def page_html(
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
         walk: whether the page walks through the algorithms.

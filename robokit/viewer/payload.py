@@ -56,7 +56,7 @@ def trajectory_payload(
 
     Args:
         trajectory: the Trajectory.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: frames per second at most; the page interpolates between them.
         walk: whether the page walks through the algorithms.
@@ -95,7 +95,7 @@ def pose_payload(
     Args:
         robot: the Robot.
         q: configuration, (nq,); the neutral one by default.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         walk: whether the page walks through the algorithms.
 
@@ -123,7 +123,7 @@ def motionless_payload(
         robot: the Robot.
         ground: what it falls on, or None.
         q: configuration of the frame, (nq,).
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
 
     Raises:

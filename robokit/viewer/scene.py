@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.simplify import thinned_surfaces
+from robokit.meshes.simplify import simplified_surfaces
 from robokit.meshes.surface import Picture, Surface
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertial_parameters import equivalent_box
@@ -57,8 +57,8 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is thinned to about this many triangles; None shares
-            :data:`TRIANGLES` among the robot's meshes: where all are fewer, none is thinned.
+        max_triangles: a mesh is simplified to about this many triangles; None shares
+            :data:`TRIANGLES` among the robot's meshes: where all are fewer, none is simplified.
 
     Returns:
         Nodes in link order; never empty for a robot with a link that has mass or a joint.
@@ -240,7 +240,7 @@ def _mesh_parts(
 
     Kept, so that a file which many shapes show is one geometry of the page.
     """
-    surfaces, missing = thinned_surfaces(_surfaces(path), scale, max_triangles)
+    surfaces, missing = simplified_surfaces(_surfaces(path), scale, max_triangles)
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 

@@ -31,6 +31,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
+import numpy as np
 import robokit as rk
 from robokit.cli import main
 
@@ -51,6 +52,7 @@ def said_without(**arguments):
 memory = rk.sweep(robot, **run, workers=0)
 assert repr(memory.table().to_pylist()[3]) == repr(memory.row(3)) and memory.failures.num_rows == 0
 assert memory.worst("greatest_speed", 2).column_names == list(memory.columns)
+assert memory.rows(np.array(["failure", "row"])).column_names == ["failure", "row"]
 assert memory.replay(4).summary["same_bits"]
 memory.report("page.html")
 own = rk.Measure(turning, "max")

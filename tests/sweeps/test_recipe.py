@@ -59,7 +59,9 @@ def test_an_old_recipe_says_which_version_reads_it(recipe):
     given = json.loads(recipe.to_json()) | {"format": 0, "versions": {"robokit": "0.0.7"}}
     with pytest.raises(rk.ModelError, match=r"robokit==0\.0\.7"):
         Recipe.from_json(json.dumps(given))
-    for text in ("", "{}", "[]", json.dumps(json.loads(recipe.to_json()) | {"robots": 3})):
+    formats = ('{"format": 2}', '{"format": 2, "versions": []}', '{"format": true}', '{"format": []}')
+    wrong = ("", "{}", "[]", "[" * 100_000, *formats)
+    for text in (*wrong, json.dumps(json.loads(recipe.to_json()) | {"robots": 3})):
         with pytest.raises(rk.ModelError, match="recipe"):
             Recipe.from_json(text)
 

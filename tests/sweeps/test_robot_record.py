@@ -8,16 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import sweep_robots
 from sweep_robots import WAVE
 
 import robokit as rk
 from robokit.serialize import from_json, to_json
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.robot_record import (
-    actuator_from_json,
-    actuator_to_json,
-)
+from robokit.sweeps.robot_record import RobotRecord, actuator_from_json, actuator_to_json
 
 
 def test_numbers_of_another_machine_come_back_to_the_bit(recipe):
@@ -78,3 +76,50 @@ def test_a_robot_of_a_recipe_looks_for_no_file(record, monkeypatch, tmp_path):
     again = replace(record, about=about)
     assert [shape.geometry.path for shape in again.robot.links[0].visuals] == [None, None]
     assert paths(again) == [None, None]
+
+
+def changed(content, path, value):
+    """The same JSON with another value at a path; None as value takes it away."""
+    content = json.loads(json.dumps(content))
+    *where, last = path
+    at = content
+    for key in where:
+        at = at[key]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    return content
+
+
+BOX, BALL = ("shapes", 0), ("shapes", 1)
+NAMES = ("kind", "bound", "radius", "size", "centre", "own", "hull")
+ABSENT = [
+    *(((*BALL, name), None) for name in NAMES),
+    *(((*BOX, "hull", name), None) for name in ("corners", "normals", "polygons", "error", "sides")),
+    *((("pairs", name), None) for name in ("error", "friction", "restitution")),
+]
+WRONG = [
+    ((*BALL, "size"), [0.1, "inf", 0.1]),
+    ((*BALL, "centre"), ["-inf", 0.0, 0.0]),
+    ((*BALL, "bound"), "inf"),
+    ((*BALL, "radius"), -0.1),
+    ((*BOX, "hull", "error"), "inf"),
+    ((*BOX, "hull", "corners"), [[0, 0, 0]] * 8),
+    (("numbers", "joints"), [[0] * 16]),
+    (("pairs", "error"), "inf"),
+]
+
+
+def test_a_record_that_rows_would_not_follow_from_is_refused():
+    """A number that is absent would be this version's default, and rows would have other bits."""
+    robot = sweep_robots.hopper()
+    q = robot.neutral()[None]
+    pairs = replace(rk.collision_pairs(robot), bodies=((1, 2),))
+    made = RobotRecord.of(robot, q, 0.0 * q[:, :-1], rk.Ground(), apart=pairs)
+    good = json.loads(json.dumps(to_json(made), allow_nan=False))
+    assert to_json(from_json(RobotRecord, good)) == good
+    assert good["shapes"][0]["hull"] is not None and good["pairs"]["bodies"] == [[1, 2]]
+    for path, value in ABSENT + WRONG:
+        with pytest.raises(ValueError, match=path[-1] if value is None else "expected|hull|indices"):
+            from_json(RobotRecord, changed(good, path, value), "robot")

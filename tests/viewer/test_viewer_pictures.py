@@ -60,7 +60,7 @@ def test_colours_of_vertices_survive_thinning(tmp_path):
     assert (triangles.colours[above] == [255, 0, 0]).all() and (triangles.colours[below] == [0, 0, 255]).all()
 
 
-def test_pictures_stay_where_they_were_when_a_surface_is_thinned():
+def test_pictures_stay_where_they_were_when_a_surface_is_simplified():
     fewer = simplify.simplify_surface(sheet(40), 200)
     assert 0 < len(fewer.faces) <= 200
     assert np.allclose(fewer.uv, fewer.vertices[fewer.faces][..., :2], atol=1e-5)
@@ -75,13 +75,13 @@ def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch)
     assert (normal[:, 2] > 0).all()
 
 
-def test_what_was_thinned_once_is_kept(tmp_path, monkeypatch):
+def test_what_was_simplified_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
     first = simplify.simplify_surface(sheet(30), 100)
-    assert [entry.kernel for entry in cache.entries()].count("thinned mesh") == 1
+    assert [entry.kernel for entry in cache.entries()].count("simplified mesh") == 1
     import fast_simplification
 
-    monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("thinned again"))
+    monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("simplified again"))
     again = simplify.simplify_surface(sheet(30), 100)
     assert np.array_equal(first.vertices, again.vertices) and np.array_equal(first.faces, again.faces)
 

@@ -107,7 +107,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
-def test_meshes_are_thinned_for_display(tmp_path):
+def test_meshes_are_simplified_for_display(tmp_path):
     import trimesh
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
