@@ -29,7 +29,7 @@ from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 CAP = 120
-"""Iterations at most; falls of humanoid and G1 take 41."""
+"""Iterations at most: several times what the slowest steps of falls take."""
 
 OUTSIDE = 1e-10
 """Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""

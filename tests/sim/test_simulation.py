@@ -7,6 +7,8 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.contact.step import step_kernel
+from robokit.engine.loops.kernel import ENOUGH
 from robokit.model import Box
 
 DT = 1e-3
@@ -345,3 +347,34 @@ def test_wrong_inputs_of_a_batch_are_said(message):
     sim = rk.Simulation(m.double_pendulum(), dt=DT, batch=4)
     with pytest.raises(rk.RobokitError, match=message):
         WRONG_OF_A_BATCH[message](sim)
+
+
+@pytest.mark.slow
+def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_path, monkeypatch):
+    """A kernel of its own, nothing on disk: it is compiled soon, and well once it has run long enough."""
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    fresh = step_kernel.__wrapped__()
+    monkeypatch.setattr("robokit.sim.contact_state.step_kernel", lambda reproducible: fresh)
+    monkeypatch.setattr("robokit.sim.simulation.NOTED", 10)
+    robot = humanoid()
+    q = rk.standing_configuration(robot, height=0.005, tilt=0.1)
+    one_by_one, at_once = (rk.Simulation(robot, q, ground=True, dt=DT) for _ in range(2))
+
+    def go_on():
+        for _ in range(25):
+            one_by_one.step()
+        at_once.step(steps=25)
+
+    go_on()
+    states = [sim._run.stepper.state for sim in (one_by_one, at_once)]
+    before, (code,) = [state.ready() for state in states], fresh._codes.values()
+    assert all(state.soon for state in states) and fresh._there_soon
+    fresh.seconds = ENOUGH
+    go_on()
+    assert not any(state.soon for state in states) and not fresh._there_soon
+    assert list(fresh._codes.values()) != [code]
+    assert all(state.ready() is not call for state, call in zip(states, before, strict=True))
+    assert one_by_one.contacts.forces[:, 2].sum() > 0.0
+    run = rk.simulate(robot, q, duration=50 * DT, dt=DT, ground=True)
+    for sim in (one_by_one, at_once):
+        assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])

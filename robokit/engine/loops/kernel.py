@@ -55,9 +55,8 @@ if TYPE_CHECKING:
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 ENOUGH = 3.0
-"""Seconds of running after which code that was there soon is compiled well. The step of contact takes a third
-longer in code that was there soon, and 3 s to compile well: who stops after one fall does not wait for
-that."""
+"""Seconds of running after which code that was there soon is compiled well, which takes 3 s for the step of
+contact: who stops after one fall does not wait for that. ``SOON`` of backend/llvm.py says what that costs."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'

@@ -1,7 +1,7 @@
 // What can be laid over the robot: frames, names, centre of mass and trail, contacts, momentum.
 // Each is built when it is first switched on; `update(k)` moves those that depend on the frame.
 
-// Sizes of its median body that a robot's own size has, at most, for marks to be as large as the robot asks.
+// A robot larger than this many of its median bodies is a long chain: its marks are smaller than its size says.
 const BODIES = 9;
 
 class Overlays {
