@@ -77,6 +77,7 @@ RECIPES = {
     "gallery/14_swing_up_with_casadi.png": example("14_swing_up_with_casadi", "swing_up.png"),
     "gallery/15_gradients_in_jax.png": example("15_gradients_in_jax", "arrivals.png"),
     "gallery/16_balance_by_derivatives.png": example("16_balance_by_derivatives", "balance.png"),
+    "gallery/17_step_by_step.mp4": example("17_step_by_step", "squat.html"),
     "path/first_fall.mp4": page("first_fall", "fall.html", speed=0.5),
     "path/your_robot.png": page("your_robot", "arm.html", panels=True),
     "path/the_page.png": page("the_page", "drop.html", at=0.3, panels=True),
