@@ -281,7 +281,6 @@ SOLVER = (
     real("A", "n_blocks", "n_blocks", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns: by
     # row and column of its blocks
     real("A_skew", "n_blocks", "n_blocks", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
-    whole("two_sided", "n_blocks", role="work"),  # 1 for rows of blocks in which U^T is not L
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
@@ -304,7 +303,7 @@ SOLVER = (
     real("column_signs", "n_columns", role="work"),  # their signs by columns of A
     real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
     # 21 numbers of the symmetric part of K, 15 of the skew one
-    whole("has_K", "n_bodies", role="work"),  # 1 where there is one, 2 where it has a skew part
+    whole("has_K", "n_bodies", role="work"),  # 1 where there is one
     real("V_y", "n_bodies", 6, role="work"),  # velocities of the bodies at y
     real("Vd", "n_bodies", 6, role="work"),  # and along the search direction
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies

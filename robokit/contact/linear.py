@@ -6,8 +6,7 @@ inertias are. All columns are in world axes about one origin.
 
 With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
 rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
-same, A = L^T D L has the same bits. So they are in the rows of blocks that no contact which slides has to do
-with: these have one triangle.
+same, A = L^T D L has the same bits.
 
 Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
 """
@@ -140,7 +139,6 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
         j, gain = place(x, x.r_row[i]), x.r_gain[i]
         add_to(x.A, at(j, j), gain * gain * x.r_G[i])
 
-    for_range(x.n_blocks, lambda k: put(x.two_sided, k, 0))
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
     cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
     for_range(rows, of_row)
@@ -193,8 +191,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
             x.has_K[0] = 0
 
         acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
-        slides = (x.n_of[5] > 0) & ((x.c_G[c, 6] != 0.0) | (x.c_G[c, 7] != 0.0))
-        cond(acts, lambda: _carry(x, body, stiffness(x, c), slides, lambda: skew_stiffness(x, c)), nothing)
+        cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 
     def down(m: Any) -> None:
@@ -204,8 +201,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         def acting() -> None:
             K = ArticulatedInertia.of(_symmetric(x, b))
             for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
-            skew = x.has_K[b] > 1
-            cond(parent >= 0, lambda: _carry(x, parent, K, skew, lambda: _skew(x, b)), nothing)
+            cond(parent >= 0, lambda: _carry(x, parent, K, lambda: _skew(x, b)), nothing)
 
         cond(x.has_K[b] > 0, acting, nothing)
 
@@ -224,24 +220,24 @@ def _skew(x: Any, b: Any) -> list[Any]:
     return [x.K[b, SYMMETRIC + e] for e in range(15)]
 
 
-def _carry(x: Any, body: Any, K: Any, skew: Any, skew_part: Callable[[], list[Any]]) -> None:
-    """Add to the K of a body; ``skew``: whether there is a skew part, of which ``has_K`` is 2 then."""
+def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
+    """Add to the K of a body."""
+    skew = x.n_of[5] > 0
 
     def first() -> None:
         write_row(x.K, body, K)
+        cond(skew, lambda: write_skew(skew_part()), nothing)
         x.has_K[body] = 1
 
     def another() -> None:
         write_row(x.K, body, _sum(_symmetric(x, body), K))
+        cond(skew, lambda: write_skew(_sum(_skew(x, body), skew_part())), nothing)
 
-    def carry_skew() -> None:
-        known, more = x.has_K[body] > 1, skew_part()
-        for e, (a, b) in enumerate(zip(_skew(x, body), more, strict=True)):
-            x.K[body, SYMMETRIC + e] = where(known, a + b, b)
-        x.has_K[body] = 2
+    def write_skew(numbers: Any) -> None:
+        for e, number in enumerate(numbers):
+            x.K[body, SYMMETRIC + e] = number
 
     cond(x.has_K[body] > 0, another, first)
-    cond(skew, carry_skew, nothing)
 
 
 def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
@@ -251,8 +247,8 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
         def four(c: Any, e: Any, n: Any) -> None:
             block = j // BLOCK, x.blocks[e], n
             more = powers_of_row(x, F, c, e, n)
-            if A is x.A_skew:  # of a skew part the diagonal is 0
-                more = [where(c + m < j, p, 0.0) for m, p in enumerate(more)]
+            if A is not x.A:  # the diagonal of a skew part is 0, not rounding
+                more = [where(c + m == j, 0.0, p) for m, p in enumerate(more)]
             write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
 
         of_band(x, j, four)
@@ -275,18 +271,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
         one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
 
     enter(x.A, K @ motion(x.S, j))
-
-    def skew() -> None:
-        enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j)))
-        _two_sided(x, j)
-
-    cond(x.has_K[b] > 1, skew, nothing)
-
-
-def _two_sided(x: Any, j: Any) -> None:
-    """Note that the entries of a dof's row are not those of its column."""
-    row = place_of_dof(x, j)
-    cond(row < 0, nothing, lambda: put(x.two_sided, row // BLOCK, 1))
+    cond(x.n_of[5] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
@@ -299,12 +284,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
         def dof(m: Any) -> None:
             s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
             enter(m, x.A, K @ s)
-
-            def skew() -> None:
-                enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s))
-                _two_sided(x, x.pair_dofs[m])
-
-            cond(x.has_K[0] > 1, skew, nothing)
+            cond(x.n_of[5] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
         for_range(count, dof)
 
@@ -367,100 +347,66 @@ def _sum(one: Any, other: Any) -> list[Any]:
 
 
 def factor(x: Any) -> None:
-    """A = U D L in place: L below the diagonal, 1 / D in Dinv; U^T in A_skew, in rows that have two sides.
+    """A = U D L in place: L below the diagonal, 1 / D in Dinv; U^T in A_skew, or L where A is symmetric.
 
     What is above the diagonal is of no use.
     """
-    both = two_sided(x)
+    cond(anywhere(x, x.n_of[5] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
 
-    def spread(m: Any) -> None:
-        """What is eliminated from rows of two sides leaves two to all that they meet."""
-        k = x.n_blocks - 1 - m
-        cond(x.two_sided[k] > 0, lambda: put(both, k, 1), nothing)
 
-        def meet() -> None:
-            _two_triangles(x, k)
-            for_range(x.pattern_length[k], lambda z: put(both, x.pattern[k, z], 1))
-
-        cond(both[k] > 0, meet, nothing)
-        x.two_sided[k] = 1 * both[k]
+def _factor(x: Any, both: tuple[Any, ...]) -> None:
+    """Of A, or of what is below the diagonal and, transposed, above it: each takes by what the other has."""
+    others = [len(both) - 1 - e for e in range(len(both))]
 
     def row(m: Any) -> None:
-        k = x.n_blocks - 1 - m
-        cond(both[k] > 0, lambda: _eliminate(x, k, (x.A, x.A_skew)), lambda: _eliminate(x, k, (x.A,)))
-
-    if in_lanes(x):
-        for_range(x.n_blocks, lambda k: put(both, k, 0))
-    for_range(x.n_blocks, spread)
-    for_range(x.n_blocks, row)
-
-
-def two_sided(x: Any) -> Any:
-    """1 for the rows of blocks that have two triangles; in lanes, in one of them."""
-    return x.two_sided_somewhere if in_lanes(x) else x.two_sided
-
-
-def _eliminate(x: Any, k: Any, both: tuple[Any, ...]) -> None:
-    """A row of blocks, of A or of what is below the diagonal and, transposed, above it.
-
-    Each takes by what the other has.
-    """
-    others, rows = [len(both) - 1 - e for e in range(len(both))], range(BLOCK)
-    given = [[[M[k, k, r, c] for c in range(r + 1)] for r in rows] for M in both]
-    L, inverse = _of_diagonal(given, others)
-    for r in rows:
-        x.Dinv[BLOCK * k + r] = inverse[r]
-        for e, M in enumerate(both):
-            for c in range(r):
-                M[k, k, r, c] = L[e][r][c]
-
-    def eliminate(z: Any) -> None:
-        """The rows of the block one after the other; then shares, by which others take from these."""
-        c = x.pattern[k, z]
-        for e, M in enumerate(both):
-            own = [row_of(M, (k, c, r)) for r in rows]
-            for r in reversed(rows):
-                for i in range(r):
-                    own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
-            for r in rows:
-                write_row_of(M, (k, c, r), own[r])
-                write_row_of(x.shares, (c, e, r), [a * inverse[r] for a in own[r]])
-
-    def take(z: Any) -> None:
-        """What the block's rows are worth in the columns of one of its blocks."""
-        c = x.pattern[k, z]
-        own = [[row_of(M, (k, c, r)) for r in rows] for M in both]
-
-        def by(other: Any, e: int, left: Any, i: int) -> Any:
-            for r in rows:
-                share = x.shares[other, others[e], r, i]
-                left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
-            return left
-
-        def from_row(n: Any) -> None:
-            other = x.pattern[k, n]
+        k, rows = x.n_blocks - 1 - m, range(BLOCK)
+        given = [[[M[k, k, r, c] for c in range(r + 1)] for r in rows] for M in both]
+        L, inverse = _of_diagonal(given, others)
+        for r in rows:
+            x.Dinv[BLOCK * k + r] = inverse[r]
             for e, M in enumerate(both):
-                for i in rows:
-                    write_row_of(M, (other, c, i), by(other, e, row_of(M, (other, c, i)), i))
+                for c in range(r):
+                    M[k, k, r, c] = L[e][r][c]
 
-        def from_two_sides(n: Any) -> None:
-            """Of one triangle, from two."""
-            other = x.pattern[k, n]
-            for i in rows:
-                for M in (x.A, x.A_skew):
-                    write_row_of(M, (other, c, i), by(other, 0, row_of(M, (other, c, i)), i))
+        def eliminate(z: Any) -> None:
+            """The rows of the block one after the other; then shares, by which others take from these."""
+            c = x.pattern[k, z]
+            for e, M in enumerate(both):
+                own = [row_of(M, (k, c, r)) for r in rows]
+                for r in reversed(rows):
+                    for i in range(r):
+                        own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
+                for r in rows:
+                    write_row_of(M, (k, c, r), own[r])
+                    write_row_of(x.shares, (c, e, r), [a * inverse[r] for a in own[r]])
 
-        def sides(n: Any) -> None:
-            cond(two_sided(x)[x.pattern[k, n]] > 0, lambda: from_two_sides(n), lambda: from_row(n))
+        def take(z: Any) -> None:
+            """What the block's rows are worth in the columns of one of its blocks."""
+            c = x.pattern[k, z]
+            own = [[row_of(M, (k, c, r)) for r in rows] for M in both]
 
-        for_range(z + 1, from_row if len(both) > 1 else sides)
-        for e, M in enumerate(both):
-            for r in rows:
-                write_row_of(M, (k, c, r), row_of(x.shares, (c, e, r)))
+            def from_row(n: Any) -> None:
+                other = x.pattern[k, n]
+                for e, M in enumerate(both):
+                    for i in rows:
+                        left = row_of(M, (other, c, i))
+                        for r in rows:
+                            share = x.shares[other, others[e], r, i]
+                            left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
+                        write_row_of(M, (other, c, i), left)
 
-    count = x.pattern_length[k]
-    for_range(count, eliminate)
-    for_range(count, take)
+            for_range(z + 1, from_row)
+            for e, M in enumerate(both):
+                for r in rows:
+                    write_row_of(M, (k, c, r), row_of(x.shares, (c, e, r)))
+
+        count = x.pattern_length[k]
+        for_range(count, eliminate)
+        for_range(count, take)
+
+    if len(both) > 1:
+        for_range(x.n_blocks, lambda k: _two_triangles(x, k))
+    for_range(x.n_blocks, row)
 
 
 def _two_triangles(x: Any, k: Any) -> None:
@@ -495,18 +441,16 @@ def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
     known = x.permuted
 
-    def up(m: Any) -> None:
+    def up(m: Any, skew: bool) -> None:
         k = x.n_blocks - 1 - m
-
-        def of_U(*place: Any) -> Any:
-            found = x.A_skew[place]
-            return where(x.two_sided[k] > 0, found, x.A[place]) if in_lanes(x) else found
-
-        two = anywhere(x, x.two_sided[k] > 0)
-        cond(two, lambda: of_row(k, of_U), lambda: of_row(k, lambda *place: x.A[place]))
-
-    def of_row(k: Any, entry: Any) -> None:
         first, rows = BLOCK * k, range(BLOCK)
+
+        def entry(*place: Any) -> Any:
+            if not skew:
+                return x.A[place]
+            of_U = x.A_skew[place]
+            return where(x.n_of[5] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
+
         own = [known[first + r] for r in rows]
         for r in reversed(rows):
             for i in range(r):
@@ -545,6 +489,10 @@ def back_substitute(x: Any, b: Any) -> None:
 
     for_range(x.n_columns, lambda c: put(known, c, 0.0))
     for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
-    for_range(x.n_blocks, up)
+    cond(
+        anywhere(x, x.n_of[5] > 0),
+        lambda: for_range(x.n_blocks, lambda m: up(m, True)),
+        lambda: for_range(x.n_blocks, lambda m: up(m, False)),
+    )
     for_range(x.n_blocks, down)
     for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))

@@ -90,9 +90,6 @@ def _in_lanes(a: ArrayOf) -> ArrayOf:
 ARRAYS = (
     *map(_in_lanes, step.ARRAYS),
     replace(whole("somewhere", 1, role="work"), shared=True),  # see vectors.anywhere
-    replace(
-        whole("two_sided_somewhere", "n_blocks", role="work"), shared=True
-    ),  # two_sided, of one lane or more
     replace(whole("row_count", 1, role="work"), shared=True),  # n_of[1]
 )
 """What it takes: as :data:`robokit.contact.step.ARRAYS`."""

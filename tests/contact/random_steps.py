@@ -295,8 +295,7 @@ def product_of_factors(x: Arrays) -> np.ndarray:
         np.tril(np.where(inside, x[k].swapaxes(1, 2).reshape(n, n), 0.0), -1) + np.eye(n)
         for k in ("A", "A_skew")
     )
-    two = np.repeat(x["two_sided"], 4)[:, None] > 0
-    A = np.where(two, U, L).T @ np.diag(1.0 / x["Dinv"]) @ L
+    A = (U if x["n_of"][5] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
     return A[np.ix_(x["place"], x["place"])]
 
 
