@@ -38,12 +38,9 @@ SHIFTS, NESTED = 16, 3
 """Iterations after which the shift is held, and how often it is taken anew where this has settled: each is a
 convex problem with one solution, whatever way an iteration takes to it."""
 
-NEAR = 0.1
-"""Residual below which Newton's method is taken on Coulomb's law itself: from farther away it fails more
-often than it saves an iteration."""
-
-NEARER = 0.5
-"""Of the residual before: such an iteration that leaves more has failed, and is taken back."""
+NEAR = 1.0
+"""Residual below which Newton's method is taken on Coulomb's law itself: what is left is less than all
+impulses. Such an iteration that leaves more than there was has failed, and is taken back."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -112,7 +109,7 @@ def turn(x: Any, goal: Any, it: Any, e: Any, settled: Any, exact: Any, nested: A
         go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
         cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
         now = once(x, residual, update)
-        failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
+        failed = (exact > 0) & ~((now <= e) | (now <= goal))
 
         def back() -> Any:
             go(x, -1.0)
