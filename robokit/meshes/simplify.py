@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from robokit import disk_cache as cache
-from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface, unique_rows
 from robokit.meshes.untrusted import scaled
 
@@ -17,13 +15,13 @@ SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
 
 
-def display_mesh(
-    path: Path, scale: tuple[float, float, float], max_triangles: int
+def simplified_surfaces(
+    surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
 ) -> tuple[list[Surface], tuple[str, ...]]:
     """The surfaces of a mesh file as they are displayed.
 
     Args:
-        path: the file.
+        surfaces: what was read of the file.
         scale: factors along x, y, z; an odd number of negative ones turns the winding round.
         max_triangles: the whole file is simplified to about this many.
 
@@ -31,15 +29,8 @@ def display_mesh(
         Surfaces, at least one; and the names of pictures that were not found.
 
     Raises:
-        ValueError: a file without triangles; and whatever the reader raises.
+        ValueError: a file without triangles.
     """
-    return simplified_surfaces(list(read_mesh(Path(path))), scale, max_triangles)
-
-
-def simplified_surfaces(
-    surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
-) -> tuple[list[Surface], tuple[str, ...]]:
-    """The surfaces of a mesh file that has been read, as they are displayed: see :func:`display_mesh`."""
     parts = [part for part in surfaces if len(part.faces)]
     total = sum(len(part.faces) for part in parts)
     if not total:

@@ -12,6 +12,7 @@ from PIL import Image
 
 from robokit import disk_cache as cache
 from robokit.meshes import simplify
+from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface
 from robokit.model import Box, Mesh, ModelBuilder, Shape
 from robokit.viewer.payload import pose_payload
@@ -53,7 +54,9 @@ def robot(*shapes: Shape):
 
 
 def test_colours_of_vertices_survive_thinning(tmp_path):
-    (triangles,), _ = simplify.display_mesh(sphere_in_colours(tmp_path), (1.0, 1.0, 1.0), 400)
+    (triangles,), _ = simplify.simplified_surfaces(
+        list(read_mesh(sphere_in_colours(tmp_path))), (1.0, 1.0, 1.0), 400
+    )
     assert len(triangles.faces) <= 400
     above = triangles.vertices[:, 2] > 0.1
     below = triangles.vertices[:, 2] < -0.1
@@ -66,9 +69,8 @@ def test_pictures_stay_where_they_were_when_a_surface_is_simplified():
     assert np.allclose(fewer.uv, fewer.vertices[fewer.faces][..., :2], atol=1e-5)
 
 
-def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch):
-    monkeypatch.setattr(simplify, "read_mesh", lambda path: iter([sheet(3)]))
-    (triangles,), _ = simplify.display_mesh(tmp_path / "mirrored", (-1.0, 1.0, 1.0), 100)
+def test_a_mirrored_mesh_keeps_its_picture_on_its_corners():
+    (triangles,), _ = simplify.simplified_surfaces([sheet(3)], (-1.0, 1.0, 1.0), 100)
     corners = triangles.vertices[triangles.faces]
     assert np.allclose(triangles.uv, corners[..., :2] * [-1.0, 1.0])
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

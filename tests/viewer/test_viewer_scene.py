@@ -11,7 +11,7 @@ from viewer_cases import pendulum
 import robokit as rk
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.simplify import cluster_vertices, display_mesh, simplify_triangles
+from robokit.meshes.simplify import cluster_vertices, simplified_surfaces, simplify_triangles
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.meshcat_shapes import capsule_triangles
 from robokit.viewer.nodes import Triangles
@@ -103,7 +103,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     import trimesh
 
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
-    (triangles,), _ = display_mesh(tmp_path / "box.stl", scale, 1500)
+    (triangles,), _ = simplified_surfaces(list(read_mesh(tmp_path / "box.stl")), scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
@@ -112,7 +112,7 @@ def test_meshes_are_simplified_for_display(tmp_path):
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
-    (triangles,), _ = display_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
+    (triangles,), _ = simplified_surfaces(list(read_mesh(tmp_path / "ball.stl")), (1.0, 1.0, 1.0), 1500)
     assert len(triangles.faces) <= 1500 < len(ball.faces)
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 
