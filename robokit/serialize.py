@@ -37,6 +37,8 @@ _LAYOUTS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 def layout(kind: type, write: Callable[[Any], dict[str, Any]], read: Callable[[Any], Any]) -> None:
     """Let a class, and those that are made of it, be written in another way than field by field.
 
+    Called beside the class: or what its JSON is would depend on what has been imported.
+
     Args:
         kind: the class.
         write: what becomes of it, an object of JSON.
