@@ -177,15 +177,16 @@ class ContactState:
         Args:
             sizes: new ones by name, of those in ``ADDED``.
         """
-        self.sizes |= sizes
+        larger, made = self.sizes | sizes, {}
         for a in self.kernel.taken:
             old = self.arrays[a.name]
-            if old.shape != a.at(self.sizes):
-                new = a.zeros(self.sizes)
+            if old.shape != a.at(larger):
+                new = made[a.name] = a.zeros(larger)
                 new[...] = -1 if a.name.endswith("_pair") else 0
                 new[: len(old)] = old
-                self.arrays[a.name] = new
-        self._call = None
+        self._call = None  # the rest in one go: Ctrl-C may come at any time
+        self.sizes |= sizes
+        self.arrays |= made
 
     def ready(self) -> Any:
         """A function that takes steps, as long as no array is replaced by a larger one."""

@@ -12,13 +12,15 @@ solver are handed on from step to step, and :meth:`Simulation.state` holds them.
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, real_array, whole_number
+from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
@@ -46,13 +48,21 @@ NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SimulationState:
     """Where a simulation is: what :meth:`Simulation.restore` goes on from, to the last bit.
 
     Attributes:
         time: [s].
         q, v: configuration and velocity, (nq,) and (nv,), or (B, ...).
+        steps: taken since the start.
+        memory: what a step hands to the next one besides: friction anchors, warm start of the solver; of a
+            batch its arrays.
+        entries: accounts of energy and impulses so far; None of a batch.
+        targets: that were given last; None where those of the actuators hold.
+        commanded: the controller's joint forces, (nv,); None of a batch.
+        about: the arguments of the simulation, by which one with others refuses the state.
+        path: which of its runs it belongs to.
     """
 
     time: float
@@ -63,6 +73,8 @@ class SimulationState:
     entries: Any
     targets: np.ndarray | None
     commanded: np.ndarray | None = None
+    about: tuple[Any, ...] = ()
+    path: str = ""
 
 
 class Simulation:
@@ -138,6 +150,14 @@ class Simulation:
             what = "controller" if controller is not None else "record_every"
             raise ShapeError(f"{what}: expected none with batch={batch}; give tau or targets to each step")
         control_every = whole_number("control_every", control_every, 1)
+        if control_every > 1 and controller is None:
+            raise ShapeError(f"control_every: expected 1 without a controller, got {control_every}")
+        if threads is not None:
+            threads = whole_number("threads", threads, 1)
+            if not batch:
+                raise ShapeError(f"threads: expected None, of one robot, got {threads}; it is for batch=...")
+        if record_every is not None:
+            record_every = whole_number("record_every", record_every, 0)
         recorded = None if record_every == 0 or batch else record_every
         if not isinstance(robot, Robot):
             raise not_a_robot(robot)
@@ -180,6 +200,8 @@ class Simulation:
         self._targets: np.ndarray | None = None
         self._quick: _QuickInputs | None = None
         self._many: ManyStates | None = None
+        self._about: tuple[Any, ...] | None = None
+        self._broken = False
         if batch:
             self._many = ManyStates(self._program, *self._start, batch, setup.dt, inputs, threads)
             return
@@ -252,7 +274,17 @@ class Simulation:
     @property
     def sensors(self) -> StepSensors:
         """What sensors measured in the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
-        return StepSensors(self, self._last_step("sensors"))
+        notes, run, program = self._last_step("sensors"), self._run, self._program
+        q, v, done = run.stepper.q[None].copy(), run.stepper.v[None].copy(), run.done
+
+        def contacts() -> Contacts | None:
+            if program.ground is None:
+                return None
+            found = contacts_of(program, notes, [0, done], np.concatenate([q, q]))
+            return replace(found, points=found.points[1:], forces=found.forces[1:])
+
+        inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
+        return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
 
     def trajectory(self) -> Trajectory:
         """What was recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
@@ -263,11 +295,17 @@ class Simulation:
         if not self._recording:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
         run = self._run
-        if run.records.steps[-1] != run.done:
+        if run.records.steps[-1] != run.done:  # the last state, for now
             run.record()
-        found = run.trajectory()
+            found, extra = run.trajectory(), 1
+        else:
+            found, extra = run.trajectory(), 0
+        own = run.records
         found.robot = self.robot
-        found.tau = run.records.inputs.rows(run.records.steps)[0]
+        found.marks = list(own.steps)
+        found.inputs = own.inputs.copy()
+        found.tau = own.inputs.rows(found.marks)[0]
+        own.cut(len(own.steps) - extra)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------
@@ -287,29 +325,45 @@ class Simulation:
 
         Raises:
             ShapeError, InvalidValue, UnknownName: of an input; no step is taken.
-            SimulationError: the state is no longer finite. A batch marks such rows in ``failed`` instead.
+            SimulationError: the state is no longer finite, or the energy has grown without a cause. Energy is
+                looked at in the recorded states, after 64 of them, 128, and so on; with ``record_every=0``
+                it is not. A batch marks rows that are not finite in ``failed`` instead.
         """
+        if steps.__class__ is not int or steps < 0:
+            steps = whole_number("steps", steps, 0)
         if control is not None:
             if self.driven:
                 targets = control if targets is None else _twice("targets")
             else:
                 tau = control if tau is None else _twice("tau")
         if self._many is not None:
-            self._many.step(self._forces(tau), self._wanted(targets), whole_number("steps", steps, 0))
+            forces = self._forces(tau)
+            self._many.step(forces, self._wanted(targets), steps)
             return
         run = self._run
         if tau is not None or targets is not None or self._forced:
             self._give(tau, targets)
         if steps != 1 or run.done + 1 >= self._until:
-            self._slowly(whole_number("steps", steps, 0))
+            self._slowly(steps)
             return
-        if self._noted is not None:
-            self._noted.fill(0)
-        self._call(1)
-        q, v = self._state
-        if self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v)):
-            self._mend()
-        run.done += 1
+        try:
+            if self._noted is not None:
+                self._noted.fill(0)
+            self._call(1)
+            q, v = self._state
+            good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
+            run.done += good
+        except BaseException:  # Ctrl-C comes between any two instructions
+            self._interrupted()
+            raise
+        if not good:
+            run.fail()
+            self._fail()
+
+    def _interrupted(self) -> None:
+        """The next step begins with what is due before it."""
+        self._run.recount()
+        self._broken, self._until = True, 0
 
     def _begin(self) -> None:
         """Before the first step."""
@@ -320,7 +374,7 @@ class Simulation:
         run.control()
         if self._recording:
             run.record()
-        self._forced = False
+        self._forced = self._broken = False
         self._ready()
 
     def _ready(self) -> None:
@@ -345,27 +399,42 @@ class Simulation:
     def _slowly(self, steps: int) -> None:
         """Steps on whose way something is to be done."""
         run, end = self._run, self._run.done + steps
-        with np.errstate(all="ignore"):
-            while run.done < end and run.stop is None:
-                if not self._recording:  # but for the last step, of :attr:`contacts` and :attr:`sensors`
-                    run.stepper.forget_notes()
-                run.until(end if self._recording else min(end, run.done + NOTED))
+        try:
+            with np.errstate(all="ignore"):
+                if self._broken:
+                    self._catch_up()
+                while run.done < end and run.stop is None:
+                    if not self._recording:  # but for the last step, of :attr:`contacts` and :attr:`sensors`
+                        run.stepper.forget_notes()
+                    run.until(end if self._recording else min(end, run.done + NOTED))
+        except BaseException:
+            self._interrupted()
+            raise
+        if run.stop is not None and all(np.isfinite(x).all() for x in (run.stepper.q, run.stepper.v)):
+            run.recount()  # a stop for energy is before the state
         self._ready()
         if run.stop is not None:
             self._fail()
 
-    def _mend(self) -> None:
-        """After a quick step that found no place: again. One whose state is not finite is an error."""
+    def _catch_up(self) -> None:
+        """What an interruption has left undone between two steps."""
+        run = self._run
+        self._broken = False
+        run.control()
+        if self._recording:
+            run.records.cut()
+            if run.done % run.every == 0 and run.records.steps[-1] != run.done:
+                run.record()
+
+    def _mend(self) -> bool:
+        """After a quick step that found no place: again. Whether its state is finite."""
         run = self._run
         if self._needed[0]:
             with np.errstate(all="ignore"):
-                good = run.stepper.take(1)
+                good = bool(run.stepper.take(1))
             self._ready()
-        else:
-            good = bool(np.isfinite(self._state[0]).all() and np.isfinite(self._state[1]).all())
-        if not good:
-            run.fail()
-            self._fail()
+            return good
+        return bool(np.isfinite(self._state[0]).all() and np.isfinite(self._state[1]).all())
 
     def _fail(self) -> None:
         stop, self._run.stop = self._run.stop, None
@@ -381,11 +450,10 @@ class Simulation:
             return
         run = self._run
         forces = self._forces(tau)
+        wanted = self._wanted(targets) if targets is not None else None
         own = run.commanded
         run.tau = own if forces is None else own + forces
-        if targets is not None:
-            wanted = self._wanted(targets)
-            assert wanted is not None
+        if wanted is not None:
             run.given = [wanted[0], *run.given[1:]]
         self._forced = forces is not None
         run.give()
@@ -408,14 +476,14 @@ class Simulation:
         if targets is None and self._targets is None:
             return None
         n = len(self.driven)
-        if targets is not None:
-            self._targets = self._checked_targets(targets, n)
+        wanted = self._targets if targets is None else self._checked_targets(targets, n)
         linear = self._driven.linear
         if linear is None:
             raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
+        self._targets = wanted
         ahead, gain, limit, rest = linear
-        assert self._targets is not None
-        t = np.maximum(np.minimum(self._targets, limit), -limit)
+        assert wanted is not None
+        t = np.maximum(np.minimum(wanted, limit), -limit)
         u = ahead + gain * t + rest
         return np.broadcast_to(u, (self.batch, n)) if self.batch else u
 
@@ -431,7 +499,8 @@ class Simulation:
                 missing = next(name for name in self.driven if name not in targets)
                 raise ShapeError(f"targets: expected all {n} driven joints at first, {missing!r} is missing")
             for name, value in targets.items():
-                old[..., self.driven.index(name)] = value
+                value = value[()] if isinstance(value, np.ndarray) else value
+                old[..., self.driven.index(name)] = real_number(f"targets[{name!r}]", value)
             return old
         accepted = self._shapes(n)
         x = np.array(real_array("targets", targets, accepted))
@@ -505,22 +574,52 @@ class Simulation:
         targets = None if self._targets is None else self._targets.copy()
         if self._many is not None:
             many = self._many
-            return SimulationState(
-                self.time, many.q.copy(), many.v.copy(), many.done, many.state(), None, targets
-            )
+            now = many.q.copy(), many.v.copy(), many.done, many.state(), None, targets, None
+            return SimulationState(self.time, *now, self._arguments())
         run = self._run
-        known = run.stepper.memory().copy(), run.stepper.entries().copy()
-        return SimulationState(self.time, self.q, self.v, run.done, *known, targets, run.commanded)
+        memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
+        last = run.commanded, self._arguments(), run.path[-1][0]
+        return SimulationState(self.time, self.q, self.v, run.done, memory, entries, targets, *last)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        """What a state must have in common with the simulation that goes on from it, with names."""
+        if self._about is None:
+            robot, program = self.robot, self._program
+            given = program.given.drives, program.given.inputs, program.given_numbers
+            about = program.name, program.joints, program.ground, program.between, given, program.measured
+            try:
+                digest = sha256(pickle.dumps((*about, program.accuracy, program.reproducible))).hexdigest()
+            except (pickle.PicklingError, AttributeError, TypeError):  # functions of the user
+                digest = ""
+            same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))
+            self._about = (
+                ("robot", same), ("batch", self.batch), ("dt", self.dt), ("integrator", program.name),
+                ("accuracy", program.accuracy), ("ground, actuators, pushes or other arguments", digest),
+            )  # fmt: skip
+        return self._about
 
     def restore(self, state: SimulationState) -> None:
         """Go on from a state of this simulation, or of one of the same robot with the same arguments.
 
-        What was recorded after its time is forgotten.
+        What was recorded after its time is forgotten; where the state is not one on the way of this run, as
+        after a reset or in a second simulation, all of it, and the trajectory begins at the state.
+
+        Raises:
+            WrongType, ShapeError: no state, or one of a simulation with other arguments.
         """
         if not isinstance(state, SimulationState):
             raise WrongType("state", state, "what Simulation.state() gave")
         if state.q.shape != np.shape(self.q if self._many is None else self._many.q):
             raise ShapeError(f"state: expected one of q {np.shape(self.q)}, got {state.q.shape}")
+        for (name, own), (_, its) in zip(self._arguments(), state.about, strict=True):
+            if own != its:
+                told = (
+                    f": {its} instead of {own}" if isinstance(own, float | str) and len(str(own)) < 40 else ""
+                )
+                raise ShapeError(
+                    f"state: expected one of a simulation with the same arguments, got one with other "
+                    f"{name}{told}"
+                )
         self._targets = None if state.targets is None else state.targets.copy()
         if self._many is not None:
             self._many.restore(state.memory, state.steps)
@@ -528,13 +627,15 @@ class Simulation:
         run = self._run
         assert state.commanded is not None
         run.tau = run.commanded = state.commanded
-        run.go_back(state.q, state.v, state.steps, state.memory, state.entries)
+        run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
         wanted = self._wanted(None)
         run.control()
         if wanted is not None:
             run.given = [wanted[0], *run.given[1:]]
         run.give()
-        self._forced = False
+        if self._recording and not run.records.steps:
+            run.record()
+        self._forced = self._broken = False
         self._ready()
 
     # ---- for the properties ------------------------------------------------------------------------------
@@ -556,31 +657,25 @@ class Simulation:
 
 @dataclass(frozen=True)
 class StepSensors:
-    """What sensors measured in the last step of a simulation: as ``Trajectory.sensors``, without the time."""
+    """What sensors measured in one step of a simulation: as ``Trajectory.sensors``, without the time.
 
-    simulation: Simulation
-    notes: Notes
+    It is that of the step after which it was asked for, also when more have been taken.
+    """
 
-    def _sensors(self) -> Sensors:
-        own = self.simulation
-        run, contacts = own._run, own.contacts
-        ends = [run.stepper.q[None].copy(), run.stepper.v[None].copy()]
-        found = contacts and replace(contacts, points=contacts.points[None], forces=contacts.forces[None])
-        inputs, steps = StepInputs([0], *run.last_inputs), np.array([run.done - 1])
-        return Sensors(own._program, own.dt, self.notes, inputs, steps, ends, lambda: found)
+    _of: Sensors = field(repr=False)
 
     def imu(self, link: str) -> Imu:
         """Angular velocity [rad/s] and specific force [m/s^2] at a link's origin, in its axes, (3,) each."""
-        found = self._sensors().imu(link)
+        found = self._of.imu(link)
         return Imu(found.angular_velocity[0], found.specific_force[0])
 
     def contact_wrench(self, link: str) -> np.ndarray:
         """Wrench of the ground on a link about its origin, in its axes, (6,) [N m; N]."""
-        return self._sensors().contact_wrench(link)[0]
+        return self._of.contact_wrench(link)[0]
 
     def joint_force(self, joint: str) -> JointForce:
         """Forces of actuator and controller, of friction and of limits in a joint, (dofs,) [N m | N]."""
-        found = self._sensors().joint_force(joint)
+        found = self._of.joint_force(joint)
         return JointForce(found.actuator[0], found.friction[0], found.stop[0])
 
 
@@ -607,13 +702,13 @@ class _QuickInputs:
             if tau.__class__ is not np.ndarray or tau.dtype != float or tau.shape != own.shape:
                 return False
             own = tau.copy()
-            if not math.isfinite(own.dot(own)):
+            if not math.isfinite(np.vdot(own, own)):  # which says nothing of an overflow
                 return False
         if targets is not None:
             t = targets
             if t.__class__ is not np.ndarray or t.dtype != float or t.shape != self.gain.shape or not len(t):
                 return False
-            if not math.isfinite(t.dot(t)):
+            if not math.isfinite(np.vdot(t, t)):
                 return False
             self.simulation._targets = t = t.copy()
             if self.limit is not None:
@@ -662,6 +757,5 @@ def _twice(name: str) -> Any:
 
 
 def _finite(name: str, x: np.ndarray) -> None:
-    flat = x.ravel()
-    if not math.isfinite(flat.dot(flat)):
+    if not np.isfinite(x).all():
         check_finite(name, x)

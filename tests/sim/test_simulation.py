@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import signal
+
 import numpy as np
 import pytest
 import sim_models as m
@@ -298,6 +301,134 @@ def test_a_run_that_is_too_long_to_be_noted_has_contacts_and_events_all_the_same
     assert np.abs(run.contacts.forces[-1]).max() > 1.0
 
 
+@pytest.mark.parametrize("every", [0, None])
+def test_after_ctrl_c_steps_and_records_are_those_of_the_state(every):
+    """Wherever it comes: between steps, inside of a call, or inside of the controller."""
+    robot = humanoid()
+    q0 = rk.standing_configuration(robot, height=3.0)
+    was = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    options = {"ground": True, "dt": 1e-4}
+    try:
+        for control in (None, leaning):
+            other = {"controller": control, "control_every": 20} if control else {}
+            sim = rk.Simulation(robot, q0, record_every=every, **options, **other)
+            for seconds, steps in ((0.04, 1_000_000), (0.01, 1)):
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                with pytest.raises(KeyboardInterrupt):
+                    while True:
+                        sim.step(steps=steps)
+            sim.step(steps=30)
+            same = rk.Simulation(robot, q0, record_every=every, **options, **other)
+            same.step(steps=sim.steps)
+            assert sim.steps > 30 and np.array_equal(sim.q, same.q) and np.array_equal(sim.v, same.v)
+            if every is None:
+                assert np.array_equal(sim.trajectory().t, same.trajectory().t)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, was)
+
+
+@pytest.mark.parametrize("robot", [m.double_pendulum, m.box_with_bar])
+def test_after_ctrl_c_a_batch_is_where_it_was(robot):
+    robot = robot()
+    q, v = start(robot, None)
+    ground = GROUND if robot.base == "floating" else None
+    sim, same = (rk.Simulation(robot, q, v, batch=64, dt=1e-4, ground=ground, threads=2) for _ in range(2))
+    for each in (sim, same):
+        each.step(steps=3)
+    was = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            sim.step(steps=1_000_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, was)
+    assert sim.steps == 3 and np.array_equal(sim.q, same.q)
+    for each in (sim, same):
+        each.step(steps=3)
+    assert np.array_equal(sim.q, same.q) and np.array_equal(sim.v, same.v)
+
+
+def test_a_state_of_another_run_begins_its_trajectory():
+    """After a reset, on another branch, and in a second simulation; times are those of the first one."""
+    robot = m.box_with_bar()
+    q, v = start(robot, None)
+    first = rk.Simulation(robot, q, v, dt=DT, ground=GROUND)
+    first.step(steps=33)
+    there = pickle.loads(pickle.dumps(first.state()))
+    first.step(steps=200)
+    whole = first.trajectory()
+    after = [str(x) for x in whole.events if x.time > 33 * DT]
+
+    def again(sim):
+        sim.restore(there)
+        sim.step(steps=200)
+        own = sim.trajectory()
+        assert own.t[0] == there.time and np.array_equal(own.q[1:], whole.q[whole.t > there.time])
+        late = own.contacts.forces.sum(axis=1)[2:], whole.contacts.forces.sum(axis=1)[-len(own.t) + 2 :]
+        assert np.array_equal(*late) and own.summary["momentum_balance_linear"] < 1e-6
+        assert set(after) & {str(x) for x in own.events}
+        link = robot.links[-1].name
+        assert np.array_equal(
+            own.sensors.contact_wrench(link)[2:], whole.sensors.contact_wrench(link)[-len(own.t) + 2 :]
+        )
+
+    again(rk.Simulation(robot, q, v, dt=DT, ground=GROUND))
+    first.reset()
+    first.step(np.ones(robot.nv), steps=50)
+    again(first)
+    first.restore(there)  # of what is now its own run
+    first.step(steps=2)
+    assert first.trajectory().t[0] == there.time
+    for options in ({"dt": 2e-3}, {"ground": rk.Ground(friction=0.1)}, {"ground": None}):
+        with pytest.raises(rk.ShapeError, match="state: expected one of a simulation with the same"):
+            rk.Simulation(robot, q, v, **{"dt": DT, "ground": GROUND, **options}).restore(there)
+    assert there != first.state()
+
+
+def test_a_state_of_a_batch_goes_on_whatever_threads_there_are():
+    robot, B = m.box_with_bar(), 5
+    q, v = start(robot, None)
+    one, three = (rk.Simulation(robot, q, v, batch=B, dt=DT, ground=GROUND, threads=k) for k in (1, 3))
+    one.step(np.random.default_rng(0).normal(size=(B, robot.nv)), steps=150)
+    three.restore(one.state())
+    for sim in (one, three):
+        sim.step(steps=20)
+    assert np.array_equal(one.q, three.q) and one.steps == three.steps == 170
+
+
+def test_energy_that_grows_stops_it_as_it_stops_simulate():
+    options = {"integrator": "contact", "dt": 0.2}
+    with pytest.raises(rk.SimulationError, match="energy has grown") as run:
+        rk.simulate(m.double_pendulum(), [1.0, 0.0], duration=20.0, **options)
+    sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], **options)
+    with pytest.raises(rk.SimulationError, match="energy has grown") as own:
+        for _ in range(100):
+            sim.step()
+    assert str(own.value) == str(run.value)
+    assert np.array_equal(own.value.trajectory.q, run.value.trajectory.q)
+    same = rk.Simulation(m.double_pendulum(), [1.0, 0.0], record_every=0, **options)
+    same.step(steps=sim.steps)
+    assert np.array_equal(same.q, sim.q)
+
+
+def test_what_was_asked_for_stays_as_it_was():
+    """Sensors of a step, and a trajectory, while steps go on; asking leaves no record."""
+    robot = m.box_with_bar()
+    q, v = start(robot, None)
+    sim, same = (rk.Simulation(robot, q, v, dt=DT, ground=GROUND) for _ in range(2))
+    sim.step(steps=152)
+    same.step(steps=152)
+    link = robot.links[-1].name
+    kept, half = sim.sensors, sim.trajectory()
+    sim.step(steps=40)
+    assert np.array_equal(kept.contact_wrench(link), same.sensors.contact_wrench(link))
+    assert np.array_equal(kept.imu(link).specific_force, same.sensors.imu(link).specific_force)
+    assert len(half.contacts.forces) == len(half.t) and half.t[-1] == pytest.approx(0.152)
+    assert 0.152 not in np.round(sim.trajectory().t, 9)
+
+
 WRONG = {
     "tau: expected shape \\(2,\\), got \\(3,\\)": lambda s: s.step(np.zeros(3)),
     "tau: expected shape \\(2,\\), got \\(1, 2\\)": lambda s: s.step(tau=np.zeros((1, 2))),
@@ -309,6 +440,11 @@ WRONG = {
     "q: expected shape \\(2,\\), got \\(3,\\)": lambda s: s.reset(np.zeros(3)),
     "rows: expected none": lambda s: s.reset(rows=[True]),
     "state: expected": lambda s: s.restore(3),
+    "steps: expected a whole number >= 0, got True": lambda s: s.step(steps=True),
+    "threads: expected a whole": lambda s: rk.Simulation(s.robot, batch=2, threads=0),
+    "threads: expected None, of one": lambda s: rk.Simulation(s.robot, threads=2),
+    "control_every: expected 1 without": lambda s: rk.Simulation(s.robot, control_every=3),
+    "record_every: expected a whole": lambda s: rk.Simulation(s.robot, record_every=False),
     "failed: of a batch": lambda s: s.failed,
     "sensors: of the last step": lambda s: s.sensors,
 }
@@ -321,6 +457,48 @@ def test_wrong_inputs_are_said_and_change_nothing(message):
         WRONG[message](sim)
     sim.step()
     assert np.array_equal(sim.q, rk.simulate(m.double_pendulum(), [1.0, 0.0], None, DT, DT).q[-1])
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": -1, "tau": [1.0, 1.0], "targets": [0.5, 0.5]},
+        {"tau": [1.0, 1.0], "targets": [0.5, np.nan]},
+        {"tau": np.array([np.nan, 1.0]), "targets": np.array([0.5, 0.5])},
+        *(
+            {"targets": {"upper_joint": x, "lower_joint": 0.1}}
+            for x in (np.nan, np.inf, "a", [1.0, 2.0], None)
+        ),
+    ],
+)
+def test_wrong_inputs_of_driven_joints_change_nothing(wrong, batch):
+    robot = m.double_pendulum()
+    names = robot.joint_names
+    if isinstance(wrong.get("targets"), dict):
+        wrong = {"targets": dict(zip(names, wrong["targets"].values(), strict=True))}
+    options = {"dt": DT, "batch": batch, "actuators": rk.PD(kp=20.0, kd=1.0)}
+    sim, same = (rk.Simulation(robot, [1.0, 0.0], **options) for _ in range(2))
+    with pytest.raises(rk.RobokitError, match=r"steps: |targets|tau: "):
+        sim.step(**wrong)
+    sim.step()
+    same.step()
+    assert np.array_equal(sim.q, same.q) and np.array_equal(sim.v, same.v)
+    moved = rk.Simulation(
+        robot, dt=DT, actuators=rk.PD(kp=20.0, kd=1.0, feedforward=lambda t, q, v: np.zeros(2))
+    )
+    with pytest.raises(rk.ShapeError, match="take none"):
+        moved.step([0.1, 0.1])
+    moved.step()
+
+
+@pytest.mark.filterwarnings("error")
+def test_forces_beyond_measure_are_an_error_and_no_warning():
+    for tau in (np.array([1e200, 0.0]), [1e300, 0.0]):
+        sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], dt=DT)
+        with pytest.raises(rk.SimulationError, match="no longer finite"):
+            for _ in range(5):
+                sim.step(tau)
 
 
 WRONG_OF_A_BATCH = {

@@ -52,6 +52,10 @@ class StepInputs:
         k = max(1, bisect.bisect_left(self.start, step))
         del self.start[k:], self.tau[k:], self.given[k:]
 
+    def copy(self) -> StepInputs:
+        """The same, to which nothing is added."""
+        return StepInputs(self.start.copy(), self.tau.copy(), self.given.copy())
+
     def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
         """Those of a step, and the step from which there are others."""
         k = bisect.bisect_right(self.start, step)
@@ -122,6 +126,17 @@ class Notes:
             found["contact"] = np.concatenate([*parts, np.zeros((0, 8))])
         return Notes(self.begin[rows], self.share[rows], found)
 
+    def before(self, step: int, first: int = 0) -> Notes:
+        """Those of the steps first..step."""
+        a, b = np.searchsorted(self.begin, [first, step])
+        found = {name: x[a:b] for name, x in self.arrays.items() if name not in ("end", "contact")}
+        if "end" in self.arrays:
+            ends = self.arrays["end"]
+            edge = int(ends[a - 1]) if a else 0
+            found["end"] = ends[a:b] - edge
+            found["contact"] = self.arrays["contact"][edge : int(ends[b - 1]) if b > a else edge]
+        return Notes(self.begin[a:b], self.share[a:b], found)
+
     @staticmethod
     def joined(parts: Sequence[Notes]) -> Notes:
         """Several as one."""
@@ -160,7 +175,7 @@ def hardest(notes: Notes) -> np.ndarray:
 
 def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
     """For how many steps each of the hardest rows stands: of those between the records, for itself."""
-    begin, firsts, found, at = [*notes.step.tolist(), marks[-1]], set(marks), [], 0
+    begin, firsts, found, at = [*notes.step.tolist(), marks[-1]], set(marks), [], marks[0]
     for step, after in pairwise(begin):
         end = after if step in firsts else step + 1
         found.append(end - at)

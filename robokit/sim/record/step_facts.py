@@ -7,7 +7,7 @@ place of scalars, many steps at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class StepFacts:
         q: configurations before the step, (S, nq).
         tau: joint forces of the controller in the step, (S, nv) [N m | N].
         lengths: shares of a step that the parts are, (S,); None where steps are not divided.
+        first: number of the first step.
     """
 
     force: np.ndarray
@@ -64,6 +65,7 @@ class StepFacts:
     q: np.ndarray
     tau: np.ndarray
     lengths: np.ndarray | None = None
+    first: int = field(default=0, kw_only=True)
 
     __repr__ = short_repr
 
@@ -71,8 +73,10 @@ class StepFacts:
     def edges(self) -> np.ndarray:
         """Where the steps or parts begin, and the last one ends, (S + 1,) [steps]."""
         if self.lengths is None:
-            return np.arange(len(self.q) + 1.0)
-        return np.concatenate([[0.0], np.cumsum(self.lengths)])  # exact: shares are powers of two
+            return self.first + np.arange(len(self.q) + 1.0)
+        return self.first + np.concatenate(
+            [[0.0], np.cumsum(self.lengths)]
+        )  # exact: shares are powers of two
 
     @property
     def force_of_steps(self) -> np.ndarray:
@@ -89,7 +93,7 @@ class StepFacts:
 
     @property
     def _columns(self) -> list[np.ndarray | None]:
-        return [getattr(self, f.name) for f in fields(self)]
+        return [getattr(self, f.name) for f in fields(self) if f.name != "first"]
 
     @property
     def load(self) -> np.ndarray:
@@ -102,7 +106,8 @@ class StepFacts:
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
-        return StepFacts(*(None if x is None else x[steps] for x in self._columns))  # type: ignore[arg-type]
+        columns: list[Any] = [None if x is None else x[steps] for x in self._columns]
+        return StepFacts(*columns, first=self.first)
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,11 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
     """
     tau, given = inputs.rows(notes.step)
     if program.contact:
-        return _of_contact(program, notes, tau)
-    q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
-    return _of_passive_motion(program, dt, q, v, tau, carried, *given)
+        found = _of_contact(program, notes, tau)
+    else:
+        q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
+        found = _of_passive_motion(program, dt, q, v, tau, carried, *given)
+    return replace(found, first=int(notes.step[0]) if len(notes) else 0)
 
 
 def _of_contact(program: Program, notes: Notes, tau: np.ndarray) -> StepFacts:

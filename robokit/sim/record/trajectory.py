@@ -251,9 +251,9 @@ class Trajectory:
         if self.program is None or self.inputs is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
         notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
-        for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [1]), strict=True):
+        for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
-        steps = np.maximum(np.array(self.marks) - 1, 0)
+        steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
         run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
         return Sensors(*run, lambda: self.contacts, start=True)
 

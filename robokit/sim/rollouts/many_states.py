@@ -73,13 +73,21 @@ class ManyStates:
         return [np.array(x, order="C")[None] for x in each], change
 
     def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
-        """So many steps.
+        """So many steps; none where it is interrupted.
 
         Args:
             tau: joint forces, (nv,) or (B, nv); None for none.
             u: what driven joints are given, (B, n); None for what they have.
             steps: how many.
         """
+        before, done = self.state(), self.done
+        try:
+            self._go(tau, u, steps)
+        except BaseException:  # Ctrl-C: threads have come to different steps
+            self.restore(before, done)
+            raise
+
+    def _go(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
         self.arrays[2][0] = 0.0 if tau is None else tau
         end = self.done + steps
         while self.done < end:
@@ -98,7 +106,9 @@ class ManyStates:
             self.runner.advance(self.done, self.done + steps)
             self.failed[:] = ~self.runner.good
             return
-        self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
+        _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
+        if interrupted:
+            raise KeyboardInterrupt
         self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:

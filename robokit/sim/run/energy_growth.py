@@ -28,6 +28,10 @@ ROUNDING = 1e-9
 """Share of the potential energy that rounding may change."""
 
 
+FIRST = 64
+"""Recorded states at which a run is looked at for the first time."""
+
+
 def first_excess(
     kinetic: np.ndarray, potential: np.ndarray, work: np.ndarray, least: Any, dissipated: Any = 0.0
 ) -> np.ndarray:
@@ -80,7 +84,7 @@ class EnergyWatch:
     def __init__(self, program: Program, q: np.ndarray) -> None:
         self.program, self.start = program, q
         self.kinetic, self.potential = np.zeros(0), np.zeros(0)
-        self.due = 64
+        self.due = FIRST
         self.least = negligible(program)
 
     def look(self, q: Sequence[np.ndarray], v: Sequence[np.ndarray], entries: Sequence[np.ndarray]) -> int:
@@ -104,6 +108,11 @@ class EnergyWatch:
             least = self.least + spring_energy(self.program, self.start)
             found = int(first_excess(*sound, least, dissipated))
         return found
+
+    def cut(self, n: int) -> None:
+        """Forget all but the first n states."""
+        self.kinetic, self.potential = self.kinetic[:n], self.potential[:n]
+        self.due = max(FIRST, min(self.due, 2 * n))
 
     def made(self, k: int, entries: np.ndarray) -> float:
         """Energy made without a cause until state k [J]: mechanical energy, or what contacts gave."""

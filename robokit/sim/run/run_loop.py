@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import uuid4
 
 import numpy as np
 
@@ -80,6 +81,8 @@ class Run:
     Attributes:
         records: the recorded states.
         done: steps taken.
+        behind: how many of them the stepper does not count.
+        path: of each restored state that led here the name of what follows, and its step.
         stop: why it ended before its time, or None.
         interrupted: whether Ctrl-C ended it.
     """
@@ -120,30 +123,65 @@ class Run:
         program = self.program
         self.stepper.begin(q, v)
         self.stepper.forget_notes()
-        self.noted: Notes | None = None
+        self.noted: list[Notes] = []
         self.first, self.dropped = 0, False
         self.stepper.noting = self.every > 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
         self.tau = self.commanded = np.zeros(program.robot.nv)
         self.records, self.watch = Records(), EnergyWatch(program, self.stepper.q.copy())
         self.done = self.change = 0
+        self.behind = 0 - (self.stepper.taken or 0)
+        self.path = [(uuid4().hex, 0)]
         self.last = self.stepper.impulse()
         self.stop: Stop | None = None
 
     def go_back(
-        self, q: np.ndarray, v: np.ndarray, done: int, memory: np.ndarray, entries: np.ndarray
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        done: int,
+        memory: np.ndarray,
+        entries: np.ndarray,
+        path: str,
     ) -> None:
-        """Go on from a state on the way, and forget what was recorded after it."""
-        self.notes()
+        """Go on from a state, and forget what was recorded after it; all of it, where it is of another run.
+
+        Args:
+            q, v, done, memory, entries: the state.
+            path: the last of ``path`` when it was.
+        """
+        known = next((k for k, (name, _) in enumerate(self.path) if name == path), None)
+        if known is not None:
+            left = self.path[known + 1][1] if known + 1 < len(self.path) else self.done
+            known = known if done <= left else None
+        self._gather()
         self.stepper.begin(q, v, memory, entries)
         self.stepper.forget_notes()
-        if self.noted is not None:
-            self.noted = self.noted.of(np.flatnonzero(self.noted.step < done))
         records = self.records
-        records.cut(bisect.bisect_right(records.steps, done))
-        records.inputs.cut(done)
+        if known is None:
+            self.records, self.noted, self.dropped, self.path = Records(), [], False, []
+            self.watch = EnergyWatch(self.program, self.watch.start)
+        else:
+            while self.noted and self.noted[-1].steps > done:
+                last = self.noted.pop().before(done)
+                if len(last):
+                    self.noted.append(last)
+                    break
+            records.cut(bisect.bisect_right(records.steps, done))
+            records.inputs.cut(done)
+            self.watch.cut(len(records.steps))
+            del self.path[known + 1 :]
+        self.path.append((uuid4().hex, done))
         self.done = self.first = done
-        self.change, self.stop, self.watch = 0, None, EnergyWatch(self.program, self.watch.start)
+        self.behind = done - (self.stepper.taken or 0)
+        self.last = self.stepper.impulse()
+        self.change, self.stop = 0, None
+
+    def recount(self) -> None:
+        """After an exception on the way, such as Ctrl-C: as many steps as the state has taken."""
+        taken = self.stepper.taken
+        if taken is not None:
+            self.done = taken + self.behind
 
     @property
     def last_inputs(self) -> tuple[list[np.ndarray], list[Any]]:
@@ -157,9 +195,9 @@ class Run:
         if found is not None:
             share = found.pop("share", np.ones(1))
             return Notes(self.done - 1 + np.cumsum(share) - share, share, found)
-        if self.noted is None or not len(self.noted) or self.noted.steps != self.done:
+        if not self.noted or self.noted[-1].steps != self.done:
             return None
-        return self.noted.of(np.flatnonzero(self.noted.step == self.done - 1))
+        return self.noted[-1].before(self.done, self.done - 1)
 
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
@@ -183,8 +221,6 @@ class Run:
                     self.until(min(self.done + self.every, steps))
                 finally:
                     self.step_seconds += time.perf_counter() - started
-                if len(self.records.steps) >= self.watch.due:
-                    self._look()
                 if bar is not None:
                     bar.update(self.done - before)
         except KeyboardInterrupt:
@@ -216,6 +252,8 @@ class Run:
                 self.stop = Stop(self.now, reason, cause=failure)
             if self.done == mark or self.stop is not None:
                 self.record()
+                if len(self.records.steps) >= self.watch.due:
+                    self._look()
 
     @property
     def mark(self) -> float:
@@ -234,7 +272,11 @@ class Run:
         """Steps with the same inputs; a state that is not finite stops the run."""
         if self.dropped:  # but for the last steps, of which the contacts may be asked
             self.stepper.forget_notes()
-        done = self.stepper.take(steps)
+        try:
+            done = self.stepper.take(steps)
+        except BaseException:
+            self.recount()
+            raise
         self.done += done
         if done < steps:
             self.fail()
@@ -275,7 +317,7 @@ class Run:
         own = self.stepper
         self.records.add(self.done, own.q.copy(), own.v.copy(), own.entries(), self.last)
         if not self.dropped and own.noted_bytes > MOST_BYTES:
-            self.dropped, self.noted = True, None
+            self.dropped, self.noted = True, []
             own.notes()
 
     # ---- reasons to stop -----------------------------------------------------------------------
@@ -291,6 +333,7 @@ class Run:
         what += f"({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
+        energy.cut(k)
         self.done = records.steps[-1]
 
     def _step(self) -> str:
@@ -321,14 +364,20 @@ class Run:
 
     def notes(self) -> Notes | None:
         """Notes of all steps up to the last record; None where there are too many."""
+        self._gather()
         if not self.every or self.dropped:
             return None
-        new, self.first = Notes.taken(self.stepper, self.first), self.done
-        self.noted = new if self.noted is None else Notes.joined([self.noted, new])
-        last = self.records.steps[-1]
-        return (
-            self.noted if self.noted.steps <= last else self.noted.of(np.flatnonzero(self.noted.step < last))
-        )
+        if len(self.noted) != 1:
+            self.noted = [Notes.joined(self.noted) if self.noted else Notes.taken(self.stepper)]
+        found, last = self.noted[0], self.records.steps[-1]
+        return found if found.steps <= last else found.before(last)
+
+    def _gather(self) -> None:
+        """Take what the stepper has noted."""
+        if self.every and not self.dropped:
+            new, self.first = Notes.taken(self.stepper, self.first), self.done
+            if len(new):
+                self.noted.append(new)
 
     def trajectory(self) -> Trajectory:
         """What was recorded."""

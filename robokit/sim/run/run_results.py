@@ -141,10 +141,10 @@ def _summary(
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
     if hangs_on_nothing(robot.tree):
-        missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
+        missing = found.momentum - found.momentum[0] - (entries - entries[0])[:, ledger.IMPULSE]
         if program.given.outside:
-            missing -= entries[:, ledger.SIZE : ledger.SIZE + 6]
-        missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
+            missing -= (entries - entries[0])[:, ledger.SIZE : ledger.SIZE + 6]
+        missing[:, 3:] -= (found.t - found.t[0])[:, None] * robot.total_mass * robot.gravity
         size = np.abs(missing).max(axis=0)
         summary["momentum_balance_angular"] = float(size[:3].max())
         summary["momentum_balance_linear"] = float(size[3:].max())

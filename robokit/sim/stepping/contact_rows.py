@@ -97,6 +97,7 @@ class ContactRunner:
     def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
         """Divide rows among threads, before :meth:`advance`."""
         simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible
         plain = simulation.refused is None and self.program.accuracy is None
@@ -125,7 +126,7 @@ class ContactRunner:
             share.reset(rows[own] - share.rows.start, q[own], v[own])
 
     def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """All that :meth:`restore` needs."""
+        """All that :meth:`restore` needs, whatever threads there are: rows in their order, in parts."""
         return [
             (share.good.copy(), {n: share.states[n].copy() for n in share.own_state})
             for share in self._shares
@@ -133,12 +134,15 @@ class ContactRunner:
 
     def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
         """Go on from there."""
-        for share, (good, states) in zip(self._shares, state, strict=True):
-            share.good[:] = good
-            for name, old in states.items():
-                x = share.states[name]
-                x[...] = -1 if name.endswith("_pair") else 0
-                x[:, : old.shape[1]] = old
+        for share in self._shares:
+            first = 0
+            for good, states in state:
+                end = first + len(good)
+                a, b = max(first, share.rows.start), min(end, share.rows.stop)
+                if a < b:
+                    to, of = (slice(a - at, b - at) for at in (share.rows.start, first))
+                    share.restore(to, good[of], {name: x[of] for name, x in states.items()})
+                first = end
 
 
 class _Share:
@@ -184,6 +188,22 @@ class _Share:
         for name in self.own_state:
             self.states[name][rows] = -1 if name.endswith("_pair") else 0
         self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
+
+    def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
+        """Some of its rows go on from there."""
+        taken = [a for a in self.kernel.taken if a.name in states]
+        more = {
+            str(a.shape[0]): states[a.name].shape[1]
+            for a in taken
+            if isinstance(a.shape[0], str) and states[a.name].shape[1] > self.sizes[a.shape[0]]
+        }
+        if more:
+            self._make_room(more)
+        self.good[rows] = good
+        for name, old in states.items():
+            x = self.states[name][rows]
+            x[...] = -1 if name.endswith("_pair") else 0
+            x[:, : old.shape[1]] = old
 
     def _empty(self, name: str) -> np.ndarray:
         """An array of one state before its first step."""
@@ -258,7 +278,7 @@ class _Share:
             self.runner.failed[self.rows.start + a + k] = first + int(done[k])
         if len(short):
             taken = steps_taken(self.states)[part] - before
-            self._enlarge(needed[part][short].max(axis=0))
+            self._make_room(enlarged(self.sizes, needed[part][short].max(axis=0)))
             self.states["needed"][a + short] = 0
             # Rows that went in lanes have stopped together, and go on so.
             ends = np.flatnonzero((np.diff(short) > 1) | (np.diff(taken[short]) != 0.0)) + 1
@@ -319,9 +339,9 @@ class _Share:
             found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
         return found
 
-    def _enlarge(self, needed: np.ndarray) -> None:
+    def _make_room(self, sizes: dict[str, int]) -> None:
         """Larger arrays, with what is in them."""
-        self.sizes |= enlarged(self.sizes, needed)
+        self.sizes |= sizes
         for a in self.kernel.taken:
             old = self.states.get(a.name)
             if old is not None and old.shape[1:] != a.at(self.sizes):

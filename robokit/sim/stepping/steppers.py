@@ -20,7 +20,7 @@ from robokit.caching import Spare
 from robokit.contact.monitor import NOTES
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
-from robokit.sim.contact_state import ContactState
+from robokit.sim.contact_state import ContactState, steps_taken
 from robokit.sim.motion import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import commands, entries_of
@@ -153,6 +153,12 @@ class ContactStepper:
         """So many steps: how many left a state that is finite. None at all compile the step."""
         return self.state.take(steps)
 
+    @property
+    def taken(self) -> int | None:
+        """Steps that the state has taken, by its own accounts; None where they are no longer finite."""
+        taken = float(steps_taken(self.state.arrays))
+        return int(taken) if math.isfinite(taken) else None
+
     def entries(self) -> np.ndarray:
         """The ledger of the program."""
         return entries_of(self.program, self.state.arrays)
@@ -219,12 +225,13 @@ class PassiveStepper:
     Attributes:
         q, v: the state, in place.
         noting: whether each step is noted.
+        taken: steps since it was made.
     """
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
         """See :class:`ContactStepper`."""
         self.program, self.dt, self.kernel = program, dt, program.kernel()
-        robot, self.noting = program.robot, False
+        robot, self.noting, self.taken = program.robot, False, 0
         self.q, self.v = robot.neutral(), np.zeros(robot.nv)
         self._parameters = program.parameters(dt)
         self._tau, self._given = np.zeros(robot.nv), [np.zeros(size) for _, size in program.given.inputs]
@@ -259,7 +266,7 @@ class PassiveStepper:
         given = self._tau, self._entries, self._carried, self._parameters, *self._given
         done, state = self.kernel.iterate(self.q, self.v, *given, steps=steps)
         if done:
-            self._go_on(state)
+            self._go_on(state, done)
         return done if self._finite else done - 1
 
     def _one_by_one(self, steps: int) -> int:
@@ -273,15 +280,16 @@ class PassiveStepper:
                 self._go_on(self._next())
             except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
                 return max(0, k - 1)
-        return steps if self._finite or not steps else steps - 1
+        return steps if not steps or self._finite else steps - 1
 
     def _next(self) -> Any:
         return self.kernel(
             self.q, self.v, self._tau, self._entries, self._carried, self._parameters, *self._given
         )
 
-    def _go_on(self, state: Any) -> None:
+    def _go_on(self, state: Any, steps: int = 1) -> None:
         self.q[:], self.v[:], self._entries, self._carried = state
+        self.taken += steps
 
     @property
     def _finite(self) -> bool:
