@@ -1,11 +1,13 @@
 """Step by step: a humanoid squats on targets that Python gives it.
 
+The program decides before every step what the motors want, and may read anything after it: ``sim.q``,
+``sim.v``, ``sim.contacts``, ``sim.sensors``:
+
     sim = rk.Simulation(robot, q0, ground=True, dt=2e-3, actuators=rk.PD(kp=1000.0, kd=50.0))
     sim.step(targets)
 
-The program decides before every step what the motors want, and may read anything after it: ``sim.q``,
-``sim.v``, ``sim.contacts``, ``sim.sensors``. Friction anchors and the solver's warm start are handed on from
-step to step, so that these steps are those of ``rk.simulate`` to the last bit.
+Friction anchors and the solver's warm start are handed on from step to step, so that these steps are those
+of ``rk.simulate`` to the last bit.
 
     there = sim.state()
     sim.restore(there)
