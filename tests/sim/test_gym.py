@@ -29,14 +29,14 @@ def test_rows_begin_anew_and_are_the_same_from_a_seed():
         seen, _ = envs.reset(seed=3)
         rng, ends, fresh = np.random.default_rng(0), np.zeros(4, int), 0
         over = np.zeros(4, bool)
-        for _ in range(120):
+        for _ in range(250):
             seen, rewards, terminated, truncated, _ = envs.step(rng.uniform(-1, 1, (4, seen_size(envs))))
             assert envs.observation_space.contains(seen) and rewards.shape == (4,)
             assert (rewards[over] == 0.0).all() and not terminated[over].any()
             fresh += int(over.sum())
             over = terminated | truncated
             ends += over
-        assert ends.sum() >= 4 and fresh >= 3, "humanoids that flail fall within two seconds"
+        assert (ends > 0).all() and fresh >= 4, "humanoids that flail fall within four seconds"
         runs.append(seen)
     assert np.array_equal(*runs)
 
