@@ -38,9 +38,12 @@ SHIFTS, NESTED = 16, 3
 """Iterations after which the shift is held, and how often it is taken anew where this has settled: each is a
 convex problem with one solution, whatever way an iteration takes to it."""
 
-NEAR = 1.0
-"""Residual below which Newton's method is taken on Coulomb's law itself: what is left is less than all
-impulses. Such an iteration that leaves more than there was has failed, and is taken back."""
+NEAR = 0.1
+"""Residual below which Newton's method is taken on Coulomb's law itself: from farther away it fails more
+often than it saves an iteration."""
+
+NEARER = 0.5
+"""Of the residual before: such an iteration that leaves more has failed, and is taken back."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -65,7 +68,10 @@ def solve(x: Any) -> None:
 
     for_range(x.nv, begin)
     once(x, multiply, x.v0, x.Hv0)
-    once(x, begin_at, x.y)
+    once(x, multiply, x.y, x.Hy)
+    see(x, x.y, x.c_u)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
+    for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
     once(x, symbolic)
     x.n_of[6] = 0
     first = once(x, residual, 1)
@@ -99,21 +105,17 @@ def turn(x: Any, goal: Any, it: Any, e: Any, settled: Any, exact: Any, nested: A
     cond(settled > 0, nothing, lambda: once(x, system, exact))
     once(x, direction)
 
-    def keep(j: Any) -> None:
-        x.y_last[j], x.C_last[j] = x.y[j], x.C[j]
-
     def iteration() -> tuple[Any, ...]:
         free = it < SHIFTS
         update = where(free, 1, 0)
         once(x, multiply, x.d, x.Hd)
-        for_range(x.nv, keep)
         go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
         cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
         now = once(x, residual, update)
-        failed = (exact > 0) & ~((now <= e) | (now <= goal))
+        failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
 
         def back() -> Any:
-            once(x, go_back)
+            go(x, -1.0)
             return once(x, residual, update)
 
         now = cond(failed, back, lambda: now)
@@ -172,27 +174,6 @@ def go(x: Any, share: Any) -> None:
     for_range(
         x.n_of[0], lambda c: write_row(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)])
     )
-
-
-def begin_at(x: Any, y: Any) -> None:
-    """What depends on the velocity, at one that no direction led to."""
-    once(x, multiply, y, x.Hy)
-    see(x, y, x.c_u)
-    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
-    for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
-
-
-def go_back(x: Any) -> None:
-    """To the velocity before the direction, which may be beyond all numbers: nothing of it stays."""
-
-    def coordinate(j: Any) -> None:
-        x.y[j], x.C[j], x.d[j] = x.y_last[j], x.C_last[j], 0.0
-
-    for_range(x.nv, coordinate)
-    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [0.0] * 3))
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, 0.0))
-    for_range(x.n_of[1], lambda i: put(x.r_G, i, 0.0))
-    once(x, begin_at, x.y)
 
 
 def multiply_again(x: Any) -> None:
