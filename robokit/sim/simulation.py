@@ -498,9 +498,14 @@ class Simulation:
             if self._targets is None and len(targets) < n:
                 missing = next(name for name in self.driven if name not in targets)
                 raise ShapeError(f"targets: expected all {n} driven joints at first, {missing!r} is missing")
-            for name, value in targets.items():
-                value = value[()] if isinstance(value, np.ndarray) else value
-                old[..., self.driven.index(name)] = real_number(f"targets[{name!r}]", value)
+            at = [self.driven.index(name) for name in targets]
+            given = list(targets.values())
+            if not {*map(type, given)} <= {float, np.float64} or not np.isfinite(given).all():
+                given = [
+                    real_number(f"targets[{name!r}]", each[()] if isinstance(each, np.ndarray) else each)
+                    for name, each in targets.items()
+                ]
+            old[..., at] = given
             return old
         accepted = self._shapes(n)
         x = np.array(real_array("targets", targets, accepted))
