@@ -142,5 +142,7 @@ def test_every_picture_is_kept_and_small_and_shown():
     assert shown == {name for name in made_pictures.RECIPES if name.startswith("path/")}
     gallery = {name for name in made_pictures.RECIPES if name.startswith("gallery/")}
     assert {Path(name).stem for name in gallery} == examples
+    for path in (ROOT / "examples").glob("*.py"):  # what the gallery says of each is words, no listing
+        assert not path.read_text(encoding="utf-8").split("\n\n")[1].startswith(" "), path
     for name in made_pictures.RECIPES:
         assert 1_000 < (made_pictures.KEPT / name).stat().st_size < 300_000, name
