@@ -65,6 +65,7 @@ class ContactRunner:
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
         simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible
         plain = simulation.refused is None and self.program.accuracy is None
@@ -224,7 +225,6 @@ class _Share:
         try:
             if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
                 raise NoMachineCode("")
-            self.kernel.seconds = math.inf  # rows are many steps
             self._environment = self.kernel.environment(self.sizes, "float64")
             self._call = CALL(self.kernel.driver("rows", "float64"))
         except NoMachineCode:
