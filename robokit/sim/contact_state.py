@@ -171,7 +171,7 @@ class ContactState:
         self._call = None
         return found
 
-    def make_room(self, sizes: Mapping[str, int]) -> None:
+    def make_room(self, sizes: dict[str, int]) -> None:
         """Larger arrays, with what is in them.
 
         Args:

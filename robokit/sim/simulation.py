@@ -144,20 +144,9 @@ class Simulation:
             if not callable(controller):
                 raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
             check_call("controller", controller, ("t", "q", "v"), "joint forces")
-        if batch is not None:
-            batch = whole_number("batch", batch, 1)
-        if batch and (controller is not None or record_every):
-            what = "controller" if controller is not None else "record_every"
-            raise ShapeError(f"{what}: expected none with batch={batch}; give tau or targets to each step")
-        control_every = whole_number("control_every", control_every, 1)
-        if control_every > 1 and controller is None:
-            raise ShapeError(f"control_every: expected 1 without a controller, got {control_every}")
-        if threads is not None:
-            threads = whole_number("threads", threads, 1)
-            if not batch:
-                raise ShapeError(f"threads: expected None, of one robot, got {threads}; it is for batch=...")
-        if record_every is not None:
-            record_every = whole_number("record_every", record_every, 0)
+        batch, control_every, threads, record_every = _counts(
+            batch, control_every, threads, record_every, controller is not None
+        )
         recorded = None if record_every == 0 or batch else record_every
         if not isinstance(robot, Robot):
             raise not_a_robot(robot)
@@ -182,7 +171,7 @@ class Simulation:
             if count is not None and count != (batch or 1):
                 raise ShapeError(f"{what}: expected {batch or 1}, one a row of the batch, got {count}")
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
-        run = (
+        span = (
             setup.dt,
             int(MOST_STEPS),
             np.atleast_2d(q),
@@ -190,7 +179,7 @@ class Simulation:
             floats(robot.tree),
             accuracy is not None,
         )
-        inputs = RunInputs(moving, drives, acting, *run)
+        inputs = RunInputs(moving, drives, acting, *span)
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
@@ -764,3 +753,24 @@ def _twice(name: str) -> Any:
 def _finite(name: str, x: np.ndarray) -> None:
     if not np.isfinite(x).all():
         check_finite(name, x)
+
+
+def _counts(
+    batch: Any, control_every: Any, threads: Any, record_every: Any, controlled: bool
+) -> tuple[int | None, int, int | None, int | None]:
+    """The whole numbers among the arguments; ``controlled``: whether there is a controller."""
+    if batch is not None:
+        batch = whole_number("batch", batch, 1)
+    if batch and (controlled or record_every):
+        what = "controller" if controlled else "record_every"
+        raise ShapeError(f"{what}: expected none with batch={batch}; give tau or targets to each step")
+    control_every = whole_number("control_every", control_every, 1)
+    if control_every > 1 and not controlled:
+        raise ShapeError(f"control_every: expected 1 without a controller, got {control_every}")
+    if threads is not None:
+        threads = whole_number("threads", threads, 1)
+        if not batch:
+            raise ShapeError(f"threads: expected None, of one robot, got {threads}; it is for batch=...")
+    if record_every is not None:
+        record_every = whole_number("record_every", record_every, 0)
+    return batch, control_every, threads, record_every

@@ -265,7 +265,7 @@ class Program:
     def with_given(self, given: GivenLayout, numbers: Sequence[Any]) -> Program:
         """The same step with these actuators and forces from outside; nothing is computed anew."""
         found = copy(self)
-        found.given, found.given_numbers = given, numbers
+        found.given, found.given_numbers = replace(given, fixed_links=self.given.fixed_links), numbers
         return found
 
     def sample(self, k: int) -> Program:
