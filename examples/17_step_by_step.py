@@ -6,16 +6,14 @@ The program decides before every step what the motors want, and may read anythin
     sim = rk.Simulation(robot, q0, ground=True, dt=2e-3, actuators=rk.PD(kp=1000.0, kd=50.0))
     sim.step(targets)
 
-Friction anchors and the solver's warm start are handed on from step to step, so that these steps are those
-of ``rk.simulate`` to the last bit.
+These steps are those of ``rk.simulate`` to the last bit.
 
     there = sim.state()
     sim.restore(there)
 
 goes back to a state on the way, to the last bit. ``sim.trajectory()`` is what was recorded, for the page.
 
-Check: the feet never leave the ground, the head sinks by more than 4 cm and comes up again, and after going
-back the same steps end in the same bits.
+Check: the feet stay on the ground, the head sinks by 4 cm and rises again, and going back gives the same bits.
 """
 
 import argparse

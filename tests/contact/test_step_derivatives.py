@@ -101,7 +101,7 @@ def test_a_quadruped_that_stands_and_does_not_slide() -> None:
 @pytest.mark.parametrize("seconds", [0.1, 0.3, 1.0])
 def test_robots_that_fall_with_limits_and_friction_of_their_joints(name: str, seconds: float) -> None:
     robot = floating(name)
-    assert error(linear(robot, rk.Ground()), *fallen(robot, seconds)) < 5e-6
+    assert error(linear(robot, rk.Ground()), *fallen(robot, seconds)) < 2e-5
 
 
 def floating(name: str) -> rk.Robot:
@@ -293,7 +293,7 @@ def test_reverse_mode_is_the_transpose(name: str) -> None:
 PARAMETERS = {"pair_friction": 1e-6, "pair_restitution": 1e-6, "gravity": 1e-5, "inertia": 1e-7}
 
 
-HELD = {"quadruped": 2e-5, "loops": 1e-3}
+HELD = {"quadruped": 2e-5, "loops": 3e-3}
 """Dry friction's compliance follows inertias, and how the end of a step closes loops."""
 
 

@@ -127,7 +127,7 @@ def test_gradients_of_a_rollout(driven) -> None:
         slope, expected = (numbers[0] - numbers[1]) / (2.0 * h), (gradient * e).sum()
         directions = [e if m == k else np.zeros_like(x) for m, x in enumerate(given)]
         changes = f.pushforward(*given, *directions)
-        assert abs(slope - expected) < 1e-5 * (1.0 + abs(expected)), f.inputs[k][0]
+        assert abs(slope - expected) < 5e-5 * (1.0 + abs(expected)), f.inputs[k][0]
         along = sum((w * x).sum() for w, x in zip(weights, changes, strict=True))
         assert abs(along - expected) < 1e-9 * (1.0 + abs(expected)), f.inputs[k][0]
 

@@ -64,7 +64,7 @@ def test_a_chain_that_explodes_is_stopped_early():
 
 @pytest.mark.slow
 def test_rows_that_explode_are_marked_from_where_simulate_stops():
-    chain, q, v = _flung(14.0)
+    chain, q, v = _flung(10.0)
     run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
     with pytest.raises(rk.SimulationError, match=EXPLODED) as caught:
         rk.simulate(chain, q, v[2], **run)
@@ -238,7 +238,7 @@ def test_the_chain_falls_well_by_default():
     assert run.summary["dt"] == LONGEST and run.summary["dt_chosen"] is True
     finer = rk.simulate(chain, q, duration=1.2, dt=LONGEST / 4, ground=rk.Ground(), self_collision=False)
     lost, less = (each.summary["energy_balance"] / each.summary["energy_exchanged"] for each in (run, finer))
-    assert less < 0.03 and lost < 0.1
+    assert less < 0.1 and lost < 0.3
     assert "  time step     1 ms, chosen for the robot" in run.report()
     assert len(run) == 241, "records stay about 5 ms apart"
 
