@@ -49,8 +49,9 @@ LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
 
 WILD = 10.0
-"""Change of velocity products in an iteration, over the momentum, that is not taken. At 1 the fall of a chain of
-100 links loses 28 % of its energy by it, from 10 on 2 %; flung chains are no longer finite without a bound."""
+"""Change of velocity products in an iteration, over the momentum, that is not taken. At 1 the fall of a chain
+of 100 links loses 28 % of its energy by it, at 10 and without it 2 %; without it flung chains do not stay
+finite."""
 
 ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
 """Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
