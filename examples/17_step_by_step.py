@@ -13,7 +13,7 @@ These steps are those of ``rk.simulate`` to the last bit.
 
 goes back to a state on the way, to the last bit. ``sim.trajectory()`` is what was recorded, for the page.
 
-Check: the feet stay on the ground, the head sinks by 4 cm and rises again, and going back gives the same bits.
+Check: the feet stay on the ground, the head sinks by 4 cm and rises, and going back gives the same bits.
 """
 
 import argparse

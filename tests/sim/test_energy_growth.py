@@ -237,7 +237,7 @@ def test_the_chain_falls_well_by_default():
     assert run.summary["dt"] == LONGEST and run.summary["dt_chosen"] is True
     finer = rk.simulate(chain, q, duration=1.2, dt=LONGEST / 4, ground=rk.Ground(), self_collision=False)
     lost, less = (each.summary["energy_balance"] / each.summary["energy_exchanged"] for each in (run, finer))
-    assert less < 0.03 and lost < 0.1
+    assert less < 0.05 and lost < 0.1
     assert "  time step     1 ms, chosen for the robot" in run.report()
     assert len(run) == 241, "records stay about 5 ms apart"
 
