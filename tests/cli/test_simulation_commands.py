@@ -29,7 +29,7 @@ def run(capsys, *argv):
 @pytest.mark.parametrize(
     "argv",
     [
-        ("fall", "humanoid", "--no-self-collision", "--dt", "1"),
+        ("simulate", "double_pendulum", "--dt", "1.5", "--duration", "1000"),
         ("simulate", "double_pendulum", "--dt", "2", "--duration", "1000"),
     ],
     ids=" ".join,
