@@ -3,7 +3,7 @@
     sim = rk.Simulation(robot, ground=True, dt=1e-3)
     for _ in range(1000):
         sim.step(tau)
-    sim.q, sim.v, sim.time, sim.contacts, sim.sensors.imu("torso")
+    sim.q, sim.v, sim.time, sim.contacts, sim.sensors.imu("chest")
 
 n steps are the n steps of :func:`robokit.simulate` to the last bit: friction anchors and warm starts of the
 solver are handed on from step to step, and :meth:`Simulation.state` holds them.
@@ -119,7 +119,7 @@ class Simulation:
         threads: int | None = None,
         reproducible: bool | None = None,
     ) -> None:
-        """At the start; nothing moves before the first step.
+        """Put a robot at its start; nothing moves before the first step.
 
         Args:
             robot: the robot.
@@ -138,7 +138,8 @@ class Simulation:
             reproducible: as in :func:`robokit.simulate`.
 
         Raises:
-            as :func:`robokit.simulate`.
+            RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
+                the text names the argument, what was given and what is accepted.
         """
         if controller is not None:
             if not callable(controller):

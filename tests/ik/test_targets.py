@@ -5,49 +5,10 @@ from __future__ import annotations
 import ladder
 import numpy as np
 import pytest
+from ik_arms import PYTHON, arm, reachable, seven
 from ladder import State
 
 import robokit as rk
-
-PYTHON = {"engine": "python"}
-
-
-LENGTHS = (1.0, 0.7)
-
-
-def arm(lower=-3.0, upper=3.0, n=2):
-    """Hinges about z in a row, links along x; the tip is the link after the last."""
-    b = rk.ModelBuilder("arm").link("l0")
-    for k in range(n):
-        shift = LENGTHS[(k - 1) % 2] if k else 0.0
-        b.link(f"l{k + 1}", 1.0, (0.3, 0, 0), np.eye(3) * 0.01)
-        place = rk.Placement(np.eye(3), (shift, 0, 0))
-        b.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", place, (0, 0, 1), lower=lower, upper=upper)
-    tip = rk.Placement(np.eye(3), (LENGTHS[(n - 1) % 2], 0, 0))
-    return b.link("tip").joint("end", "fixed", f"l{n}", "tip", tip).build()
-
-
-def seven():
-    """An arm of seven hinges about changing axes, with limits."""
-    b = rk.ModelBuilder("seven").link("l0")
-    for k in range(7):
-        b.link(f"l{k + 1}", 1.0, (0, 0, 0.1), np.eye(3) * 0.01)
-        place = rk.Placement(np.eye(3), (0.0, 0.05 * (k % 3), 0.25))
-        axis = (0, 0, 1) if k % 2 == 0 else (0, 1, 0)
-        b.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", place, axis, lower=-2.5, upper=2.5)
-    return b.build()
-
-
-@pytest.fixture(scope="module")
-def seven_arm():
-    return seven()
-
-
-def reachable(robot, link, count=1, seed=3):
-    rng = np.random.default_rng(seed)
-    q = np.array([robot.random_configuration(rng) for _ in range(count)])
-    R, p = rk.forward_kinematics(robot, q)[link]
-    return q, R, p
 
 
 @pytest.mark.parametrize("form", ["pair", "matrix", "rows", "quaternion", "seven"])

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import stats
+from sweep_distributions import ALL
 
 from robokit.sweeps.distributions import (
-    Choice,
     Grid,
-    Normal,
-    Sobol,
-    Uniform,
-    distribution,
 )
 from robokit.sweeps.parameters import draw_parameters, grid_size
 
 MANY = 20_000
-
-
-ALL = [
-    Uniform(-1.0, 3.0),
-    Normal(2.0, 0.5),
-    Normal(0.0, 1.0, low=-0.5, high=2.0),
-    Normal(1.0, 0.0),
-    Choice([1.0, 2.0, 5.0], weights=[1, 0, 3]),
-    Choice(["a", "b"]),
-    Grid(0.0, 1.0, 5),
-    Grid(["x", "y"]),
-    Sobol(0.1, 0.2),
-    distribution("x", 4),
-    distribution("x", "word"),
-]
 
 
 def test_draws_follow_their_distributions():
