@@ -38,6 +38,18 @@ from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
+    # Once more, chapter by chapter: type checkers read lists of names, but do not add them up.
+    from robokit.dynamics.constrained import *
+    from robokit.dynamics.derivatives import *
+    from robokit.dynamics.forward import *
+    from robokit.dynamics.function_objects import *
+    from robokit.dynamics.hybrid import *
+    from robokit.dynamics.inverse import *
+    from robokit.dynamics.link_kinematics import *
+    from robokit.dynamics.mass_matrix import *
+    from robokit.dynamics.momentum import *
+    from robokit.dynamics.own_functions import *
+    from robokit.dynamics.regressors import *
     from robokit.identification import (
         BaseParameters,
         Excitation,

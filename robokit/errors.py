@@ -24,6 +24,7 @@ from __future__ import annotations
 import bisect
 import difflib
 import heapq
+import importlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -261,3 +262,24 @@ class WriteError(RobokitError, OSError):
 
 class MissingDependency(RobokitError, ImportError):
     """An optional package that a feature needs and that is not installed."""
+
+
+def library(module: str, extra: str, purpose: str = "") -> Any:
+    """Import a module that only some of robokit's functions need.
+
+    Args:
+        module: its name, as in ``import``.
+        extra: the extra of robokit that installs it.
+        purpose: what needs it, the start of a sentence that goes on "needs ...".
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        what = f"{purpose} needs {name}, which" if purpose else name
+        raise MissingDependency(
+            f"{what} is not installed ({error}): pip install 'robokit[{extra}]'"
+        ) from error

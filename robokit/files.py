@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from robokit.arguments import path_argument
-from robokit.errors import ShapeError, WriteError
+from robokit.errors import ShapeError, WriteError, library
 
 UNPACKED_BYTES = 128 << 20
 """Bytes that any archive of arrays may unpack to."""
@@ -203,11 +203,20 @@ def obstacle(path: Path) -> tuple[int, str] | None:
             return errno.EISDIR, "is a folder; give the name of a file"
         if not target.parent.is_dir():
             return errno.ENOENT, f"there is no folder {str(_named(path, target).parent)!r}; make it first"
-        if not os.access(path if path.exists() else target.parent, os.W_OK):
+        if not os.access(path if _exists(path) else target.parent, os.W_OK):
             return errno.EACCES, "permission denied"
     except (OSError, ValueError) as error:  # a name that is too long; ValueError: one with a NUL
         return getattr(error, "errno", None) or errno.EINVAL, getattr(error, "strerror", None) or str(error)
     return None
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; unlike ``path.exists()``, an OSError where the name can be none."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _named(path: Path, target: Path) -> Path:
@@ -309,10 +318,9 @@ def figure_path(name: str, value: Any) -> Path:
         WrongType, WriteError: as of :func:`output_path`.
         ShapeError: an ending that matplotlib does not write.
     """
-    from matplotlib.backend_bases import FigureCanvasBase
-
+    backends = library("matplotlib.backend_bases", "plots", "a picture of curves or matrices")
     path = output_path(name, value, ".png")
-    known = FigureCanvasBase.get_supported_filetypes()
+    known = backends.FigureCanvasBase.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
         raise ShapeError(f"{name}: expected a name that ends in .{', .'.join(known)}, got {str(path)!r}")
     return path

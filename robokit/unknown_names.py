@@ -33,7 +33,8 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             advice = advised(function, options)
             if not advice:
                 raise
-            message = f"{error}{advice}"
+            said = str(error).partition(". Did you mean")[0]  # as Python 3.13 does on its own
+            message = f"{said}{advice}"
         raise TypeError(message)
 
     call.__code__ = call.__code__.replace(co_filename=UNSEEN)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.model.tree import Tree
 from robokit.spatial import Motion
+from robokit.spatial.scalars import added
 
 
 def kinetic_energy(tree: Tree, q, qd):
@@ -30,7 +31,7 @@ def rotor_energy(tree: Tree, qd):
         for row, rates in zip(tree.armature, qd, strict=False)
         for a, s in zip(row, rates, strict=True)
     ]
-    return 0.5 * sum(squares, 0.0)
+    return 0.5 * added(squares, 0.0)
 
 
 def potential_energy(tree: Tree, q):

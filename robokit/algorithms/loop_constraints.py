@@ -37,7 +37,7 @@ from robokit.model.constraints import LoopModel
 from robokit.model.joints import plane_axes
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, cos, iterations, sin, sqrt
+from robokit.spatial.scalars import Scalar, added, cos, iterations, sin, sqrt
 
 _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
@@ -89,7 +89,7 @@ class ClosedLoop:
     @property
     def gap(self) -> Scalar:
         """The distance by which the loop is open [m]."""
-        return sqrt(sum((row.delta * row.delta for row in self.rows if not row.turns), 0.0))
+        return sqrt(added((row.delta * row.delta for row in self.rows if not row.turns), 0.0))
 
     def rates(self, qd: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """K qd, for velocities by joint."""

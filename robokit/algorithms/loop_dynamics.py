@@ -29,7 +29,7 @@ from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseF
 from robokit.model.constraints import LoopModel
 from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar, added, maximum
 
 PROXIMAL = 1e-9
 """e: share of the typical entry of A that is added to its diagonal in double precision."""
@@ -68,7 +68,7 @@ class LoopSystem:
             mean: dict[bool, Scalar] = {}
             for turns in (True, False):
                 rows = [k for k, row in enumerate(loop.rows, len(scale)) if row.turns is turns]
-                mean[turns] = sum((self.A[k][k] for k in rows), 0.0) * (1.0 / max(1, len(rows)))
+                mean[turns] = added((self.A[k][k] for k in rows), 0.0) * (1.0 / max(1, len(rows)))
             angle = maximum(maximum(mean[True], mean[False] * (1.0 / RADIUS**2)), 1e-20)
             length = maximum(maximum(mean[False], mean[True] * RADIUS**2 * 1e-4), 1e-20)
             scale += [angle if row.turns else length for row in loop.rows]
@@ -91,7 +91,7 @@ class LoopSystem:
         before = self.forces(b, iterations - 1)
         x = ldl_solve(self.damped, [bi + s * xi for bi, s, xi in zip(b, self.S, before, strict=True)])
         x = [xi - iterations * (xi - old) for xi, old in zip(x, before, strict=True)]
-        met = [sum((a * xi for a, xi in zip(row, x, strict=True)), 0.0) for row in self.A]
+        met = [added((a * xi for a, xi in zip(row, x, strict=True)), 0.0) for row in self.A]
         return self.forces(met, iterations)
 
     def motion(self, forces: Sequence[Scalar]) -> list[list[Scalar]]:

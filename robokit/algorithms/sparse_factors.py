@@ -22,7 +22,7 @@ from robokit.algorithms.ltdl import ltdl, solve_transposed, solve_unit
 from robokit.model.tree import Tree
 from robokit.spatial import Motion
 from robokit.spatial.linear import ldl, ldl_solve
-from robokit.spatial.scalars import Scalar, is_zero
+from robokit.spatial.scalars import Scalar, added, is_zero
 
 Half = tuple[list[Any], list[Any]]
 """L^-T b, and D^-1 times it, in the order of the factor; None where a joint has none."""
@@ -134,4 +134,4 @@ Factor = SparseFactor | ArticulatedFactor
 
 
 def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
+    return added((a * b for a, b in zip(x, y, strict=True)), 0.0)

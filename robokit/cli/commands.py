@@ -83,7 +83,8 @@ def info(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders."""
-    from robokit.urdf.lint import Paint, as_json, check_files, exit_status, listing, wants_colour
+    from robokit import __version__
+    from robokit.urdf.lint import Paint, as_json, as_sarif, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
     see_xacro(files, arguments.xacro)
@@ -105,6 +106,8 @@ def check(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         print_json(as_json(checked, arguments.strict, arguments.inertias, problems))
+    elif arguments.sarif:
+        print_json(as_sarif(checked, __version__, arguments.strict, problems))
     else:
         paint = Paint(wants_colour(arguments.color, sys.stdout))
         for line in listing(checked, paint, arguments.inertias):
@@ -124,7 +127,7 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
     base = "floating" if arguments.base == "floating" else "fixed"
     robot = load(one.file, base, None, arguments)
     write_check_page(robot, one.diagnostics, page)
-    if not arguments.json:
+    if not (arguments.json or arguments.sarif):
         tell(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
 

@@ -233,7 +233,9 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
         help="a file, a folder, a pattern, or a ROBOT of the other commands",
     )
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
-    sub.add_argument("--json", action="store_true", help="print JSON")
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--sarif", action="store_true", help="print SARIF, for GitHub's code scanning")
     sub.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: %(default)s"
     )

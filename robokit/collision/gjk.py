@@ -27,7 +27,7 @@ from robokit.collision.fields import FACES, POINTS, ROW
 from robokit.collision.support import TINY, unit
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
-from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 Vertex = Callable[[Any, Any], Any]
@@ -121,7 +121,7 @@ def _gjk(
         def add() -> Any:
             w = at(S[place])
             more, v = call(nearest, count + 1)
-            return maximum(size, sqrt(w.dot(w))), more, v, sqrt(sum(k * k for k in v))
+            return maximum(size, sqrt(w.dot(w))), more, v, sqrt(added(k * k for k in v))
 
         fresh = cond(given > 0, lambda: for_range(count, is_there, 0), lambda: 1)
         return cond((fresh == 0) & (count < 4), add, lambda: (size, count, v, length))
@@ -135,7 +135,7 @@ def _gjk(
 
         def nearer() -> Any:
             more, v = call(nearest, count + 1)
-            now = sqrt(sum(k * k for k in v))
+            now = sqrt(added(k * k for k in v))
             inside = (more == 4) | (now <= ROUNDING * size)
             stalls = where(length + h <= SETTLED * size, APART, INSIDE)
             return where(inside, INSIDE, where(now < length, GOES, stalls)), more, v, now

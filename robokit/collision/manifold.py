@@ -24,7 +24,7 @@ from typing import Any
 from robokit.collision.support import COS, SIN, Facing, corner, facing, tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, zeros
-from robokit.spatial.scalars import clamp, minimum, sqrt, where
+from robokit.spatial.scalars import added, clamp, minimum, sqrt, where
 
 POINTS = 8
 """Contacts of a pair of shapes at most, besides their nearest points."""
@@ -126,7 +126,7 @@ def _polygons(
     up = n * where(first, 1.0, -1.0)
     N = Vector3(*(where(first, s, t) for s, t in zip(*normals, strict=True)))
     begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most)
-    size = sqrt(sum(k * k for k in vector(face, 1) - vector(face, 0)))
+    size = sqrt(added(k * k for k in vector(face, 1) - vector(face, 0)))
     flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
     across = unit(along.cross(up))

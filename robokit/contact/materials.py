@@ -20,6 +20,7 @@ from robokit.model.constraints import LoopModel, loop_models
 from robokit.model.joints import plane_axes
 from robokit.model.robot import Robot
 from robokit.spatial import RigidInertia, Transform, Vector3
+from robokit.spatial.scalars import added
 
 Arrays = dict[str, np.ndarray]
 
@@ -91,7 +92,7 @@ def _mobilities(robot: Robot) -> Mobilities:
         arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
         middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
         moved = _product(middle, W[..., None, :, :]) * middle
-        squares = sum(moved[..., k] for k in range(len(dofs)))
+        squares = added(moved[..., k] for k in range(len(dofs)))
         for n, i in enumerate(bodies):
             move[i] = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
         dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)

@@ -25,7 +25,7 @@ from robokit.contact.constraints.limits import gap
 from robokit.contact.vectors import inertia, motion, nothing, write
 from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, floor, maximum, where
+from robokit.spatial.scalars import Scalar, added, floor, maximum, where
 
 NEVER = -1.0
 """Number of a step that has not come."""
@@ -143,7 +143,7 @@ def keep(x: Any, at: Any, value: Scalar, step: Scalar) -> None:
 
 def square_of_force(x: Any, k: Any) -> Scalar:
     """Of the ground on link k of those that can touch it; on all, on the last one."""
-    return sum((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)
+    return added((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)
 
 
 # ---- forces of the ground ---------------------------------------------------------------------------------
@@ -480,8 +480,8 @@ class Rest(StepMeasure):
     def passive(self, numbers: Sequence[Scalar], now: Any) -> Sequence[Scalar]:
         """See StepMeasure."""
         tree, V = now.p.tree, now.V
-        mass = sum((tree.I[i].m for i in tree.outward()), 0.0)
-        square = sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0) / mass
+        mass = added((tree.I[i].m for i in tree.outward()), 0.0)
+        square = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0) / mass
         return [where(square < REST * REST, numbers[0], now.step)]
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
@@ -528,7 +528,7 @@ class Energy(StepMeasure):
         """See StepMeasure."""
         takers = "contact", "friction", "stops", "collision"
         found = {f"dissipated_by_{name}": r.entry(name) for name in takers}
-        dissipated, work = sum(found.values(), np.zeros(r.rows)), r.entry("work")
+        dissipated, work = added(found.values(), np.zeros(r.rows)), r.entry("work")
         balance = r.gained_energy() + dissipated - work
         return {"dissipated": dissipated, **found, "work": work, "energy_balance": balance}
 

@@ -22,7 +22,7 @@ from robokit.contact.solver import relative
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import real, whole
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import maximum, sqrt, where
+from robokit.spatial.scalars import added, maximum, sqrt, where
 
 MONITOR = (
     whole("measured_at", len(KEPT)),  # where the numbers of each measure begin in `measured`, or -1
@@ -119,7 +119,7 @@ def _forces(x: Any) -> None:
 
 def _in_world(x: Any, c: Any, g: Any) -> list[Any]:
     """Three numbers along t1, t2, n of contact c, in world axes."""
-    return [sum(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
+    return [added(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
 
 
 def _watch(x: Any) -> None:

@@ -69,7 +69,8 @@ from robokit.dynamics.momentum import *
 from robokit.dynamics.own_functions import *
 from robokit.dynamics.regressors import *
 
-__all__ = list(derivatives.__all__)
+__all__: list[str] = []
+__all__ += derivatives.__all__
 __all__ += forward.__all__
 __all__ += function_objects.__all__
 __all__ += inverse.__all__

@@ -23,6 +23,7 @@ from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
 from robokit.spatial.control_flow import recorder
 from robokit.spatial.rotation import quat_normalized
+from robokit.spatial.scalars import added
 
 Text = Callable[..., Any]
 
@@ -282,7 +283,7 @@ def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
         for w in given[count:last]:
             for row, matrix in zip(found, matrices, strict=False):
                 for j in range(len(row)):
-                    row[j] = sum((x * y for x, y in zip(w, matrix[j :: len(row)], strict=True)), row[j])
+                    row[j] = added((x * y for x, y in zip(w, matrix[j :: len(row)], strict=True)), row[j])
         return found
 
     weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)

@@ -7,7 +7,6 @@ there are second derivatives too.
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,23 +19,9 @@ from robokit.dynamics.host_functions import HostFunction
 from robokit.dynamics.named_results import result_class
 from robokit.engine.passes.replay import replayed
 from robokit.engine.trace.program import Program
-from robokit.errors import MissingDependency, ShapeError
+from robokit.errors import ShapeError, library
 
 MODES = ("reverse", "forward")
-
-
-def library(module: str, extra: str) -> Any:
-    """A library that robokit does not need otherwise.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingDependency(
-            f"{module} is not installed ({error}); pip install 'robokit[{extra}]'"
-        ) from error
 
 
 def results(name: str, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:

@@ -275,9 +275,9 @@ def write_figure(
     path: str | Path, joints: Sequence[str], tau: np.ndarray, predicted: np.ndarray, certainty: Certainty
 ) -> Path:
     """Draw to a file; see :meth:`Identification.plot`."""
+    path = figure_path("path", path)
     from matplotlib.figure import Figure
 
-    path = figure_path("path", path)
     size = np.sqrt(np.mean(tau**2, axis=0))
     shown = np.sort(np.argsort(-size, kind="stable")[:MAX_JOINTS])
     figure = Figure(figsize=(11.0, 1.4 + 1.15 * max(3, len(shown))), layout="constrained")

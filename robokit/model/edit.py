@@ -22,6 +22,7 @@ from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
 from robokit.model.tree import NO_COORDINATE, Coupling, reduced_parents
+from robokit.spatial.scalars import added
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""
@@ -323,7 +324,7 @@ def _sum(
         R = at.rotation
         bodies.append((link.mass, turned(R, link.com) + at.position, turned_inertia(R, link.inertia)))
     heavy = [b for b in bodies if b[0] > 0.0]
-    mass = sum(b[0] for b in heavy)
+    mass = added(b[0] for b in heavy)
     com = heavy[0][1] if len(heavy) == 1 else own[1]
     if len(heavy) > 1:
         com = sum((m / mass * c for m, c, _ in heavy), np.zeros(3))

@@ -39,7 +39,7 @@ from robokit.spatial.rotation import (
     quat_normalized,
     quat_wxyz_to_rotation,
 )
-from robokit.spatial.scalars import Scalar, cos, sin
+from robokit.spatial.scalars import Scalar, added, cos, sin
 
 Scalars = Sequence[Scalar]
 
@@ -197,7 +197,7 @@ def _spherical_exp(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
 
 def _spherical_near(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
     half = [0.5 * x for x in v]
-    return list(quat_multiply(q, (1.0 - 0.5 * sum(x * x for x in half), *half)))
+    return list(quat_multiply(q, (1.0 - 0.5 * added(x * x for x in half), *half)))
 
 
 def _spherical_velocity(q: Scalars, rate: Scalars, _axis: Vector3) -> list[Scalar]:

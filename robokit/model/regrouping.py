@@ -29,7 +29,7 @@ from robokit.model.inertial_parameters import rigid_inertia, row
 from robokit.model.joints import MotionSubspace
 from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, added
 
 SECOND_MOMENTS = (4, 6, 9)
 """Places of I_xx, I_yy and I_zz in the ten parameters of a body."""
@@ -169,7 +169,7 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
 
     def work(i: int) -> float:
         """What body i's frame costs, there and at its children."""
-        total = sum(_entries(offset(c)) for c in tree.children[i]) * OFFSET
+        total = added(_entries(offset(c)) for c in tree.children[i]) * OFFSET
         if not (to_ground and tree.parent[i] == 0):
             total += _entries(offset(i)) * OFFSET
         if I and not tree.children[i]:  # of others the children's inertias fill the places

@@ -32,6 +32,7 @@ from robokit.model.joints import JointModel
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Coupling, Tree
+from robokit.spatial.scalars import added
 
 MOST_GRAVITIES = 4
 """Of which a robot keeps variants that nobody uses: each has its machine code, megabytes for a humanoid."""
@@ -112,7 +113,7 @@ class Robot:
 
         A float; (B,) for a robot with samples.
         """
-        total = sum(I.m for I in self.tree.I[1:])
+        total = added(I.m for I in self.tree.I[1:])
         return float(total) if self.samples is None else np.asarray(total)
 
     @property

@@ -293,6 +293,17 @@ def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     return maximum(minimum(x, high), low)
 
 
+def added(terms: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:
+    """The sum of the terms, from left to right.
+
+    ``sum`` does as much on Python 3.11 only. From 3.12 on it compensates for the rounding of floats, but not$
+    of other scalars: the same text would have other bits in another version, and as plain Python.
+    """
+    for term in terms:
+        start = start + term
+    return start
+
+
 def is_zero(x: Scalar) -> bool:
     """Whether x is known to be 0 without looking at a variable: structure, not value."""
     return type(x) in _CONSTANT and x == 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from robokit.errors import LONGEST_NAME, Diagnostic, RobokitError, Severity, one_line
 from robokit.urdf.checks.plausible import link_boxes, total_mass
@@ -288,6 +289,70 @@ def _inertias_json(robot: RobotDescription) -> list[dict[str, Any]]:
         }
         for link, inertial, box in link_boxes(robot)
     ]
+
+
+# ---- SARIF, for GitHub and editors ---------------------------------------------------------------
+
+
+def as_sarif(
+    checked: Sequence[CheckedFile], version: str, strict: bool = False, problems: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Everything found as a SARIF 2.1.0 log for ``json.dumps``, as GitHub's code scanning reads it.
+
+    Source: OASIS SARIF 2.1.0; each code that was found is a rule, each finding a result at its line.
+
+    Args:
+        checked, strict, problems: as for :func:`as_json`. Severities have the names of SARIF's levels.
+        version: robokit's.
+    """
+    found = [(one, d) for one in checked for d in one.diagnostics]
+    codes = sorted({d.code for _, d in found})
+    notifications = [{"level": "error", "message": {"text": problem}} for problem in problems]
+    driver = {
+        "name": "robokit",
+        "semanticVersion": version,
+        "rules": [_sarif_rule(code) for code in codes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {"executionSuccessful": not problems, "toolExecutionNotifications": notifications},
+        ],
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(one.file, d, codes.index(d.code), strict) for one, d in found],
+    }
+    return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+
+
+def _sarif_rule(code: str) -> dict[str, Any]:
+    row = CODES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": row.meaning},
+        "help": {"text": row.fix or row.meaning},
+        "defaultConfiguration": {"level": row.severity},
+    }
+
+
+def _sarif_result(file: str, d: Diagnostic, rule: int, strict: bool) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _sarif_uri(file)}}
+    if d.line:
+        place["region"] = {"startLine": d.line}
+    text = f"{d.element}: {d.message}"
+    return {
+        "ruleId": d.code,
+        "ruleIndex": rule,
+        "level": "error" if strict and d.severity == "warning" else d.severity,
+        "message": {"text": f"{text} ({d.hint})" if d.hint else text},
+        "locations": [{"physicalLocation": place, "logicalLocations": [{"fullyQualifiedName": d.element}]}],
+    }
+
+
+def _sarif_uri(file: str) -> str:
+    """Relative to the working folder, the root of a checkout, where the file is below it; else absolute."""
+    path = Path(os.path.abspath(file))
+    here = Path.cwd()
+    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
 
 
 # ---- lines for a terminal ------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, ShapeError
+from robokit.errors import ShapeError, library
 from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
@@ -233,11 +233,7 @@ def drawn_page(
 
 
 def _ffmpeg() -> Any:
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise MissingDependency("an MP4 needs imageio-ffmpeg: pip install 'robokit[film]'") from error
-    return imageio_ffmpeg
+    return library("imageio_ffmpeg", "film", "an MP4")
 
 
 UNFINISHED = "ffmpeg did not finish the film; is the disk full?"

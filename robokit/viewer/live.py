@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.errors import RobokitError, ShapeError, WrongType, library
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.viewer.film import SIZE, write_film
@@ -130,11 +130,11 @@ class Viewer:
         Raises:
             ShapeError: a speed that is not positive.
         """
-        from meshcat.animation import Animation, AnimationClip, AnimationTrack
-
         if not 0 < speed < np.inf:
             raise ShapeError(f"speed: expected a positive number, got {speed!r}")
         root = self._start()["robot"]
+        from meshcat.animation import Animation, AnimationClip, AnimationTrack
+
         t = np.asarray(trajectory.t, dtype=float)
         chosen = frame_indices(t, max_fps)
         times = (t[chosen] - t[0]).tolist()
@@ -247,8 +247,7 @@ class Viewer:
         self._check_open()
         if self._meshcat is None:
             page = meshcat_page()
-            import meshcat
-
+            meshcat = library("meshcat", "live", "the live view")
             from robokit.viewer.server import SceneServer
 
             self._server = SceneServer(page)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.errors import library
 from robokit.files import figure_path, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.parts import Joint
@@ -85,8 +86,7 @@ def sparsity_figure(robot: Robot) -> Figure:
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
-    from matplotlib.figure import Figure
-
+    Figure = library("matplotlib.figure", "plots", "a picture of the sparsity pattern").Figure
     parents = list(robot.dof_parent)
     pattern = inertia_pattern(parents)
     lower, filled = np.tril(pattern), cholesky_fill(pattern)

@@ -1,4 +1,4 @@
-"""Where meshcat's own web page is: in the installed package."""
+"""Where meshcat's own web page is: in the package meshcat, or copied into robokit's wheel."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from pathlib import Path
 
 from robokit.errors import MissingDependency
 
+COPY = Path(__file__).parent / "assets" / "vendor" / "meshcat"
+"""Where the build of the wheel puts the files; see ``hatch_build.py``."""
+
 
 def meshcat_page() -> Path:
     """The folder with meshcat's ``index.html`` and ``main.min.js``, found without importing meshcat.
 
+    The installed package comes first: its server and its page belong together.
+
     Raises:
-        MissingDependency: meshcat is not installed or does not hold the files.
+        MissingDependency: neither has them.
     """
     spec = importlib.util.find_spec("meshcat")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        page = Path(folder) / "viewer" / "dist"
+    packages = (
+        [Path(folder) / "viewer" / "dist" for folder in (spec.submodule_search_locations or [])]
+        if spec
+        else []
+    )
+    for page in (*packages, COPY):
         if (page / "main.min.js").is_file():
             return page
-    raise MissingDependency("the viewer needs the meshcat package (0.3.2 or later): pip install meshcat")
+    raise MissingDependency("robokit's pages need the files of meshcat's viewer: pip install 'robokit[live]'")

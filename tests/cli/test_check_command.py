@@ -190,6 +190,37 @@ def test_json_of_inertias_and_of_what_cannot_be_read(folder, capsys):
     assert broken["robot"] is None and broken["mass_kg"] is None and broken["status"] == 1
 
 
+def test_sarif_has_each_finding_at_its_line(folder, capsys):
+    status, out, _ = run(capsys, "--sarif", "--strict", ".", "nobody")
+    log = json.loads(out)
+    (found,) = log["runs"]
+    assert status == 2 and log["version"] == "2.1.0"
+    rules = found["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == sorted({rule["id"] for rule in rules})
+    assert all(rule["shortDescription"]["text"] == CODES[rule["id"]].meaning for rule in rules)
+    (invocation,) = found["invocations"]
+    assert not invocation["executionSuccessful"] and len(invocation["toolExecutionNotifications"]) == 1
+    bad, odd = found["results"]
+    assert [rules[each["ruleIndex"]]["id"] for each in (bad, odd)] == [bad["ruleId"], odd["ruleId"]]
+    assert (bad["ruleId"], bad["level"], odd["level"]) == ("link-duplicate", "error", "error")  # --strict
+    (place,) = bad["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "sub/deep/bad.urdf"
+    assert place["physicalLocation"]["region"] == {"startLine": 3}
+    assert place["logicalLocations"][0]["fullyQualifiedName"] == "link 'a'"
+    assert "link 'a'" in bad["message"]["text"]
+
+
+def test_sarif_names_files_elsewhere_by_whole_addresses_and_is_not_json(folder, capsys, monkeypatch):
+    (folder / "sub" / "a b.urdf").write_text(BAD)
+    monkeypatch.chdir(folder / "sub" / "deep")
+    _, out, _ = run(capsys, "--sarif", str(folder / "sub" / "a b.urdf"))
+    (result,) = json.loads(out)["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == (folder / "sub" / "a b.urdf").as_uri()
+    status, out, err = run(capsys, "--sarif", "--json", ".")
+    assert status == 2 and not out and "--json" in err and "--sarif" in err
+
+
 @pytest.mark.parametrize("mass", ["1e308", "1e200"])
 def test_json_holds_no_infinity(folder, capsys, mass):
     text = HEAVY.format("1e308").replace('mass value="1"', f'mass value="{mass}"')

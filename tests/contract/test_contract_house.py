@@ -97,6 +97,17 @@ def test_functions_fit_a_page():
     assert sorted(house.LONGER - long) == [], "these have become shorter: take them from house.LONGER"
 
 
+def test_sums_do_not_depend_on_the_version_of_python():
+    texts = [
+        f"{name}, line {node.lineno}"
+        for name, path in house.modules(ROOT).items()
+        if name.partition(".")[0] in ("algorithms", "collision", "contact", "spatial")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sum"
+    ]
+    assert not texts, "from Python 3.12 on sum compensates for rounding: robokit.spatial.scalars.added"
+
+
 def words(name):
     """The words of a name, in small letters: AnyName_of.thing has any, name, of, thing."""
     return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))

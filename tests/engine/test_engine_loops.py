@@ -18,7 +18,7 @@ from robokit.engine.loops.environment import Environment
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
 from robokit.engine.loops.record import FOR, Escaped
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
-from robokit.spatial.scalars import cos, maximum, minimum, sin, where
+from robokit.spatial.scalars import added, cos, maximum, minimum, sin, where
 
 
 def agree(seeds, dtype="float64", reproducible=True, passes=True, rows=11, largest=22):
@@ -857,7 +857,7 @@ def test_parts_of_arrays_are_carried_chosen_and_returned():
         first, whole_, part = call(lambda a, i: (a[i], a, a[i:]), x, k[1])
         out[0], out[1], out[2] = tail[0, 1] * tail.shape[0], row[2] + first[0], part[0, 1] + whole_[0, 0]
         found = while_loop(lambda i, part: i < k[1], lambda i, part: (i + 1, part[1:]), 0, x)[1]
-        out[3] = found[0, 2] + sum(vmap(lambda a, b: a * b)(x[0], row))
+        out[3] = found[0, 2] + added(vmap(lambda a, b: a * b)(x[0], row))
         scalar = zeros()
         scalar[()] = out[3]
         out[4] = scalar[()] * 2.0

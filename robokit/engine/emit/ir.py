@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import sys
 from collections.abc import Iterable
@@ -96,7 +97,7 @@ def number(value: float, real: Real = FLOAT64) -> str:
     A single-precision number too is written with the bits of the double of the same value.
     """
     if real is FLOAT32:
-        value = struct.unpack("f", struct.pack("f", value))[0]
+        value = ctypes.c_float(value).value  # infinity where it is too large, unlike struct
     return "0x" + struct.pack(">d", value).hex().upper()
 
 

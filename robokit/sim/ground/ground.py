@@ -16,6 +16,7 @@ from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.sim.ground.height_field import HeightField
 from robokit.sim.ground.solids import solid
+from robokit.spatial.scalars import added
 from robokit.spatial.sines import sine_and_cosine
 
 DEEPEST = 1e-3
@@ -143,7 +144,7 @@ class Ground:
         object.__setattr__(self, "velocity", vector("Ground(velocity=...)", self.velocity))
         object.__setattr__(self, "spin", real_number("Ground(spin=...)", self.spin))
         speed = math.hypot(*self.velocity)
-        if speed and abs(sum(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
+        if speed and abs(added(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
             raise ShapeError(
                 f"Ground(velocity=...): expected a velocity along the plane, whose normal is {self.up}, "
                 f"got {shown(self.velocity)}"
@@ -253,7 +254,7 @@ class Ground:
 
 def weight(robot: Robot) -> Any:
     """M g [N], (B,) for samples; without gravity, as on Earth: the scale of forces that hold the robot."""
-    g = math.sqrt(sum(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
+    g = math.sqrt(added(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
     return robot.total_mass * g
 
 

@@ -22,7 +22,7 @@ from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
-from robokit.spatial.scalars import maximum
+from robokit.spatial.scalars import added, maximum
 
 
 @dataclass
@@ -218,9 +218,9 @@ def _of_passive_motion(
         out += [held.limited[k] for *_, k in subjects.driven]
         out += [0.0 for _ in subjects.meeting]
         tree = p.tree
-        mass = sum((tree.I[i].m for i in tree.outward()), 0.0)
+        mass = added((tree.I[i].m for i in tree.outward()), 0.0)
         V = held.V or body_velocities(tree, tree.transforms(rows[0]), rows[1])
-        energy = sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
+        energy = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
         return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given)

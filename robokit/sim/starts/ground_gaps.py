@@ -23,6 +23,7 @@ from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground_world import plane_of, world_of
 from robokit.spatial import Vector3
+from robokit.spatial.scalars import added
 
 CLOSE = 1e-10
 """Gap that is none [m]."""
@@ -114,7 +115,7 @@ def _over_plane(robot: Robot, shapes: list[PlacedCore], q: np.ndarray, ground: G
             x, y, z = place.position.tolist()
             at = n[0] * X.r.x + n[1] * X.r.y + n[2] * (X.r.z - ground.height)
             at = at + (down[0] * x + down[1] * y + down[2] * z)
-            own = [sum(place.rotation[k, m] * down[k] for k in range(3)) for m in range(3)]
+            own = [added(place.rotation[k, m] * down[k] for k in range(3)) for m in range(3)]
             found = np.minimum(found, at + lowest(c.core, own) - c.core.radius)
     return found
 

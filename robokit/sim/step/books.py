@@ -12,7 +12,7 @@ from robokit.sim.motion.ledger import Ledger
 from robokit.sim.motion.momentum_projection import at_base, floats, keep_momentum
 from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar, sqrt
+from robokit.spatial.scalars import Scalar, added, sqrt
 
 
 def along(x: Rows, s: Scalar, y: Rows) -> Rows:
@@ -27,13 +27,13 @@ def half_way(v: Rows, y: Rows, dt: Scalar) -> Rows:
 
 def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
     """x . y."""
-    return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
+    return added((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
 def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
     """Enter the work of constant joint forces over the displacement theta into the ledger."""
     for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
-        ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
+        ledger.add(name, sign * added((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
 def seen(tree: Tree, X: Sequence[Any]) -> list[Any]:
@@ -53,7 +53,7 @@ def keep(
     if carried.momentum is None:
         return q, v
     wanted = carried.momentum if impulse is None else carried.momentum + impulse
-    mass = sum((tree.I[i].m for i in tree.outward()), 0.0)
+    mass = added((tree.I[i].m for i in tree.outward()), 0.0)
     wanted = Force(wanted.ang, wanted.lin - tree.a0 * (mass * dt))
     X = tree.transforms(q)
     kept, missing = keep_momentum(tree, wanted, v, X, body_velocities(tree, X, v))

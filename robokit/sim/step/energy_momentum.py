@@ -36,7 +36,7 @@ from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, added, maximum, minimum, sqrt, where
 
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
@@ -218,7 +218,7 @@ def kinetic(tree: Tree, X: Sequence[Any], v: Rows) -> Scalar:
 
 
 def _kinetic(tree: Tree, V: Sequence[Motion]) -> Scalar:
-    return 0.5 * sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
+    return 0.5 * added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
 
 
 def potential(tree: Tree, X: Sequence[Any]) -> Scalar:

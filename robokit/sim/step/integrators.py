@@ -43,7 +43,7 @@ from robokit.sim.step.energy_momentum import conserve
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.problem import Problem, Step
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum
+from robokit.spatial.scalars import Scalar, added, maximum, minimum
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def rkmk(
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     enter_joint_work(ledger, theta, held.given, held.rub, held.stops)
-    work = work + sum((power(f, s) for f, s in zip(total, theta, strict=True)), 0.0)
+    work = work + added((power(f, s) for f, s in zip(total, theta, strict=True)), 0.0)
     return *dynamics.close(q1, v1), work, impulse
 
 

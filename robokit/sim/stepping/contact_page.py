@@ -51,6 +51,7 @@ from robokit.sim.joints.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import added
 
 LOOK = (
     real("places", "n_bodies", 12, role="out"),  # rows of the rotation from world to body axes, origin
@@ -112,7 +113,8 @@ def _touched(x: Any) -> None:
         def pressed() -> Any:
             c, b = x.c_of[i], x.c_bodies[i, 1]
             force = [
-                sum(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) / x.dt[0] for k in range(3)
+                added(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) / x.dt[0]
+                for k in range(3)
             ]
             for k in range(3):
                 x.touch[n, k] = x.contact_place[c, k] + x.middle[k]
