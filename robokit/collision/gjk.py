@@ -368,6 +368,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
         f = nearest(faces)
         n = at(F[f])
         h = vertex(tuple(n), P[points])
+        cond(-h > out[0], lambda: _at_face(P, F, corners, f, h, out), lambda: None)
 
         def grown() -> Any:
             return points + 1, _opened(P, F, corners, gone, add, points, faces, size), f, 1
@@ -381,7 +382,6 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
     for f, triple in enumerate(((0, i, j), (0, 3, i), (0, j, 3), (i, 3, j))):
         call(add, f, *triple)
     _, _, f, _ = while_loop(lambda points, faces, f, goes: goes == 1, turn, 4, 4, 0, 1)
-    _at_face(vertex, P, F, corners, f, out)
     for_range(3, lambda k: note(P, k, corners[f, k]))
 
 
@@ -429,9 +429,9 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
     return for_range(3 * seen, edge, kept)
 
 
-def _at_face(vertex: Vertex, P: Any, F: Any, corners: Any, f: Any, out: Any) -> None:
-    """Depth along a face's normal, and the points of A and B below the origin."""
-    n, row = at(F[f]), zeros(ROW)
+def _at_face(P: Any, F: Any, corners: Any, f: Any, h: Any, out: Any) -> None:
+    """Depth h along a face's normal, and the points of A and B below the origin."""
+    n = at(F[f])
     i, j, k = (corners[f, m] for m in range(3))
     a, b, c = at(P[i]), at(P[j]), at(P[k])
     p, area = n * F[f, 3], (b - a).cross(c - a)
@@ -439,5 +439,4 @@ def _at_face(vertex: Vertex, P: Any, F: Any, corners: Any, f: Any, out: Any) -> 
     to_b, to_c = (p - a).cross(c - a).dot(area) * scale, (b - a).cross(p - a).dot(area) * scale
     to_a = 1.0 - to_b - to_c
     points = [at(P[i], m) * to_a + at(P[j], m) * to_b + at(P[k], m) * to_c for m in (3, 6)]
-    h = vertex(tuple(n), row)
-    cond(-h > out[0], lambda: _result(out, -h, n, *points), lambda: None)
+    _result(out, -h, n, *points)

@@ -168,7 +168,9 @@ def test_contacts_move_with_both_shapes(i: int) -> None:
         P, Q = random_poses(11 * i + j, 0.9)
         here = contacts(ANY[i], ANY[j], P, Q, 0.05)
         there = contacts(ANY[i], ANY[j], *((E @ R, E @ p + r) for R, p in (P, Q)), 0.05)
-        assert list(here["feature"]) == list(there["feature"])
+        apart = np.linalg.norm(here["place"][:, None] - here["place"][None], axis=2) > 1e-5
+        alone = apart.sum(axis=0) == len(apart) - 1  # of two at one place it is chance which corner each is
+        assert list(here["feature"][alone]) == list(there["feature"][alone])
         assert np.allclose(here["gap"], there["gap"], atol=1e-9)
         assert np.allclose(here["place"] @ E.T + r, there["place"], atol=1e-5)
 
