@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,32 +26,6 @@ __all__ = [
     "inverse_mass_matrix",
     "ltdl",
 ]
-
-
-@overload
-def crba(
-    robot: Robot,
-    q: Any,
-    *,
-    sparse: Literal[True],
-    out: None = None,
-    engine: str | None = None,
-    dtype: Any = None,
-    reproducible: bool | None = None,
-) -> scipy.sparse.csr_array: ...
-
-
-@overload
-def crba(
-    robot: Robot,
-    q: Any,
-    *,
-    sparse: Literal[False] = False,
-    out: np.ndarray | None = None,
-    engine: str | None = None,
-    dtype: Any = None,
-    reproducible: bool | None = None,
-) -> np.ndarray: ...
 
 
 def crba(
