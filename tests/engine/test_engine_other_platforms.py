@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robokit.spatial.control_flow import for_range
+
 pytestmark = pytest.mark.slow
 
 
@@ -30,6 +32,11 @@ def switch_both_off() -> None:
         raise AssertionError("an image on a platform that has none")
 
     elf.Image = elf.image = refuse
+
+
+def squares(tree, x):
+    """Of a loop whose length is known when it runs."""
+    return for_range(2, lambda i, y: y + x[i] * x[i], 0.0)
 
 
 def answers() -> dict[str, np.ndarray]:
@@ -49,9 +56,19 @@ def answers() -> dict[str, np.ndarray]:
         "single precision": rk.crba(robot, many[0], dtype="float32"),
     }
     run = rk.simulate(robot, q, v, duration=0.02)
+    energy = np.empty(())
+    assert rk.kinetic_energy(robot, q, v, out=energy) is energy
+    with pytest.raises(rk.ShapeError, match="share memory"):
+        rk.rnea_derivatives(robot, q, v, a, out=(both := np.empty((2, 2)), both))
+    own = rk.function(squares, inputs={"x": (2,)}, outputs={"y": ()}, name="squares")
+    humanoid = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    fall = rk.simulate(humanoid, rk.standing_configuration(humanoid), duration=0.05, ground=rk.Ground())
     runs = rk.rollout(robot, many[0], many[1], duration=0.02)
     return found | {
         "simulate": np.hstack([run.q, run.v]),
+        "fall": np.hstack([fall.q, fall.v]),
+        "own loop": own(robot, q),
+        "its gradient": own.derivative("x")(robot, many[0]),
         "rollout": np.concatenate([runs.q, runs.v], axis=2),
     }
 

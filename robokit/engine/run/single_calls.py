@@ -97,7 +97,8 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
     size = keep.workspace
 
     def call(*arguments: Any) -> Any:
-        if len(arguments) == len(inputs):
+        made = len(arguments) == len(inputs)
+        if made:
             arguments = (*arguments, *map(np.empty, outputs))
         if len(arguments) != len(shapes):
             return None
@@ -106,11 +107,13 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
                 return None
             if not (a.flags.c_contiguous and a.flags.aligned and (k < len(inputs) or a.flags.writeable)):
                 return None
+            if k >= len(inputs) and not made and any(np.may_share_memory(a, b) for b in arguments[:k]):
+                return None
         addresses = (ctypes.c_void_p * len(shapes))(*map(address, arguments))
         memory = aligned(size)  # of its own: here no GIL need be held
         if run(ctypes.addressof(addresses), address(memory)):
             return None
-        results = tuple(a if a.ndim else float(a) for a in arguments[len(inputs) :])
+        results = tuple(float(a) if made and not a.ndim else a for a in arguments[len(inputs) :])
         return results[0] if len(results) == 1 else results
 
     call.keep = keep  # type: ignore[attr-defined]
