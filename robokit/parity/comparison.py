@@ -31,12 +31,13 @@ from robokit.dynamics import (
 )
 from robokit.dynamics.singular import singular_joint
 from robokit.errors import MissingDependency, RobokitError, UrdfError
+from robokit.formats.other_programs import one_line, peer_faults
+from robokit.formats.urdf import robot_text
 from robokit.model.builder import ModelBuilder
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.parity import engines
-from robokit.parity.engines import ENGINES, Answering, Answers, State, robot_text, without_other_links
-from robokit.parity.other_programs import one_line, peer_faults
+from robokit.parity.engines import ENGINES, Answering, Answers, State, without_other_links
 from robokit.stages import stage
 from robokit.urdf.load import load_urdf
 from robokit.urdf.xacro import is_xacro

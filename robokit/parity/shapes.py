@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from robokit.formats.description import DescribedShape
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import LARGEST_MESH_FILE, ROUNDING_TOLERANCE, Finder, factor, number
 from robokit.parity.matching import Pairing, close
-from robokit.parity.readers.description import DescribedShape
 from robokit.parity.verdict import Finding
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedBody,
     DescribedJoint,
@@ -24,6 +22,8 @@ from robokit.parity.readers.description import (
     frame_along,
     parents_first,
 )
+from robokit.formats.other_programs import one_line
+from robokit.model.geometry import Placement
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute",

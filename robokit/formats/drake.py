@@ -22,9 +22,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedBody,
     DescribedJoint,
@@ -36,6 +34,8 @@ from robokit.parity.readers.description import (
     joints_outwards,
     parents_first,
 )
+from robokit.formats.other_programs import one_line
+from robokit.model.geometry import Placement
 from robokit.urdf.description import InertialDescription, Origin
 from robokit.urdf.mesh_files import Resolver
 from robokit.urdf.source import MAX_BYTES

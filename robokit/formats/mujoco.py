@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedBody,
     DescribedJoint,
@@ -27,6 +25,8 @@ from robokit.parity.readers.description import (
     Relation,
     frame_along,
 )
+from robokit.formats.other_programs import one_line
+from robokit.model.geometry import Placement
 
 KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
 """MuJoCo's types of joints: free, ball, slide, hinge."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from robokit.child_process import Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
-from robokit.parity import worker
+from robokit.formats import worker
 
-ANSWER_MODULES = ("robokit.parity.readers.description", "robokit.model.geometry")
+ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry")
 """Modules with the classes that answers are made of."""
 
 
@@ -126,7 +126,7 @@ class Fault:
     """A fault of a program.
 
     Attributes:
-        program: key of ``robokit.parity.other_programs.PROGRAMS``.
+        program: key of ``robokit.formats.other_programs.PROGRAMS``.
         first, fixed: the first version that has it, and the first after it that does not.
         concerns: names of the links of a file that it concerns, by the root of its XML.
         text: what the program does.
@@ -204,7 +204,7 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     """The faults of the installed version that concern a file, a sentence each.
 
     Args:
-        program: key of ``robokit.parity.other_programs.PROGRAMS``.
+        program: key of ``robokit.formats.other_programs.PROGRAMS``.
         read: gives the file, URDF or MJCF; called only where a fault may concern it.
         fuses: whether links behind fixed joints are merged in this reading.
     """

@@ -1,0 +1,14 @@
+"""Descriptions of robots in other formats: what is read, and the robot that it becomes.
+
+load             ``robokit.load``: a file of any format, or a name, becomes a robot
+build            a description becomes a robot
+read             which program reads a file
+description      the one form: bodies, joints, shapes and loops in one world
+urdf             a URDF or xacro, as robokit reads it
+mujoco           MJCF, or a URDF, as MuJoCo reads it, with its equality constraints, tendons and actuators
+drake            SDF, or a URDF, as Drake reads it, without what Drake refuses
+pinocchio        a URDF, as Pinocchio reads it
+usd              USD with the UsdPhysics schema
+other_programs   other programs in a child with bounded time and memory, and their known faults
+worker           what that child does
+"""
