@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
+from robokit.errors import Diagnostic, RobokitError
+from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import JointDescription, LinkDescription
 
 WORLD = "world"
@@ -83,6 +84,11 @@ class DescribedShape:
         pose: in the body's frame.
         file: name of the mesh file as written, "" for the other kinds.
         line: in the file, 0 if it is not known.
+        path: the mesh file on disk, None where it was not found or is not known.
+        rgba: colour and opacity, None where the file says none.
+        texture: name of the image file as written, "" for none.
+        texture_path: the image file on disk, None where it was not found.
+        name: of the shape, "" for none.
     """
 
     kind: str
@@ -90,6 +96,11 @@ class DescribedShape:
     pose: Placement
     file: str = ""
     line: int = 0
+    path: Path | None = None
+    rgba: RGBA | None = None
+    texture: str = ""
+    texture_path: Path | None = None
+    name: str = ""
 
 
 @dataclass
@@ -135,13 +146,15 @@ class DescribedJoint:
 
     Attributes:
         name: "" where the format has a body fixed to another without a name for that.
-        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other".
+        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other"; of an SDF also
+            "continuous" and "helical".
         parent, child: names of bodies.
         axis: unit vector in the world, (3,).
         anchor: a point on the axis in the world, (3,) [m].
         lower, upper: [rad | m], infinite if unlimited.
         effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited.
         effort_lower: the least effort, None for ``-effort``.
+        pitch: advance of a helical joint per angle [m/rad].
         damping, friction: [N m s/rad | N s/m], [N m | N].
         armature: [kg m^2 | kg].
         stiffness: of a spring in the joint [N m/rad | N/m].
@@ -168,6 +181,7 @@ class DescribedJoint:
     drives: int | None = None
     written: JointDescription | None = None
     effort_lower: float | None = None
+    pitch: float = 0.0
 
     @property
     def moves(self) -> bool:
@@ -192,6 +206,7 @@ class Description:
         loops: joints and constraints that close loops of the tree.
         relations: linear relations between joints that are no mimic laws.
         wholes: joints that several joints of one body may be together, each with the names of these.
+        said: what the file has and a robot cannot have, by name, for ``robot.diagnostics``.
     """
 
     format: str
@@ -206,6 +221,7 @@ class Description:
     loops: list[DescribedLoop] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
+    said: list[Diagnostic] = field(default_factory=list)
 
     @property
     def movable(self) -> list[DescribedJoint]:
