@@ -89,6 +89,8 @@ class DescribedShape:
         texture: name of the image file as written, "" for none.
         texture_path: the image file on disk, None where it was not found.
         name: of the shape, "" for none.
+        points, faces: of a mesh that has no file, (n, 3) [m] and (m, 3) numbers of points, scaled already.
+        friction: Coulomb coefficient, None where nothing is said.
     """
 
     kind: str
@@ -101,6 +103,9 @@ class DescribedShape:
     texture: str = ""
     texture_path: Path | None = None
     name: str = ""
+    points: np.ndarray | None = None
+    faces: np.ndarray | None = None
+    friction: float | None = None
 
 
 @dataclass
@@ -157,7 +162,7 @@ class DescribedJoint:
         pitch: advance of a helical joint per angle [m/rad].
         damping, friction: [N m s/rad | N s/m], [N m | N].
         armature: [kg m^2 | kg].
-        stiffness: of a spring in the joint [N m/rad | N/m].
+        stiffness, rest: of a spring in the joint [N m/rad | N/m], and where it is at rest [rad | m].
         laws: mimic laws that drive it; more than one if it is driven more than once.
         drives: number of actuators on it, None if the format has none.
         written: the joint as a URDF writes it; None for other formats.
@@ -182,11 +187,74 @@ class DescribedJoint:
     written: JointDescription | None = None
     effort_lower: float | None = None
     pitch: float = 0.0
+    rest: float = 0.0
 
     @property
     def moves(self) -> bool:
         """Whether it has coordinates."""
         return self.kind != "fixed"
+
+
+@dataclass(frozen=True)
+class DescribedActuator:
+    """What drives a joint: stiffness (target - q) + damping (velocity - v), or a force.
+
+    Attributes:
+        name: of the actuator.
+        kind: "torque", "position" or "velocity".
+        joint: name of the joint, of one coordinate.
+        stiffness, damping: as the joint feels them, gear included [N m/rad | N/m], [N m s/rad | N s/m].
+    """
+
+    name: str
+    kind: str
+    joint: str
+    stiffness: float = 0.0
+    damping: float = 0.0
+
+
+@dataclass(frozen=True)
+class DescribedGround:
+    """Something at rest that a robot can touch.
+
+    Attributes:
+        kind: "plane" (its normal is z), "field", or "solid".
+        pose: in the world.
+        friction: Coulomb coefficient, None where nothing is said.
+        shape: of a solid; its pose is in the frame of ``pose``.
+        heights: of a field, (nx, ny) [m], over the corner that ``pose`` is at.
+        cell: distances between its heights along x and y [m].
+        torsional, rolling: friction against turning and rolling of a plane, as a lever arm [m].
+    """
+
+    kind: str
+    pose: Placement
+    friction: float | None = None
+    shape: DescribedShape | None = None
+    heights: np.ndarray | None = None
+    cell: tuple[float, float] = (1.0, 1.0)
+    torsional: float = 0.0
+    rolling: float = 0.0
+
+
+@dataclass
+class Scene:
+    """What a file says beside bodies and joints.
+
+    Attributes:
+        actuators: what drives the joints.
+        grounds: what is at rest.
+        apart: pairs of bodies that never touch each other.
+        configurations: name -> joint -> values in robokit's order (one, a quaternion wxyz, or a quaternion
+            and a position); the free joint of a base goes by its own name.
+        dt: time step [s], None where nothing is said.
+    """
+
+    actuators: list[DescribedActuator] = field(default_factory=list)
+    grounds: list[DescribedGround] = field(default_factory=list)
+    apart: list[tuple[str, str]] = field(default_factory=list)
+    configurations: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    dt: float | None = None
 
 
 @dataclass
@@ -207,6 +275,7 @@ class Description:
         relations: linear relations between joints that are no mimic laws.
         wholes: joints that several joints of one body may be together, each with the names of these.
         said: what the file has and a robot cannot have, by name, for ``robot.diagnostics``.
+        scene: the rest of the file, where it was read for a robot; None where it was read to be compared.
     """
 
     format: str
@@ -222,6 +291,7 @@ class Description:
     relations: list[Relation] = field(default_factory=list)
     wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
     said: list[Diagnostic] = field(default_factory=list)
+    scene: Scene | None = None
 
     @property
     def movable(self) -> list[DescribedJoint]:

@@ -19,7 +19,7 @@ from robokit.child_process import Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
 from robokit.formats import worker
 
-ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry")
+ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robokit.errors", "pathlib")
 """Modules with the classes that answers are made of."""
 
 
