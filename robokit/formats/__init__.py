@@ -6,6 +6,7 @@ read             which program reads a file
 description      the one form: bodies, joints, shapes and loops in one world
 urdf             a URDF or xacro, as robokit reads it
 mujoco           MJCF, or a URDF, as MuJoCo reads it, with its equality constraints, tendons and actuators
+sdf              SDF as robokit reads it, with worlds, includes and nested models; its files for Drake, too
 drake            SDF, or a URDF, as Drake reads it, without what Drake refuses
 pinocchio        a URDF, as Pinocchio reads it
 usd              USD with the UsdPhysics schema
