@@ -158,6 +158,11 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
         default=live,
         help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
     )
+    sub.add_argument(
+        "--follow",
+        metavar="LINK",
+        help="the camera goes along with this link; default: where the way is long",
+    )
     sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
     sub.add_argument(

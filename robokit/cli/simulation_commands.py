@@ -133,6 +133,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         if file is not None:
             refuse_input(file, robot)
     _check_times(arguments)
+    if arguments.follow is not None:
+        robot.link(arguments.follow)
     options = {
         "duration": arguments.duration,
         "dt": arguments.dt,
@@ -155,13 +157,13 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
     try:
-        _write(trajectory, page, data, second, arguments.live and not broke)
+        _write(trajectory, page, data, second, arguments.live and not broke, arguments.follow)
     except KeyboardInterrupt:
         if interrupted:
             raise
         interrupted = True
         say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
-        _write(trajectory, page, data, None)
+        _write(trajectory, page, data, None, follow=arguments.follow)
     first, *lines = trajectory.report()
     tell(first)
     tell(f"  robot         {robot.base} base, {count_text(robot.nv, 'degree')} of freedom")
@@ -179,14 +181,21 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     return INTERRUPTED if interrupted else SIMULATION_FAILED if broke else 0
 
 
-def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
+def _write(
+    trajectory: Any,
+    page: Path,
+    data: Path | None,
+    second: Second | None,
+    live: bool = False,
+    follow: str | None = None,
+) -> None:
     """Write the page and, where a name is given, the trajectory."""
     if data is not None:
         trajectory.save(data)
     if second is None or trajectory.summary.get("interrupted"):
-        trajectory.to_html(page, live=live and _can_be_live(trajectory))
+        trajectory.to_html(page, live=live and _can_be_live(trajectory), follow=follow)
     else:
-        second.write(trajectory, page)
+        second.write(trajectory, page, follow)
 
 
 def _can_be_live(trajectory: Any) -> bool:
@@ -410,12 +419,13 @@ class Second:
         if before == value:
             self._refuse(_label(name, value))
 
-    def write(self, first: Any, path: Path) -> None:
+    def write(self, first: Any, path: Path, follow: str | None = None) -> None:
         """Make the second run and write the page of both.
 
         Args:
             first: the first run, a Trajectory.
             path: of the page.
+            follow: the link that the camera goes along with, if any.
         """
         import robokit as rk
         from robokit.viewer import compare
@@ -429,7 +439,7 @@ class Second:
         if one == other:
             self._refuse(one)
         self.labels = (one, other + broke)
-        compare(first, second, path, self.labels)
+        compare(first, second, path, self.labels, follow=follow)
 
     def _named(self, run: Any, options: dict[str, Any]) -> str:
         name = self._name

@@ -26,6 +26,7 @@ def compare(
     labels: Sequence[str] = ("first", "second"),
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    follow: bool | str | None = None,
 ) -> Path:
     """Write the page of a run with another one beside it.
 
@@ -40,6 +41,7 @@ def compare(
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        follow: a link of ``a`` that the camera goes along with, as of :func:`robokit.viewer.write_page`.
 
     Returns:
         The path of the file.
@@ -64,7 +66,7 @@ def compare(
         raise ShapeError(f"labels: expected two different texts, got {labels!r}")
     path = output_path("path", path, ".html")
     check_same_robot(a, b)
-    payload = trajectory_payload(a, max_triangles, max_fps)
+    payload = trajectory_payload(a, max_triangles, max_fps, follow=follow)
     other = trajectory_payload(b, max_triangles, max_fps)
     low, high = (pick(payload.bounds[k], other.bounds[k]) for k, pick in enumerate((np.minimum, np.maximum)))
     payload = replace(

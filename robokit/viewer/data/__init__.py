@@ -1,6 +1,7 @@
 """The parts of a page's data.
 
 motion_data        frames, curves and figures of a motion
+own_curves         curves of the caller's own
 comparison_data    two runs beside each other
 force_data         contact forces of the robot and of its links, step by step
 step_states        the states of every step

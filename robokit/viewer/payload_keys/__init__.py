@@ -141,6 +141,8 @@ class Payload:
         ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
+        follow: name of the link that the camera goes along with, true for the centre of mass, false for
+            neither; None where the page chooses.
     """
 
     robot: RobotData
@@ -163,3 +165,4 @@ class Payload:
     ghost: GhostData | None = None
     walk: WalkData | None = None
     live: LiveData | None = None
+    follow: bool | str | None = None

@@ -65,7 +65,7 @@ class SeriesData:
 
     Attributes:
         name: in the legend; chooses the colour.
-        y: values at the curve's times.
+        y: values at the curve's times; NaN where a line of the caller's own has a gap.
     """
 
     name: str
@@ -77,7 +77,7 @@ class CurveData:
     """A plot over time.
 
     Attributes:
-        key: chooses its tab.
+        key: which of the page's plots it is; begins with "own " for those of the caller.
         title: over the plot.
         unit: of all its lines.
         t: since the start [s].

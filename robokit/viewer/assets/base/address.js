@@ -37,6 +37,7 @@ class Address {
       tab: panels.current || "",
       link: selection.link || "",
       follow: framing.following ? "1" : "0",
+      goes: framing.following ? framing.link?.name ?? "" : "",
       camera: moved ? [...round(zUp(viewer.camera.position)), ...round(zUp(viewer.controls.target))].join() : "",
     };
   }
@@ -72,7 +73,7 @@ class Address {
     const link = data.links.find(({ name }) => name === read("link"));
     if (link) selection.select(link.body, link.name);
     else if (selection.body !== null) selection.select(null);
-    if (stage.framing.canFollow) cameras.follow(read("follow") === "1");
+    if (stage.framing.canFollow) cameras.follow(read("follow") === "1", read("goes") || null);
     const numbers = read("camera").split(",").map(Number);
     if (numbers.length === 6 && numbers.every(Number.isFinite)) stage.framing.place(numbers);
   }

@@ -62,6 +62,18 @@ class Motion {
 
   vector(values, frame) { return new THREE.Vector3().fromArray(this.mixed(values, 3, frame)); }
 
+  // Where the frame of a link is at a fractional frame.
+  placeOf(link, frame) {
+    const place = new THREE.Vector3().fromArray(link.pose);
+    if (link.body === 0) return place;
+    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k, width = 7 * this.bodies;
+    const at = (one) => {
+      const from = one * width + 7 * (link.body - 1);
+      return place.clone().applyQuaternion(new THREE.Quaternion().fromArray(this.poses, from + 3)).add(new THREE.Vector3().fromArray(this.poses, from));
+    };
+    return rest > 0 ? at(k).lerp(at(k + 1), rest) : at(k);
+  }
+
   // The largest angular and linear momentum, which their arrows are scaled by.
   largestMomenta() {
     const h = this.momentum, largest = [0, 0];

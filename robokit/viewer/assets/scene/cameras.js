@@ -21,11 +21,7 @@ class Cameras {
     );
     this.centre = null;
     const { framing } = stage;
-    if (framing.canFollow) {
-      this.button = toggle("Follow", framing.following, (on) => this.follow(on), { title: "The camera goes with the centre of mass" });
-      $("cameras").append(this.button);
-      this.follow(framing.following);
-    }
+    if (framing.canFollow) this.addFollowing();
     page.shortcuts.add("f", "The whole motion in view", fit);
     stage.now = () => {
       const now = [page.frame(), page.motion];
@@ -51,11 +47,33 @@ class Cameras {
     });
   }
 
-  follow(on) {
+  // Whether the camera goes along, and with what: while it does, a list says with which link or the centre of mass.
+  addFollowing() {
+    const { data, stage } = this.page, { framing } = stage, { follow } = data;
+    this.button = toggle("Follow", false, (on) => {
+      // A link that is selected is what its reader looks at.
+      const { link } = this.page.selection;
+      this.follow(on, on && link !== null ? link : framing.link?.name ?? null);
+    }, { title: "The camera goes along with the centre of mass, or with a link" });
+    // A link may have any name: the centre of mass has the number of no link.
+    this.targets = [...(framing.massive ? [null] : []), ...data.links.map((link) => link.name)];
+    this.target = element("select", { class: "chip", id: "followed", "aria-label": "What the camera goes along with" }, ...this.targets.map((name, k) => element("option", { value: k }, name ?? "centre of mass")));
+    this.target.addEventListener("change", () => this.follow(true, this.targets[this.target.value]));
+    $("cameras").append(this.button, this.target);
+    this.follow(follow === null ? framing.following : follow !== false, typeof follow === "string" ? follow : null);
+  }
+
+  // name: of a link, or null for the centre of mass.
+  follow(on, name = null) {
     const { framing } = this.page.stage;
+    framing.followLink(name);
     framing.following = on;
     this.centre = on ? framing.centre(this.page.frame(), this.page.motion) : null;
     this.button.setAttribute("aria-pressed", String(on));
+    this.target.hidden = !on;
+    this.target.value = String(this.targets.indexOf(framing.link?.name ?? null));
+    // What goes out of the picture otherwise is looked at anew.
+    if (on && !framing.touched) framing.look(...framing.last, this.page.frame(), this.page.motion);
   }
 
   // The camera goes along, if it follows; light and floor too, where the robot travels far.
