@@ -33,8 +33,9 @@ from robokit.errors import (
     WriteError,
     WrongType,
 )
+from robokit.formats.load import load
 from robokit.ik import InverseKinematicsResult, inverse_kinematics
-from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Scene, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -172,6 +173,7 @@ __all__ = [
     "RobokitError",
     "Robot",
     "Rollout",
+    "Scene",
     "ShapeError",
     "Simulation",
     "SimulationError",
@@ -203,6 +205,7 @@ __all__ = [
     "functions",
     "identify",
     "inverse_kinematics",
+    "load",
     "load_urdf",
     "loads_urdf",
     "measures",

@@ -221,7 +221,8 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
     """Pairs of bodies that may touch, computed once.
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
-    and bodies of one robot that touch in the neutral configuration: they are made so. Shapes with fewer
+    those that the robot's file keeps apart, and bodies of one robot that touch in the neutral configuration:
+    they are made so. Shapes with fewer
     corners than their meshes count as larger by their error there.
 
     Args:
@@ -247,7 +248,15 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
     touching = contacts_at(arrays, *neutral_poses(robot))["contact_bodies"]
-    return tuple(sorted(found - {(int(i), int(j)) for i, j in touching}))
+    return tuple(sorted(found - kept_apart(robot) - {(int(i), int(j)) for i, j in touching}))
+
+
+def kept_apart(robot: Robot) -> set[tuple[int, int]]:
+    """Pairs of bodies of which the robot's file says that they never touch."""
+    body_of = {link.name: link.body for link in robot.links}
+    named = () if robot.scene is None else robot.scene.apart
+    found = {(body_of[a], body_of[b]) for a, b in named if a in body_of and b in body_of}
+    return {(min(pair), max(pair)) for pair in found}
 
 
 def neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:

@@ -238,7 +238,7 @@ class DescribedGround:
 
 
 @dataclass
-class Scene:
+class DescribedScene:
     """What a file says beside bodies and joints.
 
     Attributes:
@@ -291,7 +291,7 @@ class Description:
     relations: list[Relation] = field(default_factory=list)
     wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
     said: list[Diagnostic] = field(default_factory=list)
-    scene: Scene | None = None
+    scene: DescribedScene | None = None
 
     @property
     def movable(self) -> list[DescribedJoint]:

@@ -1,0 +1,52 @@
+"""Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from robokit import disk_cache
+from robokit.files import replacing
+
+FOLDER = "meshes"
+"""In the folder of compiled code."""
+
+
+def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:
+    """The binary STL of a mesh, named after it and its content, written where it is not there yet.
+
+    Args:
+        name: of the mesh.
+        points: (n, 3) [m].
+        faces: (m, 3) numbers of points.
+    """
+    corners = np.asarray(points, dtype="<f4")[np.asarray(faces, dtype=np.int64)]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    rows = np.zeros(len(corners), dtype=[("numbers", "<f4", 12), ("count", "<u2")])
+    rows["numbers"][:, :3] = normals / np.where(lengths > 0.0, lengths, 1.0)
+    rows["numbers"][:, 3:] = corners.reshape(-1, 9)
+    content = bytes(80) + len(rows).to_bytes(4, "little") + rows.tobytes()
+    stem = re.sub(r"[^\w-]+", "_", Path(name).stem)[:40] or "mesh"
+    path = _folder() / f"{stem}_{hashlib.sha256(content).hexdigest()[:16]}.stl"
+    if not path.is_file() or path.stat().st_size != len(content):
+        with replacing(path) as new:
+            new.write_bytes(content)
+    return path
+
+
+@lru_cache(maxsize=1)
+def _folder() -> Path:
+    """Where the files are kept; a temporary folder where there is no other."""
+    try:
+        folder = disk_cache.folder() / FOLDER
+        disk_cache.make_folder(folder)
+        disk_cache.check_folder(folder)
+    except (OSError, RuntimeError, disk_cache.NotTrusted):
+        return Path(tempfile.mkdtemp(prefix="robokit_"))
+    return folder

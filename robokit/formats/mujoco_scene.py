@@ -1,0 +1,591 @@
+"""What a model of MuJoCo has beside bodies and joints: looks, actuators, ground, keyframes, pairs that touch.
+
+What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.formats.description import (
+    DescribedActuator,
+    DescribedGround,
+    DescribedScene,
+    DescribedShape,
+    Description,
+)
+from robokit.formats.mujoco import (
+    GEOMS,
+    JOINT_TRANSMISSIONS,
+    KINDS,
+    compiled,
+    data_at_zero,
+    describe_model,
+    described_shape,
+    first_number,
+    name_of,
+    placement_of,
+    sum_of_joints,
+)
+from robokit.model.geometry import Placement
+
+SEEN_GROUPS = 3
+"""MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
+
+GRAY = (0.5, 0.5, 0.5, 1.0)
+"""Colour of a geom that has none: then its material's counts."""
+
+ELLIPSOID_RINGS, ELLIPSOID_POINTS = 12, 24
+"""Of the mesh that stands for an ellipsoid; it is at most 2 % of the radius inside."""
+
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
+"""Names of MuJoCo's types of transmission."""
+
+
+def read_mujoco_robot(path: str) -> Description:
+    """Read an MJCF with all that a robot and its surroundings can have of it.
+
+    Raises:
+        RobokitError: MuJoCo refuses the file, or there is no body in it.
+    """
+    notes: list[str] = []
+    model, spec = compiled(Path(path), notes, lenient=False)
+    if model.nbody == 1:
+        raise RobokitError(
+            f"{path}: no body in it; give the file of a robot, not one that only others include"
+        )
+    side = describe_model(model, "MJCF", path)
+    side.name = str(spec.modelname) or Path(path).stem
+    add_scene(side, model, data_at_zero(model), spec)
+    side.said += [Diagnostic("warning", "reader", "the file", path, 0, note) for note in notes]
+    return side
+
+
+def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
+    """Add to a description what the model has beside bodies and joints.
+
+    Args:
+        side: of the model.
+        model, data: ``mujoco.MjModel``, and an ``MjData`` with the kinematics at zero.
+        spec: the ``mujoco.MjSpec`` that was compiled.
+    """
+    scene = side.scene = DescribedScene()
+    scene.dt = float(model.opt.timestep)
+    says = Says(side)
+    _shapes(side, model, spec, says)
+    _grounds(scene, model, data, spec, says)
+    _apart(scene, model, says)
+    _actuators(scene, model, says)
+    _configurations(scene, model, says)
+    _say_of_joints(model, side, says)
+    _say_of_constraints(model, says)
+    _say_of_the_rest(model, says)
+
+
+class Says:
+    """Adds diagnostics to a description, one for each kind of thing."""
+
+    def __init__(self, side: Description) -> None:
+        self._side = side
+
+    def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
+        """Say what becomes of some things; nothing where there are none."""
+        found = list(names)
+        if not found:
+            return
+        severity: Severity = "warning" if code == "left-out" else "note"
+        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        element = f"{len(found)} {what if len(found) > 1 else _singular(what)} ({shown})"
+        self._side.said.append(Diagnostic(severity, code, element, self._side.file, 0, text, hint))
+
+
+def _singular(what: str) -> str:
+    first, _, rest = what.partition(" of ")
+    one = first.removesuffix("ies") + "y" if first.endswith("ies") else first.removesuffix("s")
+    return f"{one} of {rest}" if rest else one
+
+
+# Shapes: what is seen and what touches
+# -------------------------------------
+
+
+def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
+    for body in side.bodies.values():
+        body.collisions = body.visuals = ()
+    moved, spheroids, planes, sdf, hidden = _meshes_apart(spec), [], [], [], []
+    for k in range(model.ngeom):
+        b = int(model.geom_bodyid[k])
+        if not b:
+            continue  # the world's are its ground
+        kind = int(model.geom_type[k])
+        if kind in (0, 1):
+            planes.append(name_of(model, "geom", k))
+            continue
+        if kind not in GEOMS and kind != 4:
+            sdf.append(name_of(model, "geom", k))
+            continue
+        if kind == 4:
+            spheroids.append(name_of(model, "geom", k))
+        shape = _shape(model, k, moved)
+        body = side.bodies[name_of(model, "body", b)]
+        if model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k):
+            body.collisions = (*body.collisions, shape)
+        if int(model.geom_group[k]) < SEEN_GROUPS:
+            body.visuals = (*body.visuals, shape)
+        elif not _touches(model, k):
+            hidden.append(name_of(model, "geom", k))
+    says("rewritten", "ellipsoids", spheroids, "written as convex meshes, at most 2 % inside of them")
+    says("left-out", "planes or height fields of bodies", planes, "only the world's are taken")
+    says("left-out", "geoms of other types", sdf, "signed distance fields are not taken")
+    says("ignored", "hidden geoms", hidden, "they neither touch nor belong to a group that is shown")
+    textures = [str(model.tex(t).name) or f"texture {t}" for t in range(model.ntex) if _is_plain(model, t)]
+    says("ignored", "textures", textures, "only images of files on 2d materials are shown")
+    skins = [str(model.skin(k).name) or f"skin {k}" for k in range(model.nskin)]
+    says("ignored", "skins", skins, "they are not shown")
+
+
+def _touches(model: Any, k: int) -> bool:
+    return bool(model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k))
+
+
+def _in_a_pair(model: Any, k: int) -> bool:
+    return bool(model.npair) and bool((model.pair_geom1 == k).any() or (model.pair_geom2 == k).any())
+
+
+def _meshes_apart(spec: Any) -> set[str]:
+    """Names of meshes that are not what their file says: they have no file, or are moved in it."""
+    found = set()
+    for mesh in spec.meshes:
+        ending = str(mesh.file).rpartition(".")[2].lower()
+        moved = np.any(np.asarray(mesh.refpos)) or not np.allclose(np.asarray(mesh.refquat), (1, 0, 0, 0))
+        if moved or ending not in ("stl", "obj"):
+            found.add(str(mesh.name))
+    return found
+
+
+def _shape(model: Any, k: int, apart: set[str]) -> DescribedShape:
+    kind = int(model.geom_type[k])
+    own = str(model.geom(k).name)
+    looks: dict[str, Any] = {"name": own, "friction": _friction(model, k), **_looks(model, k)}
+    pose = placement_of(model.geom_quat[k], model.geom_pos[k])
+    if kind == 4:
+        points, faces = _ellipsoid(model.geom_size[k])
+        name = own or f"ellipsoid_{k}"
+        return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
+    if kind == 7:
+        m = int(model.geom_dataid[k])
+        name = str(model.mesh(m).name)
+        if name in apart or int(model.mesh_pathadr[m]) < 0:
+            points, faces = _points_and_faces(model, m)
+            return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
+    shape = described_shape(model, k)
+    assert shape is not None
+    return DescribedShape(shape.kind, shape.size, shape.pose, shape.file, **looks)
+
+
+def _points_and_faces(model: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points in the frame of a geom of the mesh, and faces."""
+    first, count = int(model.mesh_vertadr[m]), int(model.mesh_vertnum[m])
+    face, faces = int(model.mesh_faceadr[m]), int(model.mesh_facenum[m])
+    points = np.array(model.mesh_vert[first : first + count], dtype=float)
+    return points, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
+
+
+def _ellipsoid(radii: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points and faces of a mesh inside an ellipsoid."""
+    n, m = ELLIPSOID_POINTS, ELLIPSOID_RINGS
+    theta = np.pi * np.arange(1, m) / m
+    phi = 2.0 * np.pi * np.arange(n) / n
+    ring = np.array([[np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)] for t in theta for p in phi])
+    points = np.vstack([ring, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.asarray(radii, dtype=float)
+    top, bottom, faces = len(ring), len(ring) + 1, []
+    for k in range(n):
+        after = (k + 1) % n
+        faces += [(top, k, after), (bottom, (m - 2) * n + after, (m - 2) * n + k)]
+        for r in range(m - 2):
+            a, b, c, d = r * n + k, r * n + after, (r + 1) * n + k, (r + 1) * n + after
+            faces += [(a, c, b), (b, c, d)]
+    return points, np.array(faces)
+
+
+def _looks(model: Any, k: int) -> dict[str, Any]:
+    """Colour of a geom, and the image of its material."""
+    rgba, material = tuple(map(float, model.geom_rgba[k])), int(model.geom_matid[k])
+    if material < 0:
+        return {"rgba": rgba}
+    if np.allclose(rgba, GRAY):
+        rgba = tuple(map(float, model.mat_rgba[material]))
+    for t in np.ravel(model.mat_texid[material]):
+        if t >= 0 and not _is_plain(model, int(t)):
+            return {"rgba": rgba, "texture": _path(model, int(model.tex_pathadr[int(t)]))}
+    return {"rgba": rgba}
+
+
+def _is_plain(model: Any, t: int) -> bool:
+    """Whether a texture is no image of a file on a surface: computed, a cube, or a sky."""
+    return int(model.tex_type[t]) != 0 or int(model.tex_pathadr[t]) < 0
+
+
+def _path(model: Any, at: int) -> str:
+    return bytes(model.paths[at:]).split(b"\0", 1)[0].decode(errors="replace") if at >= 0 else ""
+
+
+def _friction(model: Any, k: int) -> float:
+    """Coulomb coefficient: a contact of dimension 1 has none."""
+    return float(model.geom_friction[k, 0]) if int(model.geom_condim[k]) > 1 else 0.0
+
+
+# What is at rest: the world's own geoms and bodies that nothing moves
+# --------------------------------------------------------------------
+
+
+def scenery(model: Any) -> set[int]:
+    """Bodies at rest that carry nothing that moves: furniture. The world is among them."""
+    moving = {b for b in range(model.nbody) if model.body_jntnum[b]}
+    carries = set(moving)
+    for b in sorted(moving, reverse=True):
+        while b:
+            carries.add(b)
+            b = int(model.body_parentid[b])
+    root_of = [int(model.body_rootid[b]) for b in range(model.nbody)]
+    robots = {root_of[b] for b in carries} if moving else set(root_of)
+    return {b for b in range(model.nbody) if root_of[b] not in robots} | {0}
+
+
+def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says) -> None:
+    still, apart = scenery(model), _meshes_apart(spec)
+    shown: list[str] = []
+    planes: list[str] = []
+    for k in range(model.ngeom):
+        if int(model.geom_bodyid[k]) not in still:
+            continue
+        name, kind = name_of(model, "geom", k), int(model.geom_type[k])
+        if not _touches(model, k):
+            shown.append(name)
+            continue
+        pose = Placement(data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy())
+        friction = _friction(model, k)
+        if kind == 0:
+            if planes or pose.rotation[2, 2] <= 0.0:
+                planes.append(name)
+                continue
+            planes.append("")
+            spin, roll = (float(x) for x in model.geom_friction[k, 1:3])
+            dim = int(model.geom_condim[k])
+            scene.grounds.append(
+                DescribedGround(
+                    "plane", pose, friction, torsional=spin * (dim >= 4), rolling=roll * (dim >= 6)
+                )
+            )
+        elif kind == 1:
+            if not np.allclose(pose.rotation, np.eye(3), atol=1e-9):
+                planes.append(name)
+                continue
+            scene.grounds.append(_field(model, k, pose, friction))
+        elif kind in GEOMS or kind == 4:
+            shape = _shape(model, k, apart)
+            here = placement_of(model.geom_quat[k], model.geom_pos[k])
+            scene.grounds.append(DescribedGround("solid", pose @ here.inverse(), friction, shape))
+        else:
+            planes.append(name)
+    says("ignored", "geoms of the world", shown, "nothing touches them; they are not shown")
+    more = [name for name in planes if name]
+    says(
+        "left-out",
+        "surfaces of the world",
+        more,
+        "a ground has one plane, whose normal points up, and a level",
+    )
+
+
+def _field(model: Any, k: int, pose: Placement, friction: float) -> DescribedGround:
+    f = int(model.geom_dataid[k])
+    rows, columns = int(model.hfield_nrow[f]), int(model.hfield_ncol[f])
+    at = int(model.hfield_adr[f])
+    x, y, top, _ = (float(s) for s in model.hfield_size[f])
+    heights = top * np.array(model.hfield_data[at : at + rows * columns], dtype=float)
+    cell = 2.0 * x / (columns - 1), 2.0 * y / (rows - 1)
+    corner = Placement(position=pose.position - np.array([x, y, 0.0]))
+    return DescribedGround(
+        "field", corner, friction, heights=heights.reshape(rows, columns).T.copy(), cell=cell
+    )
+
+
+def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
+    """Pairs of bodies that never touch: by their bits, or because the file excludes them."""
+    still = scenery(model)
+    geoms: dict[int, list[int]] = {}
+    for k in range(model.ngeom):
+        if _touches(model, k):
+            geoms.setdefault(int(model.geom_bodyid[k]), []).append(k)
+    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in np.ravel(model.exclude_signature)}
+    paired = {
+        tuple(sorted((int(model.geom_bodyid[a]), int(model.geom_bodyid[b]))))
+        for a, b in zip(np.ravel(model.pair_geom1), np.ravel(model.pair_geom2), strict=True)
+    }
+    partly, silent = [], []
+    bits = {b: (model.geom_contype[those], model.geom_conaffinity[those]) for b, those in geoms.items()}
+    robots = sorted(b for b in bits if b not in still)
+    for m, a in enumerate(robots):
+        for b in robots[m + 1 :]:
+            (t1, a1), (t2, a2) = bits[a], bits[b]
+            meet = ((t1[:, None] & a2) | (t2 & a1[:, None])) != 0
+            out = (a, b) in excluded or (b, a) in excluded or not meet.any()
+            if out and (a, b) not in paired:
+                scene.apart.append((name_of(model, "body", a), name_of(model, "body", b)))
+            elif not meet.all():
+                partly.append(f"{name_of(model, 'body', a)} and {name_of(model, 'body', b)}")
+        floors = [k for b in still for k in geoms.get(b, [])]
+        t, c = bits[a]
+        if floors and not any(
+            ((t & model.geom_conaffinity[k]) | (model.geom_contype[k] & c)).any() for k in floors
+        ):
+            silent.append(name_of(model, "body", a))
+    says("rewritten", "pairs of bodies", partly, "only some of their geoms touch in the file; here all do")
+    says("rewritten", "bodies", silent, "they do not touch the ground in the file; here they do")
+
+
+# What drives joints
+# ------------------
+
+
+def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
+    import mujoco
+
+    others: dict[str, list[str]] = {}
+    scaled, delayed, clipped = [], [], []
+    for k in range(model.nu):
+        name = str(model.actuator(k).name) or f"actuator {k}"
+        kind, j = TRANSMISSIONS[int(model.actuator_trntype[k])], int(model.actuator_trnid[k, 0])
+        if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
+            others.setdefault(f"they act on a {kind}", []).append(name)
+            continue
+        joint = name_of(model, "joint", j)
+        if KINDS[int(model.jnt_type[j])] not in ("revolute", "prismatic"):
+            others.setdefault("they act on a joint of several coordinates", []).append(name)
+            continue
+        plain = int(model.actuator_gaintype[k]) == mujoco.mjtGain.mjGAIN_FIXED and int(
+            model.actuator_biastype[k]
+        ) in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE)
+        dynamics = int(model.actuator_dyntype[k])
+        filtered = dynamics in (mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT)
+        if not plain or not (dynamics == mujoco.mjtDyn.mjDYN_NONE or filtered):
+            others.setdefault("their force is no linear law of control, position and velocity", []).append(
+                name
+            )
+            continue
+        if filtered:
+            delayed.append(name)
+        gear, gain = float(model.actuator_gear[k, 0]), float(model.actuator_gainprm[k, 0])
+        affine = int(model.actuator_biastype[k]) == mujoco.mjtBias.mjBIAS_AFFINE
+        constant, kp, kd = (
+            (float(c) * s for c, s in zip(model.actuator_biasprm[k, :3], (1, -1, -1), strict=True))
+            if affine
+            else (0.0, 0.0, 0.0)
+        )
+        if kp < 0.0 or kd < 0.0:
+            others.setdefault("their stiffness or damping is negative", []).append(name)
+            continue
+        control = "position" if kp else "velocity" if kd else "torque"
+        natural = {"position": kp, "velocity": kd, "torque": 1.0}[control]
+        if gain != natural or constant or gear != 1.0:
+            scaled.append(name)
+        if model.actuator_ctrllimited[k]:
+            clipped.append(name)
+        scene.actuators.append(DescribedActuator(name, control, joint, gear * gear * kp, gear * gear * kd))
+    for why, names in others.items():
+        says("left-out", "actuators", names, f"{why}; robokit's drive joints of one coordinate")
+    says(
+        "rewritten",
+        "actuators",
+        scaled,
+        "targets are forces, positions, velocities of the joint; the file has factors or offsets",
+    )
+    says("rewritten", "actuators", delayed, "they act at once; the file filters their controls")
+    says("ignored", "ranges of control", clipped, "targets are not clipped to them; limits of force are kept")
+
+
+def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
+    """Keyframes, and where the bodies are in the file itself ("initial")."""
+    scene.configurations["initial"] = _configuration(model, model.qpos0)
+    moving = []
+    for k in range(model.nkey):
+        name = str(model.key(k).name) or f"key {k}"
+        scene.configurations[name] = _configuration(model, model.key_qpos[k])
+        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
+            moving.append(name)
+    says(
+        "ignored", "keyframes", moving, "only their positions are kept: no velocities, controls, activations"
+    )
+
+
+def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:
+    found = {}
+    for j in range(model.njnt):
+        at, kind = int(model.jnt_qposadr[j]), KINDS[int(model.jnt_type[j])]
+        q = [float(x) for x in qpos[at : at + {"floating": 7, "spherical": 4}.get(kind, 1)]]
+        if kind in ("floating", "spherical"):
+            quat = np.array(q[-4:])
+            quat = quat / (np.linalg.norm(quat) or 1.0)
+            q = [*quat.tolist(), *q[:-4]]
+        found[name_of(model, "joint", j)] = tuple(q)
+    return found
+
+
+# What has no counterpart
+# -----------------------
+
+
+def _say_of_joints(model: Any, side: Description, says: Says) -> None:
+    names = [name_of(model, "joint", j) for j in range(model.njnt)]
+    kinds = [KINDS[int(model.jnt_type[j])] for j in range(model.njnt)]
+    several = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_jntnum[b]) > 1]
+    says(
+        "rewritten",
+        "bodies with several joints",
+        several,
+        "the joints follow each other, with links without mass between them that have the joints' names",
+    )
+    balls = [n for j, n in enumerate(names) if kinds[j] == "spherical" and model.jnt_limited[j]]
+    says("left-out", "limits of ball joints", balls, "a ball joint has none here")
+    springs = [
+        n
+        for j, n in enumerate(names)
+        if kinds[j] in ("spherical", "floating") and first_number(model.jnt_stiffness[j])
+    ]
+    says("left-out", "springs of ball or free joints", springs, "only joints of one coordinate have springs")
+    free = [
+        n
+        for j, n in enumerate(names)
+        if kinds[j] == "floating"
+        and (
+            first_number(model.dof_damping[model.jnt_dofadr[j]])
+            or model.dof_frictionloss[model.jnt_dofadr[j]]
+        )
+    ]
+    says("left-out", "damping or friction of free joints", free, "what is free has none here")
+    curved = [n for j, n in enumerate(names) if _has_polynomial(model, j)]
+    says("left-out", "joints with nonlinear springs or dampers", curved, "only the linear part is taken")
+    compensated = [name_of(model, "body", b) for b in range(1, model.nbody) if model.body_gravcomp[b]]
+    says(
+        "left-out",
+        "bodies with gravity compensation",
+        compensated,
+        "all of gravity acts on them",
+        "rk.gravity_forces gives the joint forces that hold them",
+    )
+    mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
+    says("rewritten", "mocap bodies", mocap, "they are at rest")
+    uneven = [
+        j.name
+        for j in side.joints
+        if j.effort is not None
+        and j.effort_lower is not None
+        and not math.isclose(-j.effort_lower, j.effort)
+        and math.isfinite(j.effort - j.effort_lower)
+    ]
+    says(
+        "rewritten", "ranges of effort", uneven, "the larger of the two ends is the limit in both directions"
+    )
+
+
+def _has_polynomial(model: Any, j: int) -> bool:
+    v = int(model.jnt_dofadr[j])
+    values = []
+    for name, at in (("jnt_stiffnesspoly", j), ("dof_dampingpoly", v)):
+        table = getattr(model, name, None)
+        values.append(False if table is None else bool(np.any(np.asarray(table)[at])))
+    return any(values)
+
+
+def _say_of_constraints(model: Any, says: Says) -> None:
+    import mujoco
+
+    names = [str(model.equality(k).name) or f"equality {k}" for k in range(model.neq)]
+    says(
+        "ignored",
+        "inactive constraints",
+        [n for k, n in enumerate(names) if not model.eq_active0[k]],
+        "left out",
+    )
+    kinds = (
+        mujoco.mjtEq.mjEQ_CONNECT,
+        mujoco.mjtEq.mjEQ_WELD,
+        mujoco.mjtEq.mjEQ_JOINT,
+        mujoco.mjtEq.mjEQ_TENDON,
+    )
+    other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
+    says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are taken")
+    tendons = [str(model.tendon(t).name) or f"tendon {t}" for t in range(model.ntendon)]
+    spatial = [n for t, n in enumerate(tendons) if sum_of_joints(model, t) is None]
+    says("left-out", "spatial tendons", spatial, "robokit has no tendons that run through space")
+    acting = [
+        n
+        for t, n in enumerate(tendons)
+        if n not in spatial
+        and (
+            model.tendon_limited[t]
+            or first_number(model.tendon_stiffness[t])
+            or first_number(model.tendon_damping[t])
+            or model.tendon_frictionloss[t]
+            or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
+        )
+    ]
+    says(
+        "left-out",
+        "fixed tendons",
+        acting,
+        "their limits, springs, damping, friction and armature do not act",
+    )
+
+
+def _say_of_the_rest(model: Any, says: Says) -> None:
+    import mujoco
+
+    def named(kind: str, count: int) -> list[str]:
+        return [str(getattr(model, kind)(k).name) or f"{kind} {k}" for k in range(count)]
+
+    says("ignored", "sensors", named("sensor", model.nsensor), "a trajectory has its own measurements")
+    says("ignored", "cameras", named("cam", model.ncam), "the page has its own camera")
+    says("ignored", "lights", named("light", model.nlight), "the page has its own lights")
+    says(
+        "left-out",
+        "flexes",
+        [f"flex {k}" for k in range(int(getattr(model, "nflex", 0)))],
+        "bodies are rigid",
+    )
+    plugins = [f"plugin {k}" for k in range(int(getattr(model, "nplugin", 0)))]
+    says("left-out", "plugins", plugins, "they are programs of MuJoCo's")
+    option = model.opt
+    fluid = [n for n in ("density", "viscosity") if getattr(option, n)] + ["wind"] * bool(option.wind.any())
+    says("left-out", "options", fluid, "there is no fluid around a robot")
+    off = (
+        (mujoco.mjtDisableBit.mjDSBL_CONTACT, "contact"),
+        (mujoco.mjtDisableBit.mjDSBL_CONSTRAINT, "constraint"),
+    )
+    flags = [name for bit, name in off if option.disableflags & bit]
+    says(
+        "left-out",
+        "disabled flags",
+        flags,
+        "contacts and limits act here",
+        "self_collision=False switches off what touches",
+    )
+    soft = [
+        what
+        for what, array, usual in (
+            ("solref", model.geom_solref, (0.02, 1.0)),
+            ("solimp", model.geom_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
+            ("margin", model.geom_margin, 0.0),
+            ("solreflimit", model.jnt_solref, (0.02, 1.0)),
+            ("solimplimit", model.jnt_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
+        )
+        if len(array) and not np.allclose(array, usual)
+    ]
+    says("ignored", "parameters of MuJoCo's solver", soft, "contacts, limits and loops follow robokit's law")
