@@ -48,9 +48,20 @@ if TYPE_CHECKING:
         excitation,
         identify,
     )
+    from robokit.logs import (
+        LogIdentification,
+        TorqueComparison,
+        identify_log,
+        read_log,
+        unexplained_torques,
+    )
+    from robokit.momentum_observer import MomentumObserver, external_force, external_torques
     from robokit.sim import (
         PD,
+        Collision,
         CollisionPairs,
+        Collisions,
+        Distances,
         Ground,
         HeightField,
         Keyframes,
@@ -67,6 +78,8 @@ if TYPE_CHECKING:
         Velocity,
         close_loops,
         collision_pairs,
+        collisions,
+        distance,
         measures,
         rollout,
         simulate,
@@ -93,7 +106,10 @@ __version__ = "0.2.0"
 
 _SIM = (
     "PD",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
+    "Distances",
     "Ground",
     "HeightField",
     "Keyframes",
@@ -110,6 +126,8 @@ _SIM = (
     "Velocity",
     "close_loops",
     "collision_pairs",
+    "collisions",
+    "distance",
     "measures",
     "rollout",
     "simulate",
@@ -142,13 +160,26 @@ _IDENTIFICATION = (
     "identify",
 )
 
+_LOGS = (
+    "LogIdentification",
+    "TorqueComparison",
+    "identify_log",
+    "read_log",
+    "unexplained_torques",
+)
+
+_OBSERVER = ("MomentumObserver", "external_force", "external_torques")
+
 __all__ = [
     "PD",
     "BaseParameters",
     "Choice",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
     "Contact",
     "Diagnostic",
+    "Distances",
     "Excitation",
     "FunctionError",
     "Grid",
@@ -161,11 +192,13 @@ __all__ = [
     "Keyframes",
     "Link",
     "LoadError",
+    "LogIdentification",
     "Measure",
     "Mimic",
     "MissingDependency",
     "ModelBuilder",
     "ModelError",
+    "MomentumObserver",
     "Normal",
     "Placement",
     "Push",
@@ -186,6 +219,7 @@ __all__ = [
     "StepGradient",
     "Sweep",
     "Torque",
+    "TorqueComparison",
     "Trajectory",
     "Tree",
     "Uniform",
@@ -198,18 +232,24 @@ __all__ = [
     "close_loops",
     "codegen",
     "collision_pairs",
+    "collisions",
     "cost",
+    "distance",
     "excitation",
+    "external_force",
+    "external_torques",
     "find_robot",
     "from_yourdfpy",
     "functions",
     "identify",
+    "identify_log",
     "inverse_kinematics",
     "load",
     "load_urdf",
     "loads_urdf",
     "measures",
     "open_sweep",
+    "read_log",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -220,6 +260,7 @@ __all__ = [
     "sweep",
     "sweep_parameters",
     "together",
+    "unexplained_torques",
 ]
 __all__ += dynamics.__all__
 
@@ -233,12 +274,17 @@ def __getattr__(name: str) -> Any:
         from robokit import identification as source
     elif name in _SWEEPS:
         from robokit import sweeps as source
+    elif name in _LOGS:
+        from robokit import logs as source
+    elif name in _OBSERVER:
+        from robokit import momentum_observer as source
     else:
         from robokit.unknown_names import advice
 
         meant = "" if name.startswith("_") else advice(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-    names = next(names for names in (_SIM, _IDENTIFICATION, _SWEEPS) if name in names)
+    parts = (_SIM, _IDENTIFICATION, _SWEEPS, _LOGS, _OBSERVER)
+    names = next(names for names in parts if name in names)
     _publish(source, names)
     return globals()[name]
 

@@ -24,10 +24,10 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("dynamics", "urdf", "mjcf"),
         ("collision",),
         ("contact",),
-        ("sim", "ik", "identification"),
+        ("sim", "ik", "identification", "momentum_observer"),
         ("formats",),
         ("viewer", "gym", "parity"),
-        ("sweeps",),
+        ("sweeps", "logs"),
         ("__init__",),
         ("cli",),
         ("__main__",),
@@ -70,7 +70,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("fields", "robot_data", "materials", "vectors"),
         ("pattern",),
         ("kinematics", "laws"),
-        ("linear",),
+        ("linear", "distances"),
         ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
         ("constraints",),
         ("closing_derivatives",),
@@ -86,7 +86,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("body_pairs", "ground", "driving", "closing", "motion"),
-        ("contact_state", "joints"),
+        ("contact_state", "joints", "distances"),
         ("step",),
         ("stepping",),
         ("record", "starts"),
@@ -113,7 +113,6 @@ LONGEST_FUNCTION = 60
 
 LONGER = {
     "collision.detect.detect",
-    "collision.narrow._two_cores",
     "engine.emit.sincos.body",
     "sim.rollouts.rollout_function.rollout",
     "sim.simulator.simulate",

@@ -15,11 +15,13 @@ joints/          damping, friction, limits, actuators, loops and pushes in a ste
 ground/          what there is to fall on
 body_pairs       which bodies of a robot touch each other
 driving/         actuators, keyframes, pushes
+distances        signed distances of links, and which are in contact
 closing          configurations and velocities that close the loops
 """
 
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
 from robokit.sim.closing import close_loops
+from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
 from robokit.sim.driving.actuators import PD, Torque, Velocity
 from robokit.sim.driving.keyframes import Keyframes
 from robokit.sim.driving.pushes import Push
@@ -36,8 +38,11 @@ from robokit.sim.starts.standing import standing_configuration, standing_height
 
 __all__ = [
     "PD",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
     "Contacts",
+    "Distances",
     "Energy",
     "Ground",
     "HeightField",
@@ -55,6 +60,8 @@ __all__ = [
     "Velocity",
     "close_loops",
     "collision_pairs",
+    "collisions",
+    "distance",
     "measures",
     "rollout",
     "simulate",
