@@ -121,7 +121,8 @@ class _Build:
             )
         inside = {b for tree in robots for b in self._below(tree)}
         held = any(WORLD in (x.predecessor, x.successor) for x in self._loops(inside | {WORLD}))
-        alone = len(robots) == 1 and (floats or (self.base == "floating" and not self.into[robots[0]].moves))
+        still = len(robots) == 1 and not self.into[robots[0]].moves
+        alone = floats or (still and (self.base == "floating" or self._is_world(robots[0])))
         # A loop to the world needs the world for a link.
         self.root = robots[0] if alone and not held else WORLD
         if held and floats and self.base == "floating":
@@ -134,6 +135,12 @@ class _Build:
             )
         self.bodies = [*self._below(self.root)] if alone and not held else [WORLD, *self._ordered(robots)]
         self.free = self.into[robots[0]] if alone and floats and not held else None
+
+    def _is_world(self, name: str) -> bool:
+        """Whether a body that never moves may stand for the world: its frame is the world's."""
+        pose, world = self.side.bodies[name].pose, self.side.bodies.get(WORLD)
+        bare = world is None or not world.frames
+        return bare and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3))
 
     def _below(self, name: str) -> Iterable[str]:
         todo = [name]

@@ -88,7 +88,8 @@ def read_robot(
         if stream.read(64).startswith(POINTER):
             raise RobokitError(f"{path}: is a Git LFS pointer, not the file itself; {FETCH}")
     if kind == "SDF":
-        return read_sdf(path, package_dirs, root)
+        text = expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else None
+        return read_sdf(path, package_dirs, root, text)
     program, reader = {
         "MJCF": ("mujoco", ("robokit.formats.mujoco_scene", "read_mujoco_robot")),
         "USD": ("usd", ("robokit.formats.usd", "read_usd")),

@@ -91,7 +91,7 @@ HANDLED = {
 }
 """Element -> the elements in it that are read, or that concern pictures only; the others are told."""
 
-HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body"}
+HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio"}
 
 MOST_NAMED = 8
 """Names in a message."""
@@ -104,6 +104,7 @@ def read_sdf(
     path: str | os.PathLike[str],
     package_dirs: Sequence[str | os.PathLike[str]] = (),
     model: str | None = None,
+    text: bytes | None = None,
 ) -> Description:
     """Read a model of an SDF.
 
@@ -111,11 +112,12 @@ def read_sdf(
         path: the file.
         package_dirs: folders searched first for ``model://`` and ``package://``.
         model: name of one model, needed where the file has several that are not static.
+        text: what is in the file, where that was expanded first.
 
     Raises:
         RobokitError: no SDF, a name that is not there, or several models and none chosen.
     """
-    files = SdfFiles(Path(path), package_dirs)
+    files = SdfFiles(Path(path), package_dirs, text)
     root = _Model(files.root, "", "", None, files, Path(path).resolve())
     return _Reader(files, root, _chosen(files, root, model)).description()
 
@@ -389,7 +391,7 @@ class _Reader:
     def _tell(self, element: Any, name: str) -> None:
         """Remember the elements in an element that nothing reads."""
         for child in element:
-            tag = re.sub(r"^\{.*\}", "", str(child.tag))
+            tag = re.sub(r"^(\{.*\}|drake:)", "", str(child.tag))
             if tag not in HANDLED[element.tag] and not idle(child):
                 own = child.get("name")
                 acts = tag in MOVES_OTHERWISE
@@ -593,6 +595,7 @@ class _Reader:
             self._read_axis(model, joint, axis, at, name)
         if kind in ("revolute", "prismatic", "continuous", "helical") and axis is None:
             raise RobokitError(f"{self.file}: {where} (line {element.sourceline}): needs an <axis>")
+        joint.armature = _rotor(element)
         if kind == "helical":
             joint.pitch = _thread(element) / (2.0 * math.pi)
         if kind not in ("revolute", "prismatic", "helical"):
@@ -810,6 +813,13 @@ def _thread(joint: Any) -> float:
     return -2.0 * math.pi / (number(joint, "thread_pitch", 1.0) or 1.0)
 
 
+def _rotor(joint: Any) -> float:
+    """Inertia of a joint's rotor as the joint feels it, an extension of Drake's."""
+    said = {re.sub(r"^.*[:}]", "", str(child.tag)): child for child in joint if "drake" in str(child.tag)}
+    inertia, ratio = _numbers(said.get("rotor_inertia")), _numbers(said.get("gear_ratio"))
+    return inertia[0] * (ratio[0] if ratio else 1.0) ** 2 if inertia else 0.0
+
+
 def _size(kind: Any) -> tuple[float, ...]:
     if kind.tag == "box":
         return tuple(_numbers(kind.find("size")) or [1.0] * 3)
@@ -926,6 +936,7 @@ class SdfFiles:
     Args:
         path: the file.
         package_dirs: folders searched first for ``model://`` and ``package://``.
+        text: what is in the file, where that was expanded first.
 
     Attributes:
         notes: what was set aside.
@@ -934,8 +945,10 @@ class SdfFiles:
         RobokitError: no XML, a model that includes itself, or one that is not there.
     """
 
-    def __init__(self, path: Path, package_dirs: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self.path, self._package_dirs = path, package_dirs
+    def __init__(
+        self, path: Path, package_dirs: Sequence[str | os.PathLike[str]] = (), text: bytes | None = None
+    ) -> None:
+        self.path, self._package_dirs, self._text = path, package_dirs, text
         self._trees: dict[Path, Any] = {}
         self._included: dict[Any, Path] = {}
         self._finders: dict[Path, Resolver] = {}
@@ -979,7 +992,7 @@ class SdfFiles:
             raise RobokitError(
                 f"{self.path} includes more than {MOST_INCLUDED_FILES} files; remove some <include>s"
             )
-        root = _parse(path)
+        root = _parse(path, None if stack else self._text)
         self._trees[real] = root
         for element in root.iter(*NUMBERS):
             _check_numbers(path, element)
@@ -1050,7 +1063,7 @@ class SdfFiles:
                 yield from self._scoped(child, scope, "", tags, depth + 1)
 
 
-def _parse(path: Path) -> Any:
+def _parse(path: Path, text: bytes | None = None) -> Any:
     """The outermost element of a file; SDF knows no namespaces, so their prefixes need not be declared."""
     from lxml import etree
 
@@ -1059,7 +1072,7 @@ def _parse(path: Path) -> Any:
     if not path.is_file() or path.stat().st_size > MAX_BYTES:
         raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
     try:
-        root = etree.fromstring(_without_comments(path.read_bytes()), parser)
+        root = etree.fromstring(_without_comments(path.read_bytes() if text is None else text), parser)
         said = [e for e in parser.error_log if e.domain_name != "NAMESPACE"]
         problem = f"{said[0].message}, line {said[0].line}" if said else "it is empty" if root is None else ""
     except (etree.XMLSyntaxError, ValueError, OSError) as error:

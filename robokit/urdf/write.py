@@ -107,18 +107,13 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
     """The robot with file names that lead to its files from a folder."""
     resolver = Resolver(folder)
 
-    def name(written: str, path: Path) -> str:
-        if written.startswith(("package://", "model://")) or resolver(written).path == path:
-            return written
-        return str(path)
-
     def seen(shape: Shape) -> Shape:
         geometry = shape.geometry
         if isinstance(geometry, Mesh) and geometry.path is not None:
-            geometry = replace(geometry, filename=name(geometry.filename, geometry.path))
+            geometry = replace(geometry, filename=file_reference(geometry.filename, geometry.path, resolver))
         texture = shape.texture_filename
         if texture is not None and shape.texture is not None:
-            texture = name(texture, Path(shape.texture))
+            texture = file_reference(texture, Path(shape.texture), resolver)
         return replace(shape, geometry=geometry, texture_filename=texture)
 
     links = tuple(
@@ -126,6 +121,19 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
         for link in robot.links
     )
     return replace(robot, links=links)
+
+
+def file_reference(written: str, path: Path | None, resolver: Resolver | None) -> str:
+    """The name of a mesh or texture file in a file that is written: as it was, if it leads there.
+
+    Args:
+        written: as the robot has it.
+        path: the file, None if it was not found.
+        resolver: of the folder of the file that is written; None for a text without one.
+    """
+    if path is None or written.startswith(("package://", "model://")):
+        return written
+    return written if resolver is not None and resolver(written).path == path else str(path)
 
 
 # ---- from a robot to a description ---------------------------------------------------------------
