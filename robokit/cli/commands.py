@@ -83,6 +83,7 @@ def info(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders."""
+    from robokit.formats.check import check_other
     from robokit.urdf.lint import Paint, as_json, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
@@ -101,6 +102,7 @@ def check(arguments: argparse.Namespace) -> int:
         meshes=arguments.meshes,
         ignore=ignore,
         mimic=arguments.mimic,
+        others=check_other,
         **reading(arguments),
     )
     if arguments.json:
@@ -121,7 +123,7 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
         return
     from robokit.viewer import write_check_page
 
-    base = "floating" if arguments.base == "floating" else "fixed"
+    base = None if arguments.base == "either" else arguments.base
     robot = load(one.file, base, None, arguments)
     write_check_page(robot, one.diagnostics, page)
     if not arguments.json:
@@ -150,7 +152,7 @@ def parity(arguments: argparse.Namespace) -> int:
     base = arguments.base or "fixed"
     bases = ("fixed", "floating") if base == "both" else (base,)
     if len(files) == len(arguments.robots) == len(bases) == 1:
-        robot = load(str(files[0]), base, arguments.mimic, arguments)
+        robot = load(str(files[0]), arguments.base, arguments.mimic, arguments)
         found = compare(
             files[0],
             robot,

@@ -14,7 +14,8 @@ from robokit.cli.simulation_commands import add_films, changed_option
 from robokit.errors import nearest_names
 
 ROBOT_HELP = (
-    "path of a URDF or .xacro file, name of a robot (robokit robots lists them), or example-robot-data:NAME"
+    "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (robokit robots lists them), "
+    "example-robot-data:NAME or robot_descriptions:NAME"
 )
 
 
@@ -60,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     parser = Parser(
         prog="robokit",
-        description="Load a URDF and understand how the robot moves.",
+        description="Load a robot and understand how it moves.",
         epilog="example: robokit fall",
     )
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
@@ -87,6 +88,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_sparsity(
         add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
     )
+    sub = add("collisions", simulation_commands.collisions, "robokit collisions humanoid --at stand --ground")
+    _add_robot_base_mimic(sub)
+    simulation_commands.add_collisions(sub)
     sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
     _add_robot_base_mimic(sub)
     sub.add_argument("--json", action="store_true", help="print JSON")
@@ -111,11 +115,12 @@ def _add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
 
 
 def _add_base(sub: argparse.ArgumentParser, default: str) -> None:
+    said = default if default == "floating" else "what the file says; a URDF says nothing: fixed"
     sub.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        default=default,
-        help="whether the root link is fixed to the world or free; default: %(default)s",
+        default=None if default == "fixed" else default,
+        help=f"whether the root link is fixed to the world or free; default: {said}",
     )
 
 
@@ -161,7 +166,7 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
     sub.add_argument(
         "--follow",
         metavar="LINK",
-        help="the camera goes along with this link; default: where the way is long",
+        help="the camera goes along with it; default: where the way is long",
     )
     sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from robokit.formats.description import (
     DescribedGround,
     DescribedJoint,
     DescribedLoop,
+    DescribedScene,
     DescribedShape,
     Description,
     Law,
@@ -343,9 +344,20 @@ class _Build:
         given = self.side.scene
         if given is None:
             return None
+        return Scene(
+            self._ground(given.grounds, placed),
+            self._actuators(given, placed),
+            {name: self._configuration(values) for name, values in given.configurations.items()},
+            tuple(pair for pair in given.apart if set(pair) <= placed),
+            given.dt,
+        )
+
+    def _actuators(self, given: DescribedScene, placed: set[str]) -> tuple[Any, ...]:
+        """The actuators, one of a kind, and the springs in joints."""
         from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
 
-        names = {joint.name for joint in self.side.joints if joint.child in placed}
+        joints = {joint.name: joint for joint in self.side.joints if joint.child in placed}
+        names = set(joints)
         gains: dict[str, dict[str, list[float]]] = {}
         for one in given.actuators:
             if one.joint in names:
@@ -361,7 +373,10 @@ class _Build:
         self._say(
             "rewritten", "joints", extra, "of a servo and a motor, the servo: feedforward= is the motor"
         )
-        actuators: list[Actuator] = []
+        springs = {name: joint for name, joint in joints.items() if joint.stiffness}
+        stiff = [name for name in springs if name in servos or name in speeds]
+        self._say("left-out", "springs of joints", stiff, "a servo drives the joint instead")
+        actuators: list[Actuator] = self._springs(springs, torques, stiff)
         if servos:
             kp, kd = ({joint: x[k] for joint, x in servos.items()} for k in (0, 1))
             actuators.append(PD(joints=tuple(servos), kp=kp, kd=kd))
@@ -369,13 +384,31 @@ class _Build:
             actuators.append(Velocity(joints=tuple(speeds), gain={j: x[1] for j, x in speeds.items()}))
         if torques:
             actuators.append(Torque(joints=tuple(torques)))
-        return Scene(
-            self._ground(given.grounds, placed),
-            tuple(actuators),
-            {name: self._configuration(values) for name, values in given.configurations.items()},
-            tuple(pair for pair in given.apart if set(pair) <= placed),
-            given.dt,
+        return tuple(actuators)
+
+    def _springs(
+        self, springs: Mapping[str, DescribedJoint], torques: dict[str, Any], left: Collection[str]
+    ) -> list[Any]:
+        """Springs as servos without damping; the motor of such a joint, if any, is taken from the torques."""
+        from robokit.sim.driving.actuators import PD
+
+        found = []
+        taken = [name for name in springs if name not in left]
+        for driven in (False, True):
+            those = [name for name in taken if (name in torques) == driven]
+            if those:
+                kp = {name: float(springs[name].stiffness or 0.0) for name in those}
+                rest = {name: springs[name].rest for name in those}
+                found.append(PD(joints=tuple(those), kp=kp, target=rest, effort=None if driven else math.inf))
+        for name in taken:
+            torques.pop(name, None)
+        self._say(
+            "left-out",
+            "springs of joints",
+            taken,
+            "they act in runs with actuators=robot.scene.actuators; feedforward= is the joint's motor",
         )
+        return found
 
     def _configuration(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         """With the free joint under its name here."""

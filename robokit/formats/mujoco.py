@@ -249,6 +249,12 @@ def _joint(model: Any, data: Any, j: int, parent: str, child: str) -> DescribedJ
     out.effort_lower, out.effort = effort_range(model, j)
     out.damping, out.friction = first_number(model.dof_damping[v]), float(model.dof_frictionloss[v])
     out.armature, out.stiffness = float(model.dof_armature[v]), first_number(model.jnt_stiffness[j])
+    for k in actuators_of(model, j):  # an actuator has a rotor and damping of its own, from MuJoCo 4 on
+        gear = float(model.actuator_gear[k, 0])
+        for name in ("armature", "damping"):
+            table = getattr(model, f"actuator_{name}", None)
+            more = 0.0 if table is None else gear * gear * first_number(table[k])
+            setattr(out, name, (getattr(out, name) or 0.0) + more)
     out.rest = float(model.qpos_spring[model.jnt_qposadr[j]])
     out.laws, out.drives = laws_of(model, j), len(actuators_of(model, j))
     return out

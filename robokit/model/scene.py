@@ -29,6 +29,15 @@ class Scene:
     apart: tuple[tuple[str, str], ...] = ()
     dt: float | None = None
 
+    def __repr__(self) -> str:
+        """What there is, in one line."""
+        drives = ", ".join(type(one).__name__ for one in self.actuators) or "no actuators"
+        named = ", ".join(map(repr, self.configurations)) or "none"
+        ground = "a ground" if self.ground is not None else "no ground"
+        step = "" if self.dt is None else f", dt {self.dt:g} s"
+        apart = f"{len(self.apart)} pairs of links apart"
+        return f"<Scene: {ground}, {drives}, configurations: {named}, {apart}{step}>"
+
     def of_joints(self, names: Collection[str]) -> Scene:
         """The scene of a robot with these joints: actuators of others are left out."""
         kept = tuple(found for one in self.actuators if (found := _of_joints(one, names)) is not None)
