@@ -40,6 +40,7 @@ from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
+    from robokit.conversion import Conversion, convert
     from robokit.identification import (
         BaseParameters,
         Excitation,
@@ -53,7 +54,9 @@ if TYPE_CHECKING:
         TorqueComparison,
         identify_log,
         read_log,
+        simulate_log,
         unexplained_torques,
+        write_log_page,
     )
     from robokit.momentum_observer import MomentumObserver, external_force, external_torques
     from robokit.sim import (
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
         collision_pairs,
         collisions,
         distance,
+        distance_function,
         measures,
         rollout,
         simulate,
@@ -128,6 +132,7 @@ _SIM = (
     "collision_pairs",
     "collisions",
     "distance",
+    "distance_function",
     "measures",
     "rollout",
     "simulate",
@@ -165,10 +170,14 @@ _LOGS = (
     "TorqueComparison",
     "identify_log",
     "read_log",
+    "simulate_log",
     "unexplained_torques",
+    "write_log_page",
 )
 
 _OBSERVER = ("MomentumObserver", "external_force", "external_torques")
+
+_CONVERSION = ("Conversion", "convert")
 
 __all__ = [
     "PD",
@@ -178,6 +187,7 @@ __all__ = [
     "CollisionPairs",
     "Collisions",
     "Contact",
+    "Conversion",
     "Diagnostic",
     "Distances",
     "Excitation",
@@ -235,6 +245,7 @@ __all__ = [
     "collisions",
     "cost",
     "distance",
+    "distance_function",
     "excitation",
     "external_force",
     "external_torques",
@@ -252,6 +263,7 @@ __all__ = [
     "read_log",
     "rollout",
     "simulate",
+    "simulate_log",
     "standing_configuration",
     "standing_height",
     "step_derivatives",
@@ -261,6 +273,7 @@ __all__ = [
     "sweep_parameters",
     "together",
     "unexplained_torques",
+    "write_log_page",
 ]
 __all__ += dynamics.__all__
 
@@ -278,12 +291,14 @@ def __getattr__(name: str) -> Any:
         from robokit import logs as source
     elif name in _OBSERVER:
         from robokit import momentum_observer as source
+    elif name in _CONVERSION:
+        from robokit import conversion as source
     else:
         from robokit.unknown_names import advice
 
         meant = "" if name.startswith("_") else advice(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-    parts = (_SIM, _IDENTIFICATION, _SWEEPS, _LOGS, _OBSERVER)
+    parts = (_SIM, _IDENTIFICATION, _SWEEPS, _LOGS, _OBSERVER, _CONVERSION)
     names = next(names for names in parts if name in names)
     _publish(source, names)
     return globals()[name]

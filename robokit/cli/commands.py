@@ -36,6 +36,7 @@ from robokit.cli.common import (
     tell_up_axes,
     writable,
 )
+from robokit.cli.log_commands import show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
@@ -52,6 +53,8 @@ def view(arguments: argparse.Namespace) -> int:
     """The robot in the browser, to look at and to pose."""
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
+    if arguments.joint_states is not None and not arguments.live:
+        raise WrongUsage("--joint-states drives the live view; add --live")
     if arguments.live:
         from robokit.viewer import Viewer
 
@@ -59,6 +62,9 @@ def view(arguments: argparse.Namespace) -> int:
             viewer.show(open_browser=not arguments.no_open)
             viewer.display(robot.neutral())
             tell(f"{robot.name}, {robot.base} base, at {viewer.url}; Ctrl-C ends", flush=True)
+            if arguments.joint_states is not None:
+                tell(show_joint_states(viewer, robot, arguments.joint_states, say))
+                return 0
             try:
                 while True:
                     time.sleep(0.5)

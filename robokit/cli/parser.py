@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, simulation_commands, sweep_commands
+from robokit.cli import commands, log_commands, simulation_commands, sweep_commands
 from robokit.cli.commands import add_referee
 from robokit.cli.common import add_reading, any_number, count_number, positive, seed_number
 from robokit.cli.simulation_commands import add_films, changed_option
@@ -81,6 +81,11 @@ def make_parser() -> argparse.ArgumentParser:
         add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
     )
     _add_view(add("view", commands.view, "robokit view arm"))
+    log_commands.add_log(add("log", log_commands.log, "robokit log run.mcap --robot arm"), ROBOT_HELP)
+    log_commands.add_identify(
+        add("identify", log_commands.identify, "robokit identify run.mcap --robot arm -o better.urdf"),
+        ROBOT_HELP,
+    )
     _add_robot_base_mimic(add("info", commands.info, "robokit info humanoid --base floating"))
     _add_check(add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'"))
     _add_parity(add("parity", commands.parity, "robokit parity arm --base floating"))
@@ -231,6 +236,12 @@ def _add_simulate(sub: argparse.ArgumentParser) -> None:
 def _add_view(sub: argparse.ArgumentParser) -> None:
     _add_robot_base_mimic(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
+    sub.add_argument(
+        "--joint-states",
+        metavar="FILE",
+        help="with --live: show states of joints as they come, lines of JSON in a file that grows, or - for "
+        "standard input",
+    )
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
 
