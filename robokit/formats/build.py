@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
-from robokit.errors import Diagnostic, LoadError, RobokitError, Severity, UnknownName
+from robokit.errors import LoadError, RobokitError, UnknownName
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
@@ -22,6 +22,7 @@ from robokit.formats.description import (
     Description,
     Law,
     Relation,
+    finding,
 )
 from robokit.formats.kept_meshes import file_of_mesh
 from robokit.model.builder import ModelBuilder
@@ -31,20 +32,6 @@ from robokit.model.joints import JOINT_TABLE
 from robokit.model.parts import Mimic
 from robokit.model.robot import Robot
 from robokit.model.scene import Scene
-
-CODES: dict[str, Severity] = {
-    "left-out": "warning",
-    "reader": "warning",
-    "rewritten": "note",
-    "ignored": "note",
-}
-"""Codes of diagnostics about files that are no URDF.
-
-left-out    it acts in the file, and the robot does not have it
-reader      what the program that read the file said
-rewritten   the robot has it in another form
-ignored     it changes no motion, and the robot does not have it
-"""
 
 CLOSE = 1e-12
 """Distance of an anchor from a link's axis, over the link's place in the world and 1 m, that is rounding."""
@@ -260,7 +247,7 @@ class _Build:
     def _loop(self, loop: DescribedLoop) -> None:
         name = self._free_joint(loop.name or f"{loop.predecessor}_{loop.successor}")
         if loop.kind not in JOINT_TABLE:
-            self._say("left-out", "loops", [name], f"they are {loop.kind!r}")
+            self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
         ends = loop.predecessor_frame, loop.successor_frame
         self.builder.loop_joint(
@@ -283,13 +270,9 @@ class _Build:
         self.joints.add(name)
         return name
 
-    def _say(self, code: str, what: str, names: Iterable[str], text: str) -> None:
-        names = list(names)
-        if not names:
-            return
-        shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        element = f"{len(names)} {what.removesuffix('s') if len(names) == 1 else what} ({shown})"
-        self.said.append(Diagnostic(CODES[code], code, element, self.side.file, 0, text))
+    def _say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
+        found = finding(code, what, names, text, self.side.file, hint)
+        self.said += [] if found is None else [found]
 
     # ---- mimic laws -----------------------------------------------------------------------------
 
@@ -318,7 +301,7 @@ class _Build:
                 "rewritten",
                 "couplings of joints",
                 list(found),
-                "mimic joints; mimic='couple' lets them follow",
+                "a mimic joint; mimic='couple' lets it follow",
             )
         return found
 
@@ -327,7 +310,7 @@ class _Build:
     def _shape(self, body: str, shape: DescribedShape) -> Shape | None:
         geometry = _geometry(shape)
         if geometry is None:
-            self._say("left-out", "shapes", [shape.name or body], f"they are {shape.kind!r}")
+            self._say("left-out", "shapes", [shape.name or body], f"its kind is {shape.kind!r}")
             return None
         texture = shape.texture_path or (Path(shape.texture) if shape.texture else None)
         rgba = None if shape.rgba is None else tuple(min(max(float(x), 0.0), 1.0) for x in shape.rgba)
@@ -406,7 +389,7 @@ class _Build:
             "left-out",
             "springs of joints",
             taken,
-            "they act in runs with actuators=robot.scene.actuators; feedforward= is the joint's motor",
+            "acting in runs with actuators=robot.scene.actuators; feedforward= is the joint's motor",
         )
         return found
 
@@ -488,7 +471,8 @@ def _geometry(shape: DescribedShape) -> Geometry | None:
     if shape.kind != "mesh":
         return None
     if shape.points is not None and shape.faces is not None:
-        path: Path | None = file_of_mesh(shape.name or shape.file, shape.points, shape.faces)
+        kept = file_of_mesh(shape.name or shape.file, shape.points, shape.faces)
+        return Mesh(str(kept), (1.0, 1.0, 1.0), kept)
     else:
         path = shape.path or (Path(shape.file) if Path(shape.file).is_file() else None)
     return Mesh(shape.file or str(path), (size[0], size[1], size[2]), path)

@@ -7,16 +7,34 @@ its own: the referee lays the two worlds on each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError
+from robokit.errors import Diagnostic, RobokitError, Severity
 from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import JointDescription, LinkDescription
+
+CODES: dict[str, Severity] = {
+    "file-refused": "error",
+    "left-out": "warning",
+    "reader": "warning",
+    "rewritten": "note",
+    "ignored": "note",
+    "unjudged": "note",
+}
+"""Codes of diagnostics about files that are no URDF.
+
+file-refused  the file cannot become a robot
+left-out      it acts in the file, and the robot does not have it
+reader        what the program that read the file said
+rewritten     the robot has it in another form
+ignored       it changes no motion, and the robot does not have it
+unjudged      the robot's masses and limits were not looked at, for a URDF cannot say it
+"""
 
 WORLD = "world"
 """Name of the fixed frame in the formats that have one."""
@@ -305,6 +323,35 @@ class Description:
     def into(self) -> dict[str, DescribedJoint]:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
+
+
+def finding(
+    code: str, what: str, names: Iterable[str], text: str, file: str, hint: str = ""
+) -> Diagnostic | None:
+    """What becomes of some things of a file that are no part of a robot, or another part of it.
+
+    Args:
+        code: of ``CODES``.
+        what: the kind of thing in the plural, such as "springs of joints".
+        names: of these things.
+        text: what becomes of them, for one and for many alike.
+        file: the file.
+        hint: what to do.
+
+    Returns:
+        one diagnostic for all of them; None where there are none.
+    """
+    found = list(dict.fromkeys(names))
+    if not found:
+        return None
+    shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    head, link, rest = next(
+        x for sign in (" of ", " with ", "") for x in [what.partition(sign or "\0")] if x[1] or not sign
+    )
+    if len(found) == 1:
+        head = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
+    element = f"{len(found)} {head}{link}{rest} ({shown})"
+    return Diagnostic(CODES[code], code, element, file, 0, text, hint)
 
 
 def check_numbers(side: Description) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.errors import Diagnostic, RobokitError
 from robokit.formats.description import (
     DescribedActuator,
     DescribedGround,
     DescribedScene,
     DescribedShape,
     Description,
+    finding,
 )
 from robokit.formats.mujoco import (
     GEOMS,
@@ -96,19 +97,8 @@ class Says:
 
     def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
         """Say what becomes of some things; nothing where there are none."""
-        found = list(names)
-        if not found:
-            return
-        severity: Severity = "warning" if code == "left-out" else "note"
-        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-        element = f"{len(found)} {what if len(found) > 1 else _singular(what)} ({shown})"
-        self._side.said.append(Diagnostic(severity, code, element, self._side.file, 0, text, hint))
-
-
-def _singular(what: str) -> str:
-    first, _, rest = what.partition(" of ")
-    one = first.removesuffix("ies") + "y" if first.endswith("ies") else first.removesuffix("s")
-    return f"{one} of {rest}" if rest else one
+        found = finding(code, what, names, text, self._side.file, hint)
+        self._side.said += [] if found is None else [found]
 
 
 # Shapes: what is seen and what touches
@@ -140,14 +130,14 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
             body.visuals = (*body.visuals, shape)
         elif not _touches(model, k):
             hidden.append(name_of(model, "geom", k))
-    says("rewritten", "ellipsoids", spheroids, "written as convex meshes, at most 2 % inside of them")
-    says("left-out", "planes or height fields of bodies", planes, "only the world's are taken")
+    says("rewritten", "ellipsoids", spheroids, "a convex mesh, at most 2 % inside")
+    says("left-out", "surfaces of bodies", planes, "planes and height fields are taken of the world only")
     says("left-out", "geoms of other types", sdf, "signed distance fields are not taken")
-    says("ignored", "hidden geoms", hidden, "they neither touch nor belong to a group that is shown")
-    textures = [str(model.tex(t).name) or f"texture {t}" for t in range(model.ntex) if _is_plain(model, t)]
+    says("ignored", "hidden geoms", hidden, "neither touching nor in a group that is shown")
+    textures = [str(model.tex(t).name) or f"texture_{t}" for t in range(model.ntex) if _is_plain(model, t)]
     says("ignored", "textures", textures, "only images of files on 2d materials are shown")
-    skins = [str(model.skin(k).name) or f"skin {k}" for k in range(model.nskin)]
-    says("ignored", "skins", skins, "they are not shown")
+    skins = [str(model.skin(k).name) or f"skin_{k}" for k in range(model.nskin)]
+    says("ignored", "skins", skins, "not shown")
 
 
 def _touches(model: Any, k: int) -> bool:
@@ -178,22 +168,23 @@ def _shape(model: Any, k: int, apart: set[str]) -> DescribedShape:
         points, faces = _ellipsoid(model.geom_size[k])
         name = own or f"ellipsoid_{k}"
         return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
+    shape = described_shape(model, k)
+    assert shape is not None
     if kind == 7:
         m = int(model.geom_dataid[k])
         name = str(model.mesh(m).name)
         if name in apart or int(model.mesh_pathadr[m]) < 0:
             points, faces = _points_and_faces(model, m)
-            return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
-    shape = described_shape(model, k)
-    assert shape is not None
+            return DescribedShape("mesh", (1.0,) * 3, shape.pose, name, points=points, faces=faces, **looks)
     return DescribedShape(shape.kind, shape.size, shape.pose, shape.file, **looks)
 
 
 def _points_and_faces(model: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points in the frame of a geom of the mesh, and faces."""
+    """Points in the mesh's own frame, as written and scaled, and faces."""
     first, count = int(model.mesh_vertadr[m]), int(model.mesh_vertnum[m])
     face, faces = int(model.mesh_faceadr[m]), int(model.mesh_facenum[m])
-    points = np.array(model.mesh_vert[first : first + count], dtype=float)
+    own = placement_of(model.mesh_quat[m], model.mesh_pos[m])  # MuJoCo's frame, at the centre of mass
+    points = np.array(model.mesh_vert[first : first + count], dtype=float) @ own.rotation.T + own.position
     return points, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
 
 
@@ -294,7 +285,7 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
             scene.grounds.append(DescribedGround("solid", pose @ here.inverse(), friction, shape))
         else:
             planes.append(name)
-    says("ignored", "geoms of the world", shown, "nothing touches them; they are not shown")
+    says("ignored", "geoms of the world", shown, "not shown: nothing can touch it")
     more = [name for name in planes if name]
     says(
         "left-out",
@@ -347,8 +338,13 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
             ((t & model.geom_conaffinity[k]) | (model.geom_contype[k] & c)).any() for k in floors
         ):
             silent.append(name_of(model, "body", a))
-    says("rewritten", "pairs of bodies", partly, "only some of their geoms touch in the file; here all do")
-    says("rewritten", "bodies", silent, "they do not touch the ground in the file; here they do")
+    says(
+        "rewritten",
+        "pairs of bodies",
+        partly,
+        "in the file only some geoms touch; here all do",
+    )
+    says("rewritten", "bodies", silent, "not touching the ground in the file; here it does")
 
 
 # What drives joints
@@ -356,59 +352,65 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
 
 
 def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
-    import mujoco
-
     others: dict[str, list[str]] = {}
     scaled, delayed, clipped = [], [], []
     for k in range(model.nu):
-        name = str(model.actuator(k).name) or f"actuator {k}"
-        kind, j = TRANSMISSIONS[int(model.actuator_trntype[k])], int(model.actuator_trnid[k, 0])
-        if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
-            others.setdefault(f"they act on a {kind}", []).append(name)
+        name = str(model.actuator(k).name) or f"actuator_{k}"
+        why = _not_taken(model, k)
+        if why:
+            others.setdefault(why, []).append(name)
             continue
-        joint = name_of(model, "joint", j)
-        if KINDS[int(model.jnt_type[j])] not in ("revolute", "prismatic"):
-            others.setdefault("they act on a joint of several coordinates", []).append(name)
-            continue
-        plain = int(model.actuator_gaintype[k]) == mujoco.mjtGain.mjGAIN_FIXED and int(
-            model.actuator_biastype[k]
-        ) in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE)
-        dynamics = int(model.actuator_dyntype[k])
-        filtered = dynamics in (mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT)
-        if not plain or not (dynamics == mujoco.mjtDyn.mjDYN_NONE or filtered):
-            others.setdefault("their force is no linear law of control, position and velocity", []).append(
-                name
-            )
-            continue
-        if filtered:
-            delayed.append(name)
+        joint = name_of(model, "joint", int(model.actuator_trnid[k, 0]))
         gear, gain = float(model.actuator_gear[k, 0]), float(model.actuator_gainprm[k, 0])
-        affine = int(model.actuator_biastype[k]) == mujoco.mjtBias.mjBIAS_AFFINE
-        constant, kp, kd = (
-            (float(c) * s for c, s in zip(model.actuator_biasprm[k, :3], (1, -1, -1), strict=True))
-            if affine
-            else (0.0, 0.0, 0.0)
-        )
-        if kp < 0.0 or kd < 0.0:
-            others.setdefault("their stiffness or damping is negative", []).append(name)
-            continue
+        constant, kp, kd = _bias(model, k)
         control = "position" if kp else "velocity" if kd else "torque"
-        natural = {"position": kp, "velocity": kd, "torque": 1.0}[control]
-        if gain != natural or constant or gear != 1.0:
+        if gain != {"position": kp, "velocity": kd, "torque": 1.0}[control] or constant or gear != 1.0:
             scaled.append(name)
+        if int(model.actuator_dyntype[k]):
+            delayed.append(name)
         if model.actuator_ctrllimited[k]:
             clipped.append(name)
         scene.actuators.append(DescribedActuator(name, control, joint, gear * gear * kp, gear * gear * kd))
     for why, names in others.items():
-        says("left-out", "actuators", names, f"{why}; robokit's drive joints of one coordinate")
-    says(
-        "rewritten",
-        "actuators",
-        scaled,
-        "targets are forces, positions, velocities of the joint; the file has factors or offsets",
-    )
-    says("rewritten", "actuators", delayed, "they act at once; the file filters their controls")
-    says("ignored", "ranges of control", clipped, "targets are not clipped to them; limits of force are kept")
+        says(
+            "left-out",
+            "actuators",
+            names,
+            f"{why}: robokit drives joints of one coordinate",
+        )
+    text = "targets are forces, positions or velocities of the joint, without the file's factors and offsets"
+    says("rewritten", "actuators", scaled, text)
+    says("rewritten", "actuators", delayed, "acting at once; the file filters the control")
+    says("ignored", "ranges of control", clipped, "targets are not clipped; limits of force are kept")
+
+
+def _bias(model: Any, k: int) -> tuple[float, float, float]:
+    """Constant, stiffness and damping of an actuator's force."""
+    import mujoco
+
+    if int(model.actuator_biastype[k]) == mujoco.mjtBias.mjBIAS_NONE:
+        return 0.0, 0.0, 0.0
+    constant, by_position, by_velocity = (float(x) for x in model.actuator_biasprm[k, :3])
+    return constant, 0.0 - by_position, 0.0 - by_velocity
+
+
+def _not_taken(model: Any, k: int) -> str:
+    """Why an actuator has no counterpart; "" if it has one."""
+    import mujoco
+
+    if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
+        return f"acting on a {TRANSMISSIONS[int(model.actuator_trntype[k])]}"
+    if KINDS[int(model.jnt_type[int(model.actuator_trnid[k, 0])])] not in ("revolute", "prismatic"):
+        return "acting on a joint of several coordinates"
+    biases = mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE
+    bits = mujoco.mjtDyn
+    if (
+        int(model.actuator_gaintype[k]) != mujoco.mjtGain.mjGAIN_FIXED
+        or int(model.actuator_biastype[k]) not in biases
+        or int(model.actuator_dyntype[k]) not in (bits.mjDYN_NONE, bits.mjDYN_FILTER, bits.mjDYN_FILTEREXACT)
+    ):
+        return "with a force that is no linear law of control, position and velocity"
+    return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
 
 
 def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
@@ -416,13 +418,11 @@ def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
     scene.configurations["initial"] = _configuration(model, model.qpos0)
     moving = []
     for k in range(model.nkey):
-        name = str(model.key(k).name) or f"key {k}"
+        name = str(model.key(k).name) or f"key_{k}"
         scene.configurations[name] = _configuration(model, model.key_qpos[k])
         if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
             moving.append(name)
-    says(
-        "ignored", "keyframes", moving, "only their positions are kept: no velocities, controls, activations"
-    )
+    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
 
 
 def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:
@@ -477,11 +477,11 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
         "left-out",
         "bodies with gravity compensation",
         compensated,
-        "all of gravity acts on them",
-        "rk.gravity_forces gives the joint forces that hold them",
+        "all of gravity acts",
+        "rk.gravity_forces gives the joint forces that hold the robot",
     )
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
-    says("rewritten", "mocap bodies", mocap, "they are at rest")
+    says("rewritten", "mocap bodies", mocap, "at rest")
     uneven = [
         j.name
         for j in side.joints
@@ -507,7 +507,7 @@ def _has_polynomial(model: Any, j: int) -> bool:
 def _say_of_constraints(model: Any, says: Says) -> None:
     import mujoco
 
-    names = [str(model.equality(k).name) or f"equality {k}" for k in range(model.neq)]
+    names = [str(model.equality(k).name) or f"equality_{k}" for k in range(model.neq)]
     says(
         "ignored",
         "inactive constraints",
@@ -522,7 +522,7 @@ def _say_of_constraints(model: Any, says: Says) -> None:
     )
     other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
     says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are taken")
-    tendons = [str(model.tendon(t).name) or f"tendon {t}" for t in range(model.ntendon)]
+    tendons = [str(model.tendon(t).name) or f"tendon_{t}" for t in range(model.ntendon)]
     spatial = [n for t, n in enumerate(tendons) if sum_of_joints(model, t) is None]
     says("left-out", "spatial tendons", spatial, "robokit has no tendons that run through space")
     acting = [
@@ -541,7 +541,7 @@ def _say_of_constraints(model: Any, says: Says) -> None:
         "left-out",
         "fixed tendons",
         acting,
-        "their limits, springs, damping, friction and armature do not act",
+        "limits, springs, damping, friction and armature of tendons do not act",
     )
 
 
@@ -549,7 +549,7 @@ def _say_of_the_rest(model: Any, says: Says) -> None:
     import mujoco
 
     def named(kind: str, count: int) -> list[str]:
-        return [str(getattr(model, kind)(k).name) or f"{kind} {k}" for k in range(count)]
+        return [str(getattr(model, kind)(k).name) or f"{kind}_{k}" for k in range(count)]
 
     says("ignored", "sensors", named("sensor", model.nsensor), "a trajectory has its own measurements")
     says("ignored", "cameras", named("cam", model.ncam), "the page has its own camera")
@@ -557,11 +557,11 @@ def _say_of_the_rest(model: Any, says: Says) -> None:
     says(
         "left-out",
         "flexes",
-        [f"flex {k}" for k in range(int(getattr(model, "nflex", 0)))],
+        [f"flex_{k}" for k in range(int(getattr(model, "nflex", 0)))],
         "bodies are rigid",
     )
-    plugins = [f"plugin {k}" for k in range(int(getattr(model, "nplugin", 0)))]
-    says("left-out", "plugins", plugins, "they are programs of MuJoCo's")
+    plugins = [f"plugin_{k}" for k in range(int(getattr(model, "nplugin", 0)))]
+    says("left-out", "plugins", plugins, "programs for MuJoCo")
     option = model.opt
     fluid = [n for n in ("density", "viscosity") if getattr(option, n)] + ["wind"] * bool(option.wind.any())
     says("left-out", "options", fluid, "there is no fluid around a robot")
