@@ -1,4 +1,4 @@
-"""Curves of the caller's own: in the page's data as they were given, and refused by name where they do not fit."""
+"""Curves of the caller's own: in the page as they were given, refused by name where they do not fit."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_other_things_are_no_curves(swing):
     for curves in ([1.0], {3: swing.t}, {"": swing.t}, {"zmp": Curve(swing.t, unit=1.0)}):
         with pytest.raises(WrongType, match="curves"):
             page_html(swing, walk=False, curves=curves)
-    with pytest.raises(WrongType, match="curves: .*None for a Robot.*give a Trajectory"):
+    with pytest.raises(WrongType, match=r"curves: .*None for a Robot.*give a Trajectory"):
         page_html(swing.robot, curves={"zmp": swing.t})
 
     def fails(t, q, v):

@@ -31,7 +31,14 @@ from robokit.viewer.payload_keys.of_events import (
     TouchedData,
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData, StepperData
+from robokit.viewer.payload_keys.of_live import (
+    LiveData,
+    ModuleData,
+    MotorData,
+    MotorsData,
+    SlotData,
+    StepperData,
+)
 from robokit.viewer.payload_keys.of_motion import (
     CurveData,
     FigureData,
@@ -91,6 +98,8 @@ __all__ = [
     "ListingData",
     "LiveData",
     "ModuleData",
+    "MotorData",
+    "MotorsData",
     "NodeData",
     "Packed",
     "PackedBits",

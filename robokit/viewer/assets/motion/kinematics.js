@@ -15,6 +15,7 @@ class Motion {
     this.momentum = frames.momentum ? floats(frames.momentum) : null;
     this.force = frames.force ? floats(frames.force) : null;
     this.contacts = frames.contacts ? floats(frames.contacts) : null;
+    this.normals = frames.contact_normals ? floats(frames.contact_normals) : null;
     if (this.contacts) {
       this.contactStart = [0];
       floats(frames.contact_count).forEach((n, k) => this.contactStart.push(this.contactStart[k] + n));

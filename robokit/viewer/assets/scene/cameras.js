@@ -4,12 +4,13 @@ class Cameras {
   constructor(page) {
     this.page = page;
     const { stage, overlays } = page;
-    for (const [key, label, tint, on] of overlays.list()) {
-      const button = toggle(label, on, (now) => overlays.show(key, now), { colour: tint });
+    for (const [key, label, tint, on, , title] of overlays.list()) {
+      const button = toggle(label, on, (now) => overlays.show(key, now), { colour: tint, title });
       button.dataset.key = key;
       $("switches").append(button);
       overlays.show(key, on);
     }
+    this.addOpacity();
     this.addSheet();
     const fit = () => stage.frameMotion();
     const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);
@@ -29,6 +30,20 @@ class Cameras {
       return now;
     };
     fit();
+  }
+
+  // How opaque the robot is: frames, inertias and contacts show through it.
+  addOpacity() {
+    const { stage } = this.page;
+    const slider = element("input", { id: "opacity", type: "range", min: 0.05, max: 1, step: 0.05, value: 1, "aria-label": "Opacity of the robot" });
+    this.opacity = (share) => {
+      slider.value = String(share);
+      slider.style.setProperty("--done", `${(100 * (slider.value - slider.min)) / (slider.max - slider.min)}%`);
+      stage.opaque(Number(slider.value));
+    };
+    slider.addEventListener("input", () => this.opacity(slider.value));
+    $("switches").append(element("label", { class: "chip plain", title: "Opacity of the robot" }, "Opacity", slider));
+    this.opacity(1);
   }
 
   // In small views the switches are a sheet that a button opens.
