@@ -243,6 +243,7 @@ __all__ = [
     "codegen",
     "collision_pairs",
     "collisions",
+    "convert",
     "cost",
     "distance",
     "distance_function",

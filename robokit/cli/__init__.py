@@ -12,6 +12,8 @@
     robokit parity ROBOT ...   the robot in other engines, compared
     robokit parity A B         two descriptions of one robot: what differs, and why
     robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
+    robokit convert ROBOT -o FILE
+                               the robot in another format
     robokit sparsity ROBOT     the pattern of H as a picture
     robokit cost ROBOT         operation counts of the algorithms
     robokit codegen ROBOT      a function of the robot as C

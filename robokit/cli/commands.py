@@ -36,7 +36,7 @@ from robokit.cli.common import (
     tell_up_axes,
     writable,
 )
-from robokit.cli.log_commands import show_joint_states
+from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
@@ -58,12 +58,12 @@ def view(arguments: argparse.Namespace) -> int:
     if arguments.live:
         from robokit.viewer import Viewer
 
-        with Viewer(robot) as viewer:
+        with opened_states(arguments.joint_states) as states, Viewer(robot) as viewer:
             viewer.show(open_browser=not arguments.no_open)
             viewer.display(robot.neutral())
             tell(f"{robot.name}, {robot.base} base, at {viewer.url}; Ctrl-C ends", flush=True)
-            if arguments.joint_states is not None:
-                tell(show_joint_states(viewer, robot, arguments.joint_states, say))
+            if states is not None:
+                tell(show_joint_states(viewer, robot, states, say))
                 return 0
             try:
                 while True:
@@ -213,6 +213,37 @@ def mjcf(arguments: argparse.Namespace) -> int:
     sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
     tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
     return 0
+
+
+def convert(arguments: argparse.Namespace) -> int:
+    """The robot as a URDF, MJCF or SDF file, with its meshes."""
+    import robokit as rk
+    from robokit.conversion import format_to_write
+
+    output = writable(arguments.output)
+    try:
+        format_to_write(output, arguments.to)
+    except RobokitError as error:
+        raise WrongUsage(str(error)) from error
+    robot = load(arguments.robot, arguments.base, None, arguments)
+    refuse_input(output, robot)
+    done = rk.convert(
+        robot,
+        output,
+        to=arguments.to,
+        meshes=arguments.meshes,
+        visuals=not arguments.no_visuals,
+        judge=arguments.judge,
+    )
+    sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
+    more = f", {count_text(len(done.copied), 'file')} beside it" if done.copied else ""
+    tell(f"{robot.name}, {robot.base} base: {sizes} to {output} ({done.format.upper()}){more}")
+    if done.verdict is None:
+        return 0
+    from robokit.parity.verdict import verdict_lines
+
+    tell("\n".join(verdict_lines(done.verdict, None)))
+    return 0 if done.verdict.same else 1
 
 
 def sparsity(arguments: argparse.Namespace) -> int:

@@ -90,6 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_check(add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'"))
     _add_parity(add("parity", commands.parity, "robokit parity arm --base floating"))
     _add_mjcf(add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml"))
+    _add_convert(add("convert", commands.convert, "robokit convert arm -o arm.sdf"))
     _add_sparsity(
         add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
     )
@@ -321,6 +322,42 @@ def _add_mjcf(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
+
+
+def _add_convert(sub: argparse.ArgumentParser) -> None:
+    from robokit.conversion import MESHES, TARGETS
+
+    _add_robot(sub)
+    sub.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="the file to write: .urdf, .xml (MJCF) or .sdf; an existing one is replaced",
+    )
+    sub.add_argument("--to", choices=TARGETS, help="format to write; default: what FILE ends in")
+    sub.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="whether the root link is fixed to the world or free; default: what the file says, and fixed "
+        "for a URDF, which says neither",
+    )
+    sub.add_argument(
+        "--meshes",
+        choices=MESHES,
+        default="keep",
+        help="names of mesh files: keep them where the format can say them and they lead to the files, "
+        "absolute, relative to FILE, copy the files into a folder beside FILE, or none: leave out shapes that "
+        "are meshes; default: keep",
+    )
+    sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
+    sub.add_argument(
+        "--judge",
+        action="store_true",
+        help="let the referee compare FILE with the robot (needs what reads FILE: MuJoCo, Drake); exit status "
+        "1: they differ",
+    )
+    add_reading(sub)
 
 
 def _add_sparsity(sub: argparse.ArgumentParser) -> None:

@@ -25,19 +25,29 @@ def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:
         points: (n, 3) [m].
         faces: (m, 3) numbers of points.
     """
-    corners = np.asarray(points, dtype="<f4")[np.asarray(faces, dtype=np.int64)]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    rows = np.zeros(len(corners), dtype=[("numbers", "<f4", 12), ("count", "<u2")])
-    rows["numbers"][:, :3] = normals / np.where(lengths > 0.0, lengths, 1.0)
-    rows["numbers"][:, 3:] = corners.reshape(-1, 9)
-    content = bytes(80) + len(rows).to_bytes(4, "little") + rows.tobytes()
+    content = stl_bytes(np.asarray(points, dtype="<f4")[np.asarray(faces, dtype=np.int64)])
     stem = re.sub(r"[^\w-]+", "_", Path(name).stem)[:40] or "mesh"
     path = _folder() / f"{stem}_{hashlib.sha256(content).hexdigest()[:16]}.stl"
     if not path.is_file() or path.stat().st_size != len(content):
         with replacing(path) as new:
             new.write_bytes(content)
     return path
+
+
+def stl_bytes(corners: np.ndarray) -> bytes:
+    """A binary STL of triangles, by their corners (m, 3, 3) [m]."""
+    corners = np.asarray(corners, dtype="<f4")
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    rows = np.zeros(len(corners), dtype=[("numbers", "<f4", 12), ("count", "<u2")])
+    rows["numbers"][:, :3] = normals / np.where(lengths > 0.0, lengths, 1.0)
+    rows["numbers"][:, 3:] = corners.reshape(-1, 9)
+    return bytes(80) + len(rows).to_bytes(4, "little") + rows.tobytes()
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a file is one that :func:`file_of_mesh` made: others should not name it."""
+    return path.is_relative_to(_folder())
 
 
 @lru_cache(maxsize=1)
