@@ -101,7 +101,8 @@ def _described(text: str, name: str, fetch: bool) -> Path:
     known = described_robots()
     if not known:
         raise MissingDependency(
-            f"{text}: the package {DESCRIPTIONS} is not installed; pip install {DESCRIPTIONS}"
+            f"{text}: the package {DESCRIPTIONS} is not installed; pip install {DESCRIPTIONS}, "
+            "or 'robokit[descriptions]'"
         )
     name = name.removesuffix("_description")
     if name not in known:

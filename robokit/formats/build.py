@@ -158,9 +158,15 @@ class _Build:
                 self._joint(self.into[name], mimics)
             placed.add(name)
             self._frames(body)
-        kept = self._loops(placed)
-        for loop in kept:
+        for loop in self._loops(placed):
             self._loop(loop)
+        self._say(
+            "left-out",
+            "bodies with gravity of their own",
+            [name for name in self.bodies if name in placed and self._gravity(name) != 1.0],
+            "all of gravity acts",
+            "rk.gravity_forces gives the joint forces that hold the robot",
+        )
         if self.free is not None:
             free = self.free
             self.builder.base_armature = free.armature or 0.0
@@ -253,6 +259,10 @@ class _Build:
         self.builder.loop_joint(
             name, loop.kind, loop.predecessor, loop.successor, *ends, axis=(0.0, 0.0, 1.0), pitch=0.0
         )
+
+    def _gravity(self, name: str) -> float:
+        body = self.side.bodies.get(name)
+        return 1.0 if body is None or name == WORLD else body.gravity
 
     def _pose(self, name: str) -> Placement:
         return Placement() if name == WORLD else self.side.bodies[name].pose

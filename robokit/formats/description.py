@@ -7,6 +7,7 @@ its own: the referee lays the two worlds on each other.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -345,12 +346,9 @@ def finding(
     if not found:
         return None
     shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-    head, link, rest = next(
-        x for sign in (" of ", " with ", "") for x in [what.partition(sign or "\0")] if x[1] or not sign
-    )
-    if len(found) == 1:
-        head = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
-    element = f"{len(found)} {head}{link}{rest} ({shown})"
+    head = re.split(" of | with ", what)[0]
+    one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
+    element = f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({shown})"
     return Diagnostic(CODES[code], code, element, file, 0, text, hint)
 
 

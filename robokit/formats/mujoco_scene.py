@@ -207,15 +207,20 @@ def _ellipsoid(radii: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _looks(model: Any, k: int) -> dict[str, Any]:
     """Colour of a geom, and the image of its material."""
-    rgba, material = tuple(map(float, model.geom_rgba[k])), int(model.geom_matid[k])
+    rgba, material = _rgba(model.geom_rgba[k]), int(model.geom_matid[k])
     if material < 0:
         return {"rgba": rgba}
     if np.allclose(rgba, GRAY):
-        rgba = tuple(map(float, model.mat_rgba[material]))
+        rgba = _rgba(model.mat_rgba[material])
     for t in np.ravel(model.mat_texid[material]):
         if t >= 0 and not _is_plain(model, int(t)):
             return {"rgba": rgba, "texture": _path(model, int(model.tex_pathadr[int(t)]))}
     return {"rgba": rgba}
+
+
+def _rgba(row: Any) -> tuple[float, ...]:
+    """A colour as it was written: MuJoCo keeps it in single precision."""
+    return tuple(round(float(x), 6) for x in row)
 
 
 def _is_plain(model: Any, t: int) -> bool:
@@ -472,14 +477,6 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
     says("left-out", "damping or friction of free joints", free, "what is free has none here")
     curved = [n for j, n in enumerate(names) if _has_polynomial(model, j)]
     says("left-out", "joints with nonlinear springs or dampers", curved, "only the linear part is taken")
-    compensated = [name_of(model, "body", b) for b in range(1, model.nbody) if model.body_gravcomp[b]]
-    says(
-        "left-out",
-        "bodies with gravity compensation",
-        compensated,
-        "all of gravity acts",
-        "rk.gravity_forces gives the joint forces that hold the robot",
-    )
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
     says("rewritten", "mocap bodies", mocap, "at rest")
     uneven = [

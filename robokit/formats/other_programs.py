@@ -25,18 +25,26 @@ ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robo
 
 @dataclass(frozen=True)
 class Program:
-    """Another program: its name, the Python module that is imported, and the package that has it."""
+    """Another program.
+
+    Attributes:
+        name: its own.
+        module: the Python module that is imported.
+        package: the package that has it.
+        extra: robokit's extra with it.
+    """
 
     name: str
     module: str
     package: str
+    extra: str
 
 
 PROGRAMS = {
-    "mujoco": Program("MuJoCo", "mujoco", "mujoco"),
-    "drake": Program("Drake", "pydrake.multibody.parsing", "drake"),
-    "pinocchio": Program("Pinocchio", "pinocchio", "pin"),
-    "usd": Program("USD", "pxr.Usd", "usd-core"),
+    "mujoco": Program("MuJoCo", "mujoco", "mujoco", "mjcf"),
+    "drake": Program("Drake", "pydrake.multibody.parsing", "drake", "parity"),
+    "pinocchio": Program("Pinocchio", "pinocchio", "pin", "parity"),
+    "usd": Program("USD", "pxr.Usd", "usd-core", "usd"),
 }
 
 _child = Child(worker.__file__, modules=ANSWER_MODULES)
@@ -81,7 +89,10 @@ def require(key: str) -> None:
     """
     program = PROGRAMS[key]
     if importlib.util.find_spec(program.module.partition(".")[0]) is None:
-        raise MissingDependency(f"{program.name} is needed and not installed; pip install {program.package}")
+        raise MissingDependency(
+            f"{program.name} is needed and not installed; pip install {program.package}, "
+            f"or 'robokit[{program.extra}]'"
+        )
     try:
         broken = call(__name__, "import_problem", program.module)
     except NoAnswer as problem:
