@@ -1,4 +1,4 @@
-"""The commands fall and simulate: the run, a second one with one thing changed, films and pictures."""
+"""The commands fall, simulate and collisions: the run, a second one with one thing changed, films."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from robokit.cli.common import (
     SIMULATION_FAILED,
     Compiling,
     WrongUsage,
+    any_number,
     count_text,
     file_stem,
     load,
     open_page,
     positive,
+    print_json,
     refuse_input,
     say,
+    seed_number,
     tell,
     tell_up_axes,
     writable,
@@ -40,6 +43,9 @@ STEEPEST_GROUND = 89.0
 
 LONGEST_RUN = 100_000.0
 """Longest simulation without --dt [s]."""
+
+NEAREST_TOLD = 5
+"""Pairs that are told though they are apart."""
 
 START_TRIES = 20
 """Random configurations that are tried, where a robot has loops to close."""
@@ -106,6 +112,106 @@ def simulate(arguments: argparse.Namespace) -> int:
                 self_collision=arguments.self_collision,
             )
     return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def collisions(arguments: argparse.Namespace) -> int:
+    """Pairs of links in contact at a configuration, and the nearest others."""
+    import robokit as rk
+
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    ground = rk.Ground(height=arguments.ground_height) if arguments.ground else None
+    q = _configuration(robot, arguments)
+    given = {"ground": ground, "pairs": "all" if arguments.all_pairs else None}
+    found = rk.collisions(robot, q, margin=arguments.margin, **given)
+    if arguments.json:
+        rows = [
+            {"a": c.a, "b": c.b, "depth": c.depth, "point_a": c.point_a.tolist(),
+             "point_b": c.point_b.tolist(), "normal": c.normal.tolist()}
+            for c in found
+        ]  # fmt: skip
+        print_json({"robot": robot.name, "margin": arguments.margin, "collisions": rows})
+        return 0
+    all_pairs = rk.distance(robot, q, **given)
+    nearer = f"nearer than {arguments.margin:g} m" if arguments.margin > 0.0 else "in contact"
+    tell(f"{robot.name}: {len(found)} of {count_text(len(all_pairs), 'pair')} of links {nearer}")
+    for c in found:
+        tell(f"  {_metres(-c.depth)}  {c.a}, {c.b}")
+    beyond = [k for k in all_pairs.distance.argsort().tolist() if all_pairs.pairs[k] not in found.pairs]
+    if beyond[:NEAREST_TOLD]:
+        tell("the nearest others:" if found else "the nearest:")
+    for k in beyond[:NEAREST_TOLD]:
+        tell(f"  {_metres(all_pairs.distance[k])}  {', '.join(all_pairs.pairs[k])}")
+    return 0
+
+
+def _metres(distance: float) -> str:
+    return f"{round(distance, 6) + 0.0:10.6f} m"
+
+
+def _configuration(robot: Any, arguments: argparse.Namespace) -> np.ndarray:
+    """The configuration of --at, with the joints of --joint."""
+    import robokit as rk
+
+    names = {} if robot.scene is None else robot.scene.configurations
+    if arguments.at == "stand":
+        height = {"ground_height": arguments.ground_height}
+        q = rk.standing_configuration(robot, **height) if robot.base == "floating" else robot.neutral()
+    elif arguments.at == "random":
+        q = _random_start(robot, arguments.seed)
+    elif arguments.at == "neutral":
+        q = robot.neutral()
+    elif arguments.at in names:
+        q = robot.configuration(arguments.at)
+    else:
+        raise rk.UnknownName("configuration", arguments.at, ["neutral", "stand", "random", *names])
+    for name, value in arguments.joint:
+        joint = robot.joint(name)
+        q[joint.q_slice] = robot.configuration({name: value})[joint.q_slice]
+    return q
+
+
+def joint_value(text: str) -> tuple[str, float]:
+    """NAME=VALUE of an option."""
+    name, mark, value = text.rpartition("=")
+    if not (mark and name):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name, any_number(value)
+
+
+def add_collisions(sub: argparse.ArgumentParser) -> None:
+    """The options of collisions, but for the robot's."""
+    sub.add_argument(
+        "--at",
+        metavar="WHERE",
+        default="neutral",
+        help="neutral, stand, random, or a configuration that the file names; default: %(default)s",
+    )
+    sub.add_argument("--seed", type=seed_number, default=0, help="of --at random; default: %(default)s")
+    sub.add_argument(
+        "--joint",
+        metavar="NAME=VALUE",
+        type=joint_value,
+        action="append",
+        default=[],
+        help="set a joint, in rad or m; may be given again",
+    )
+    sub.add_argument("--ground", action="store_true", help="with a ground plane")
+    sub.add_argument(
+        "--ground-height", type=any_number, default=0.0, metavar="M", help="default: %(default)g m"
+    )
+    sub.add_argument(
+        "--margin",
+        type=any_number,
+        default=0.0,
+        metavar="M",
+        help="list pairs that are nearer than this; default: %(default)g m, those that overlap",
+    )
+    sub.add_argument(
+        "--all-pairs",
+        action="store_true",
+        help="also pairs that simulate keeps from colliding: neighbours, and what touches when neutral",
+    )
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _random_start(robot: Any, seed: int) -> np.ndarray:

@@ -29,6 +29,7 @@ from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
+from robokit.sim.run.distance_function import DistanceFunction, distance_function
 from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
 from robokit.sim.run.step_functions import step_function
 from robokit.sim.run.step_gradient import StepGradient, step_vjp
@@ -42,6 +43,7 @@ __all__ = [
     "CollisionPairs",
     "Collisions",
     "Contacts",
+    "DistanceFunction",
     "Distances",
     "Energy",
     "Ground",
@@ -62,6 +64,7 @@ __all__ = [
     "collision_pairs",
     "collisions",
     "distance",
+    "distance_function",
     "measures",
     "rollout",
     "simulate",

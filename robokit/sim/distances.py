@@ -231,14 +231,16 @@ def distance(
     most = _bound("max_distance", max_distance)
     if not isinstance(gradient, bool | np.bool_):
         raise WrongType("gradient", gradient, "True or False")
-    query = _query(robot, a, b, ground, pairs, bool(gradient))
-    found = query.at(_configurations(robot, q), most, threads)
+    asked = query(robot, a, b, ground, pairs, bool(gradient))
+    found = asked.at(_configurations(robot, q), most, threads)
+    if not gradient:
+        found.pop("gradient")
     if isinstance(a, str) and isinstance(b, str):
         alone = found["distance"].ndim - 1
         found = {name: x[(slice(None),) * alone + (0,)] for name, x in found.items()}
     points = found["points"]
     arrays = found["distance"], points[..., 0, :], points[..., 1, :], found["normal"]
-    return Distances(query.pairs, *arrays, found["gradient"] if gradient else None)
+    return Distances(asked.pairs, *arrays, found.get("gradient"))
 
 
 def collisions(
@@ -267,16 +269,16 @@ def collisions(
         >>> bool(found), found[0].a
         (True, 'ground')
     """
-    query = _query(robot, a, b, ground, pairs, False)
+    asked = query(robot, a, b, ground, pairs, False)
     rows, least = _configurations(robot, q), real_number("margin", margin)
     if rows.ndim == 1:
-        kept = [_below(query.at(rows, least, threads), least)]
+        kept = [_below(asked.at(rows, least, threads), least)]
     else:
-        few = max(1, AT_ONCE // max(1, len(query.pairs)))
+        few = max(1, AT_ONCE // max(1, len(asked.pairs)))
         starts = range(0, max(1, len(rows)), few)
-        kept = [_below(query.at(rows[k : k + few], least, threads), least, k) for k in starts]
+        kept = [_below(asked.at(rows[k : k + few], least, threads), least, k) for k in starts]
     row, k, d, points, normal = kept[0] if len(kept) == 1 else map(np.concatenate, zip(*kept, strict=True))
-    found = tuple(query.pairs[i] for i in k.tolist())
+    found = tuple(asked.pairs[i] for i in k.tolist())
     some: Any = bool(found)
     if rows.ndim == 2:
         some = np.zeros(len(rows), bool)
@@ -315,7 +317,7 @@ def _configurations(robot: Robot, q: Any) -> np.ndarray:
 # ---- what is asked ----------------------------------------------------------------------------------------
 
 
-def _query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool) -> _Query:
+def query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool) -> Query:
     """The prepared question, kept with the robot."""
     check_robot(robot)
     surface = Ground() if ground is True else None if ground is False else ground
@@ -326,10 +328,10 @@ def _query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool
     if not (pairs is None or pairs == "all" or isinstance(pairs, CollisionPairs)):
         raise ShapeError(f'pairs: expected rk.collision_pairs(robot), "all" or None, got {shown(pairs)}')
     names = _names("a", a), _names("b", b)
-    known: Recent[_Query] = robot.derived.get("distance queries", lambda: Recent(KEPT))
+    known: Recent[Query] = robot.derived.get("distance queries", lambda: Recent(KEPT))
     # The question keeps what its key has the addresses of.
     at = "True" if ground is True else id(surface), pairs if isinstance(pairs, str) else id(pairs)
-    return known.get((*names, *at, gradient), lambda: _Query(robot, *names, surface, pairs, gradient))
+    return known.get((*names, *at, gradient), lambda: Query(robot, *names, surface, pairs, gradient))
 
 
 def _names(what: str, given: Any) -> tuple[str, ...] | None:
@@ -413,7 +415,7 @@ class _Scene:
         return found
 
 
-class _Query:
+class Query:
     """Pairs of links of a robot as arrays, and machine code that measures them.
 
     Attributes:
@@ -451,7 +453,7 @@ class _Query:
         self.seconds = 0.0
         self._spare: Spare[Any] = Spare(4)
 
-    def at(self, q: np.ndarray, most: float, threads: int | None) -> Mapping[str, np.ndarray]:
+    def at(self, q: np.ndarray, most: float, threads: int | None) -> dict[str, np.ndarray]:
         """Outputs of the kernel, by name, at one configuration or many."""
         if q.ndim == 1:
             arrays, call = self._spare.take("single", self._single)

@@ -19,6 +19,7 @@ COMMANDS = (
     "parity",
     "mjcf",
     "sparsity",
+    "collisions",
     "cost",
     "codegen",
     "sweep",
