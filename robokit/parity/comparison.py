@@ -39,7 +39,7 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.parity import engines
-from robokit.parity.engines import ENGINES, Answering, Answers, State, without_other_links
+from robokit.parity.engines import ENGINES, Answering, Answers, State, plain_text, without_other_links
 from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
@@ -135,7 +135,7 @@ def compare(
     singular = singular_joint(robot)
     # The engines are given a URDF, and of another format what robokit makes of it.
     own = format_of(Path(path)) == "URDF"
-    text = robot_text(path, xacro_args, package_dirs) if own else dump(full).encode()
+    text = robot_text(path, xacro_args, package_dirs) if own else plain_text(dump(full).encode()).encode()
     if robot.base == "floating":
         text = without_other_links(text, robot.link_names)
     told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]

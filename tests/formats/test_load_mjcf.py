@@ -405,7 +405,7 @@ COMMANDS = {
     "sparsity": ["sparsity", "-o", "H.png"],
     "cost": ["cost"],
     "codegen": ["codegen", "--function", "crba", "-o", "c"],
-    "sweep": ["sweep", "--count", "4", "--duration", "0.02", "--scheduler", "serial", "-o", "falls"],
+    "sweep": ["sweep", "--count", "4", "--duration", "0.02", "--workers", "0", "-o", "falls"],
 }
 
 
