@@ -11,6 +11,11 @@ class Cameras {
       overlays.show(key, on);
     }
     this.addOpacity();
+    // The card of a link stands below them, on however many rows they are.
+    new ResizeObserver(() => {
+      const { offsetTop, offsetHeight } = $("switches");
+      $("view").style.setProperty("--under-switches", `${offsetTop + Math.max(offsetHeight, 27) + 13}px`);
+    }).observe($("switches"));
     this.addSheet();
     const fit = () => stage.frameMotion();
     const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);

@@ -55,11 +55,11 @@ class ContactFrames extends THREE.Group {
   place() {
     const { camera, controls } = this.stage.viewer, { host } = this.stage;
     camera.updateMatrixWorld();
-    const [wide, high] = [host.clientWidth, host.clientHeight], depth = controls.target.clone().project(camera).z;
+    const [wide, high] = [host.clientWidth, host.clientHeight], low = high - this.stage.framing.insets(high).foot - 0.5 * NUMBER_SIZE[1], depth = controls.target.clone().project(camera).z;
     const perPixel = (2 * Math.tan((camera.fov * Math.PI) / 360)) / high, taken = [];
     for (const { sprite } of this.numbers) sprite.visible = false;
     (this.shown || []).forEach(({ place, along, across }, k) => {
-      const at = yUp(place).project(camera), x = Math.min(0.5 * (1 + at.x) * wide + 10, wide - NUMBER_SIZE[0]), y = 0.5 * (1 - at.y) * high;
+      const at = yUp(place).project(camera), x = Math.min(0.5 * (1 + at.x) * wide + 10, wide - NUMBER_SIZE[0]), y = Math.min(0.5 * (1 - at.y) * high, low);
       const way = WAYS.find((step) => taken.every((one) => Math.abs(one.x - x) > NUMBER_SIZE[0] || Math.abs(one.y - y - step) >= NUMBER_SIZE[1]));
       if (Math.abs(at.x) > 1 || Math.abs(at.y) > 1 || Math.abs(at.z) > 1 || way === undefined) return;
       taken.push({ x, y: y + way });
