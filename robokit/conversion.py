@@ -17,7 +17,7 @@ from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
 from robokit.files import output_path, writing
 from robokit.model.geometry import RGBA, Mesh, Shape
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, children, outward
 
 PathLike = str | os.PathLike[str]
 
@@ -177,6 +177,8 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
     if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
         g = ", ".join(f"{x:g}" for x in robot.gravity)
         yield f"{name}: gravity ({g}) is left out; a URDF says none"
+    if target == "urdf" and robot.base == "floating" and outward(robot, children(robot))[0] == "world":
+        yield f"{name}: programs take a root link called 'world' for the fixed world; this one is free"
     if target == "urdf" and robot.loop_joints:
         shown = ", ".join(repr(loop.name) for loop in robot.loop_joints[:5])
         yield f"{name}: loop joints are <loop_joint>s, which robokit reads and other programs do not: {shown}"

@@ -32,6 +32,7 @@ import numpy as np
 
 from robokit.errors import ModelError
 from robokit.files import output_path, write_text
+from robokit.formats.sdf import NAME
 from robokit.interop import MUJOCO_PARTS
 from robokit.mjcf import numbers
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
@@ -100,6 +101,7 @@ def to_sdf(
     for message in writer.said:
         warnings.warn(f"SDF of robot {robot.name!r}: {message}", stacklevel=2)
     ET.register_namespace("drake", DRAKE)
+    ET.register_namespace("robokit", NAME[1:].partition("}")[0])
     ET.indent(root)
     text = '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
     if file is not None:
@@ -120,8 +122,7 @@ class _Writer:
         self.said: list[str] = []
         self._left: dict[str, list[str]] = {}
         below = children(robot)
-        self.order = outward(robot, below)
-        self.root_link = self.order[0]
+        self.root_link = outward(robot, below)[0]
         self.into = {joint.child_link: joint for joints in below.values() for joint in joints}
         self.names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = set()
@@ -146,7 +147,9 @@ class _Writer:
             self._taken.add(free)
             self.names[kind, name] = free
             if free != name:
-                self.said.append(f"{kind} {name!r} is called {free!r}: SDF gives a name once in a model")
+                self.said.append(
+                    f"{kind} {name!r} is called {free!r}: SDF gives a name once, and reserves some"
+                )
 
     def _is_world(self, name: str) -> bool:
         """Whether a link stands for SDF's own fixed frame."""
@@ -166,6 +169,12 @@ class _Writer:
     def _link(self, name: str) -> str:
         return self.names["link", name]
 
+    def _named(self, element: ET.Element, name: str) -> ET.Element:
+        """The element, with the robot's name where SDF has another."""
+        if element.get("name") != name and name != "world":
+            element.set(NAME, name)
+        return element
+
     # ---- the document ------------------------------------------------------------------------------
 
     def document(self) -> ET.Element:
@@ -176,23 +185,25 @@ class _Writer:
             outer = ET.SubElement(root, "world", name="default")
             _text(outer, "gravity", numbers(robot.gravity))
         model = ET.SubElement(outer, "model", name=robot.name or "robot")
-        for name in self.order:
+        for link in robot.links:
+            name, joint = link.name, self.into.get(link.name)
             if name == self.world:
                 continue
-            link, joint = robot.link(name), self.into.get(name)
             if joint is not None and joint.kind == "fixed" and self._is_frame(link):
                 self._frame(model, link, joint)
                 continue
-            element = ET.SubElement(model, "link", name=self._link(name))
+            element = self._named(ET.SubElement(model, "link", name=self._link(name)), name)
             if joint is not None and joint.kind == "floating":
                 self._released(element, joint)
             elif joint is not None:
-                self._joint(model, joint)
-                ET.SubElement(element, "pose", relative_to=self.names["joint", joint.name]).text = _pose(
-                    Placement()
-                )
+                pose = ET.SubElement(element, "pose", relative_to=self.names["joint", joint.name])
+                pose.text = _pose(Placement())
             self._inertial(element, link)
             self._shapes(element, link)
+        for joint in self._joints():
+            held = joint.kind == "fixed" and self._is_frame(robot.link(joint.child_link))
+            if joint.kind != "floating" and not held:
+                self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
             self._connect(model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link)
@@ -314,6 +325,7 @@ class _Writer:
             self._several(model, joint, parent, child, own)
             return
         made = self._connect(model, own, KINDS[joint.kind], parent, child, joint.origin)
+        self._named(made, joint.name)
         if joint.kind == "helical":
             _text(made, "screw_thread_pitch", repr(2.0 * math.pi * joint.pitch))
         if joint.kind != "fixed":
@@ -412,7 +424,7 @@ class _Writer:
             ends.reverse()
         (parent, _), (child, place) = ends
         name = self._free(loop.name.replace("::", "_"))
-        made = ET.SubElement(model, "joint", name=name, type=KINDS[loop.kind])
+        made = self._named(ET.SubElement(model, "joint", name=name, type=KINDS[loop.kind]), loop.name)
         ET.SubElement(made, "pose", relative_to=self._link(child)).text = _pose(place)
         _text(made, "parent", self._link(parent))
         _text(made, "child", self._link(child))

@@ -39,6 +39,9 @@ from robokit.urdf.description import InertialDescription, Origin
 from robokit.urdf.mesh_files import Resolver
 from robokit.urdf.source import MAX_BYTES
 
+NAME = "{https://robokit}name"
+"""Attribute with a robot's own name of a link or joint, where SDF does not take it."""
+
 MODEL = "__model__"
 """SDF's name for the frame of a model itself."""
 
@@ -306,7 +309,7 @@ class _Model:
                 scope, rest = self._inside(name)
                 return scope.body(rest)
             if element.tag == "link":
-                return self.prefix + name
+                return self.prefix + own_name(element)
             if element.tag == "joint":
                 name = (element.findtext("child") or "").strip()
             else:
@@ -318,9 +321,9 @@ class _Model:
         named = self.element.get("canonical_link", "")
         if named:
             return self.body(named)
-        for name, element in self._frames.items():
+        for element in self._frames.values():
             if element.tag == "link":
-                return self.prefix + name
+                return self.prefix + own_name(element)
         for inner in (*self.models, *self.merged):
             return inner.canonical()
         if self.element.tag == "world":
@@ -420,7 +423,7 @@ class _Reader:
 
     def _body(self, model: _Model, link: Any, at: Placement) -> DescribedBody:
         name = link.get("name", "")
-        body_name = model.prefix + name
+        body_name = model.prefix + own_name(link)
         where = f"link {body_name!r}"
         self._tell(link, body_name)
         here = model.place(name)
@@ -560,7 +563,8 @@ class _Reader:
 
     def _joint(self, model: _Model, element: Any, bodies: dict[str, DescribedBody]) -> DescribedJoint | None:
         name, kind = element.get("name", ""), KINDS.get(element.get("type", ""))
-        own, where = model.prefix + name, f"joint {model.prefix + name!r}"
+        own = model.prefix + own_name(element)
+        where = f"joint {own!r}"
         ends = [(element.findtext(tag) or "").strip() for tag in ("parent", "child")]
         if model.element.tag == "world" and not all(self._known(model, end) for end in ends):
             return None  # of other models
@@ -644,6 +648,8 @@ class _Reader:
 
     def _law(self, model: _Model, mimic: Any) -> Law:
         leader = mimic.get("joint", "").strip()
+        named = model.element.find(f"joint[@name='{leader}']") if "'" not in leader else None
+        leader = leader if named is None else own_name(named)
         if mimic.get("axis", "axis") == "axis2":
             leader += "_2"
         k = number(mimic, "multiplier", 1.0)
@@ -777,6 +783,11 @@ def _inertial(inertial: Any) -> InertialDescription:
         return InertialDescription(1.0, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     xx, xy, xz, yy, yz, zz = (number(inertial, f"inertia/{name}", absent) for name, absent in entries)
     return InertialDescription(number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz))
+
+
+def own_name(element: Any) -> str:
+    """The name of a link or joint in the robot, without the models that it is in."""
+    return str(element.get(NAME) or element.get("name", ""))
 
 
 def origin_of(pose: Any) -> Origin:
