@@ -250,7 +250,7 @@ class _Files:
         self.made: list[Path] = []
         self.said: list[str] = []
         self._there: dict[Path, Path] = {}
-        self._pieces: dict[Path, list[tuple[Path, RGBA | None]]] = {}
+        self._pieces: dict[tuple[Path, str], list[tuple[Path, RGBA | None]]] = {}
         self._taken: set[str] = set()
         self._new_folder = not self.folder.exists()
 
@@ -268,7 +268,7 @@ class _Files:
             shown = ", ".join(map(repr, list(dict.fromkeys(missing))[:5]))
             self.said.append(f"{len(set(missing))} mesh files were not found: {shown}; pass package_dirs")
         if self._pieces:
-            count = len(self._pieces)
+            count = len({path for path, _ in self._pieces})
             self.said.append(f"{count} mesh files that MuJoCo does not read are STL in {self.folder}")
         return replace(robot, links=tuple(links))
 
@@ -343,19 +343,22 @@ class _Files:
         self.made.append(target)
 
     def _as_stl(self, shape: Shape, mesh: Mesh, what: str) -> list[Shape]:
-        """A shape for each colour of a mesh that MuJoCo does not read, each with a binary STL."""
+        """A shape for each colour of a mesh that MuJoCo does not read, each with a binary STL.
+
+        Of a collision mesh MuJoCo takes the convex hull: it stays one.
+        """
         assert mesh.path is not None
-        path = mesh.path.resolve()
-        if path not in self._pieces:
-            self._pieces[path] = self._stl_pieces(path)
+        key = mesh.path.resolve(), what
+        if key not in self._pieces:
+            self._pieces[key] = self._stl_pieces(*key)
         out = []
-        for file, rgba in self._pieces[path]:
+        for file, rgba in self._pieces[key]:
             named = file.relative_to(self.file.parent).as_posix()
             colour = shape.rgba if shape.rgba is not None or what != "visual" else rgba
             out.append(replace(shape, geometry=replace(mesh, filename=named, path=file), rgba=colour))
         return out or [shape]
 
-    def _stl_pieces(self, path: Path) -> list[tuple[Path, RGBA | None]]:
+    def _stl_pieces(self, path: Path, what: str) -> list[tuple[Path, RGBA | None]]:
         from robokit.formats.kept_meshes import stl_bytes
         from robokit.meshes.read_mesh import read_mesh
         from robokit.mjcf import STL_FACES
@@ -363,7 +366,8 @@ class _Files:
         by_colour: dict[RGBA | None, list[np.ndarray]] = {}
         try:
             for surface in read_mesh(path):
-                by_colour.setdefault(surface.rgba, []).append(surface.vertices[surface.faces])
+                rgba = surface.rgba if what == "visual" else None
+                by_colour.setdefault(rgba, []).append(surface.vertices[surface.faces])
         except (OSError, ValueError) as problem:
             self.said.append(f"{path} cannot be read, and is no STL beside the file: {problem}")
             return []

@@ -31,6 +31,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.conventions import LARGEST_ANGLE
 from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
@@ -204,7 +205,7 @@ def add_joint(
                 f"joint {joint.name!r} has the limits {joint.lower:g} and {joint.upper:g}; MuJoCo takes no "
                 "range of one position, and the joint is written without"
             )
-        elif math.isfinite(joint.lower) or math.isfinite(joint.upper):
+        elif joint.lower > -LARGEST_ANGLE or joint.upper < LARGEST_ANGLE:  # files write 1e16 for none
             element.set(
                 "range",
                 numbers((max(joint.lower, -UNLIMITED_POSITION), min(joint.upper, UNLIMITED_POSITION))),
@@ -494,7 +495,8 @@ def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[s
     below = children(robot)
     into = {joint.child_link: joint for joint in robot.body_joints}
     fixed = {joint.child_link: joint for joint in robot.fixed_joints}
-    alone = [x for x in robot.links if x.mass and _refused(np.asarray(x.inertia))]
+    weighed = [x for x in robot.links if x.mass or np.any(x.inertia)]
+    alone = [x for x in weighed if not x.mass > LEAST_INERTIA or _refused(np.asarray(x.inertia))]
     merged = [x.name for x in alone if x.name in fixed or any(y.kind == "fixed" for y in below[x.name])]
     if merged:
         shown = ", ".join(map(repr, merged[:5])) + (", ..." if len(merged) > 5 else "")

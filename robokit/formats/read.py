@@ -94,7 +94,8 @@ def read_robot(
         "MJCF": ("mujoco", ("robokit.formats.mujoco_scene", "read_mujoco_robot")),
         "USD": ("usd", ("robokit.formats.usd", "read_usd")),
     }[kind]
-    return _read_elsewhere(path, program, reader, (), package_dirs, xacro_args)
+    more = (True,) if kind == "USD" else ()
+    return _read_elsewhere(path, program, reader, more, package_dirs, xacro_args)
 
 
 def format_of(file: Path) -> str:

@@ -504,7 +504,7 @@ class _Reader:
         """Mass, centre and inertia of a link that asks for those of its collision shapes."""
         parts = []
         for shape, own in shapes:
-            found = _solid(shape)
+            found = solid_of(shape)
             if found is None:
                 self._say("left-out", "meshes", shape.file, "they have no volume that gives an inertia")
                 continue
@@ -846,7 +846,7 @@ def _size(kind: Any) -> tuple[float, ...]:
     return ()
 
 
-def _solid(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
+def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Volume, centre and inertia about it at density 1 of a shape, in its frame; None if it has none."""
     size = shape.size
     if shape.kind == "mesh":
