@@ -317,7 +317,7 @@ def robots(_: argparse.Namespace) -> int:
         print(f"\nMore after: pip install {EXAMPLES}")
     described = described_robots()
     if described:
-        print(f"\nRobots of the package {DESCRIPTIONS}, as {DESCRIPTIONS}:NAME, where it has fetched them:")
+        print(f"\nRobots that the package {DESCRIPTIONS} fetches, as {DESCRIPTIONS}:NAME:")
         for line in wrap_names(described):
             print(line)
     return 0

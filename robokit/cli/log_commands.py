@@ -40,12 +40,10 @@ def log(arguments: argparse.Namespace) -> int:
     _describe(read)
     torques = unexplained_torques(read, arguments.cutoff) if read.tau is not None else None
     if torques is not None:
-        how = "as given" if arguments.cutoff else "found by cross-validation"
+        how = "as given" if arguments.cutoff else "chosen from motion and noise"
         tell(f"  low-pass      {torques.motion.cutoff:.3g} Hz, {how}")
         tell("\nTorque that the model cannot explain, root mean square [N m | N]")
         tell("\n".join(torques.table()))
-        if robot.base == "floating":
-            tell("(of a floating base: the wrench from outside; contacts act on the joints, too)")
     elif not arguments.no_simulation:
         tell("  no efforts in the log: no torques are compared, and joints are led along the log")
     run = None
@@ -164,7 +162,15 @@ def _differences(read: Any, run: Any) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[IO[str]]:
+def opened_states(name: str | None) -> Iterator[IO[str] | None]:
+    """The file of ``--joint-states``, "-" for standard input; None for None.
+
+    Raises:
+        RobokitError: it cannot be opened.
+    """
+    if name is None:
+        yield None
+        return
     if name == "-":
         yield sys.stdin
         return
@@ -176,7 +182,7 @@ def _opened(name: str) -> Iterator[IO[str]]:
         yield file
 
 
-def show_joint_states(viewer: Any, robot: Any, name: str, warn: Any) -> str:
+def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
     """Show the states that lines of a file or of standard input say, until it ends or Ctrl-C.
 
     Returns:
@@ -187,7 +193,7 @@ def show_joint_states(viewer: Any, robot: Any, name: str, warn: Any) -> str:
     stream = JointStream(robot, warn)
     ended, problems = threading.Event(), list[BaseException]()
 
-    def read(file: IO[str]) -> None:
+    def read() -> None:
         try:
             for _ in stream.follow(file, ended.is_set):
                 pass
@@ -195,19 +201,18 @@ def show_joint_states(viewer: Any, robot: Any, name: str, warn: Any) -> str:
             problems.append(problem)
         ended.set()
 
-    with _opened(name) as file:
-        reader = threading.Thread(target=read, args=(file,), daemon=True)
-        reader.start()
-        shown = None
-        try:
-            while not ended.wait(FRAMES):
-                if stream.q is not shown:
-                    shown = stream.q
-                    viewer.display(shown)
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    shown = None
+    try:
+        while not ended.wait(FRAMES):
             if stream.q is not shown:
-                viewer.display(stream.q)
-        except KeyboardInterrupt:
-            ended.set()
+                shown = stream.q
+                viewer.display(shown)
+        if stream.q is not shown:
+            viewer.display(stream.q)
+    except KeyboardInterrupt:
+        ended.set()
     if problems:
         raise problems[0]
     skipped = f", {count_text(stream.skipped, 'bad line')} skipped" if stream.skipped else ""
@@ -270,7 +275,7 @@ def add_log_options(sub: argparse.ArgumentParser, robot_help: str) -> None:
         help="where a joint is that the log lacks; default: 0",
     )  # fmt: skip
     group.add_argument(
-        "--cutoff", type=positive, metavar="HZ", help="of the low-pass; default: found by cross-validation"
+        "--cutoff", type=positive, metavar="HZ", help="of the low-pass; default: chosen from motion and noise"
     )
 
 

@@ -1,10 +1,9 @@
 """Logs of a real robot: read, compared with the model, and what they say of it.
 
-joint_states   states of joints in a message of any format
 recording      what a log holds, as it was written
 tables         CSV and NumPy files
 bags           ROS 1 and ROS 2 bags and MCAP files
-bag_child      the process that reads them
+bag_child      the process that reads them; states of joints in a message of any format
 base_motion    how a floating base moved
 checks         what is odd about the states of a log
 read           read_log: a log as a trajectory of a robot

@@ -2,25 +2,34 @@
 
 A chunk of a bag can unpack to any size, and a message can say any length. What comes back are arrays.
 
-    ("open", path)          {"topics": {topic: type}, "size": bytes, "notes": [...]}
+    ("open", path)          {"topics": {topic: type}}
     ("read", topics)        starts to read these
-    ("next", most)          {"done": bool, "share": 0..1, "blocks": [...], "poses": [...], "texts": [...]}
+    ("next", most)          {"done": bool, "share": 0..1, "blocks": [...], "poses": [...], "texts": [...],
+                            "skipped": [...], "notes": [...]}
 
-or {"problem": words} or {"missing": package}.
+or {"problem": words} or {"missing": package}. It imports nothing of robokit, so that the process starts soon.
+
+A message with the states of joints may be, as a mapping (JSON) or an object (CDR, ROS 1, protobuf):
+
+    {"name": ["hip", "knee"], "position": [0.1, 0.2], "velocity": [], "effort": []}   sensor_msgs/JointState
+    {"joints": [{"name": "hip", "position": 0.1}, ...]}                               foxglove.JointStates
+    {"joint_names": [...], "interface_values": [...]}                                 control_msgs
+    {"hip": 0.1, "knee": 0.2}                                                         a mapping, JSON alone
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import os
+import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from robokit.logs.joint_states import field, joint_state, stamp_of
 
 JOINTS = ("sensor_msgs/JointState", "control_msgs/DynamicJointState", "foxglove.JointStates")
 POSES = {
@@ -34,6 +43,12 @@ POSES = {
     "foxglove.PoseInFrame": "pose",
 }
 TEXT = "std_msgs/String"
+
+MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))
+"""How an MCAP file begins."""
+
+LONGEST_RECORD = 1 << 30
+"""Bytes of a record of an MCAP file."""
 
 Message = tuple[str, str, int, Callable[[], Any], float]
 """Topic, type, receive time [ns], what decodes the message, share of the log that was read."""
@@ -49,7 +64,7 @@ def answer(question: tuple[str, Any]) -> dict[str, Any]:
     try:
         if what == "open":
             _STATE["bag"] = bag = _bag(Path(about))
-            return {"topics": bag.topics, "notes": bag.notes}
+            return {"topics": bag.topics}
         if what == "read":
             _STATE["messages"] = _STATE["bag"].messages(set(about))
             return {}
@@ -120,12 +135,12 @@ class _Mcap:
         self.topics: dict[str, str] = {}
         self._file, self._size = open(path, "rb"), max(os.path.getsize(path), 1)  # noqa: SIM115
         self._decoders: dict[int, Callable[[bytes], Any]] = {}
-        limit = 1 << 30
+        if self._file.read(8) != MAGIC:
+            raise Problem("no MCAP file: it does not begin as one")
+        self._file.seek(0)
         try:
-            summary = SeekingReader(self._file, record_size_limit=limit).get_summary()
-        except McapError as problem:
-            if type(problem).__name__ == "InvalidMagic" and self._begins_badly():
-                raise Problem("no MCAP file: it does not begin as one") from None
+            summary = SeekingReader(self._file, record_size_limit=LONGEST_RECORD).get_summary()
+        except (McapError, struct.error):  # it does not end as one
             summary = None
         self._whole = summary is not None and bool(summary.channels)
         if self._whole and summary is not None:
@@ -138,10 +153,6 @@ class _Mcap:
             self.notes.append("the file has no index, as one whose recording broke off: read to its end")
             self.topics = {topic: kind for topic, kind, *_ in self._every(None)}
 
-    def _begins_badly(self) -> bool:
-        self._file.seek(0)
-        return self._file.read(8) != bytes((137, 77, 67, 65, 80, 48, 13, 10))
-
     def messages(self, topics: set[str]) -> Iterator[Message]:
         """The messages of these topics."""
         return self._every(topics)
@@ -152,7 +163,7 @@ class _Mcap:
 
         self._file.seek(0)
         kind = SeekingReader if self._whole else NonSeekingReader
-        reader = kind(self._file, record_size_limit=1 << 30)
+        reader = kind(self._file, record_size_limit=LONGEST_RECORD)
         try:
             for schema, channel, message in reader.iter_messages(topics, log_time_order=False):
                 yield (
@@ -162,7 +173,7 @@ class _Mcap:
                     lambda s=schema, c=channel, m=message: self._decode(s, c, m.data),  # type: ignore[misc]
                     self._file.tell() / self._size,
                 )
-        except (McapError, EOFError, ValueError) as problem:
+        except (McapError, EOFError, ValueError, struct.error) as problem:
             if self._whole:
                 raise
             if topics is not None:
@@ -238,7 +249,7 @@ class _Batch:
         else:
             state = joint_state(message)
             there = tuple(values is not None for values in state.values)
-            row = (number, state.stamp, received, [x for values in state.values if values for x in values])
+            row = (number, state.stamp, received, state.values)
             self.joints.setdefault((topic, state.names, there), []).append(row)
 
     def _pose(self, topic: str, kind: str, received: int, message: Any) -> None:
@@ -264,9 +275,10 @@ class _Batch:
         blocks = []
         for (topic, names, there), rows in self.joints.items():
             numbers, stamps, received = (np.array([row[k] for row in rows], np.int64) for k in range(3))
-            table = np.array([row[3] for row in rows], float).reshape(len(rows), sum(there), len(names))
-            columns = iter(np.swapaxes(table, 0, 1))
-            values = tuple(next(columns) if has else None for has in there)
+            values = tuple(
+                np.array([row[3][k] for row in rows], float).reshape(len(rows), len(names)) if has else None
+                for k, has in enumerate(there)
+            )
             blocks.append((topic, names, numbers, stamps, received, values))
         poses = []
         for (topic, kind, parent, child, _), rows in self.poses.items():
@@ -276,3 +288,165 @@ class _Batch:
             )
         skipped = [(topic, why, n) for (topic, why), n in self.skipped.items()]
         return {"blocks": blocks, "poses": poses, "texts": self.texts, "skipped": skipped}
+
+
+# ---- states of joints ----------------------------------------------------------------------------
+
+
+QUANTITIES = ("position", "velocity", "effort")
+"""What is measured of a joint: [rad | m], [rad/s | m/s], [N m | N]."""
+
+
+class JointState(NamedTuple):
+    """The joints of one message.
+
+    Attributes:
+        names: of the joints, n of them.
+        values: of position, velocity and effort: n numbers each, or None where the message has none.
+        stamp: when it was measured [ns], 0 where the message does not say.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Sequence[float] | None, ...]
+    stamp: int = 0
+
+
+def field(message: Any, name: str, default: Any = None) -> Any:
+    """A field of a message: of a mapping or of an object."""
+    if isinstance(message, Mapping):
+        return message.get(name, default)
+    return getattr(message, name, default)
+
+
+def stamp_of(message: Any) -> int:
+    """When a message was measured, from its header or time stamp [ns]; 0 where it does not say."""
+    stamp = field(field(message, "header"), "stamp")
+    if stamp is None:
+        stamp = field(message, "timestamp", field(message, "stamp"))
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool):  # seconds
+        return round(1e9 * stamp) if math.isfinite(stamp) else 0
+    found = []
+    for names in (("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")):
+        found.append(next((x for name in names if (x := field(stamp, name)) is not None), 0))
+    try:
+        return int(found[0]) * 1_000_000_000 + int(found[1])
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def joint_state(message: Any) -> JointState:
+    """The joints of a message.
+
+    Raises:
+        ValueError: it is none, or contradicts itself; says how.
+    """
+    stamp = stamp_of(message)
+    joints = field(message, "joints")
+    if joints is not None and not isinstance(joints, str | bytes | int | float):
+        return JointState(*_of_list(list(joints)), stamp)
+    interfaces = field(message, "interface_values")
+    if interfaces is not None:
+        return JointState(*_of_interfaces(_names(field(message, "joint_names")), list(interfaces)), stamp)
+    if field(message, "name") is not None and not isinstance(field(message, "name"), int | float):
+        names = _names(field(message, "name"))
+        values = [_numbers(names, quantity, field(message, quantity)) for quantity in QUANTITIES]
+        return _with_values(names, values, stamp)
+    if isinstance(message, Mapping):
+        numbers = {k: x for k, x in message.items() if k not in ("stamp", "timestamp", "header")}
+        if numbers and all(_is_number(x) for x in numbers.values()):
+            return JointState(
+                tuple(map(str, numbers)), ([float(x) for x in numbers.values()], None, None), stamp
+            )
+    raise ValueError("no joint states: expected name and position, or numbers by joint")
+
+
+def _with_values(names: tuple[str, ...], values: Sequence[Any], stamp: int) -> JointState:
+    if names and all(x is None for x in values):
+        raise ValueError(f"{len(names)} names without position, velocity and effort")
+    return JointState(names, tuple(values), stamp)
+
+
+def _of_list(joints: list[Any]) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:
+    """Names and values of a list of joints; NaN for what a joint of it lacks."""
+    names = _names([field(joint, "name") for joint in joints])
+    values: list[list[float] | None] = []
+    for quantity in QUANTITIES:
+        found = [_optional(joint, quantity) for joint in joints]
+        values.append(None if all(math.isnan(x) for x in found) else found)
+    return names, tuple(values)
+
+
+def _optional(joint: Any, quantity: str) -> float:
+    """A number that a joint may lack; protobuf's own question tells 0 from nothing."""
+    has = getattr(joint, "HasField", None)
+    if has is not None:
+        try:
+            if not has(quantity):
+                return math.nan
+        except ValueError:  # a field that is always there, or never
+            pass
+    value = field(joint, quantity)
+    return float(value) if _is_number(value) else math.nan
+
+
+def _of_interfaces(
+    names: tuple[str, ...], interfaces: list[Any]
+) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:
+    """Of control_msgs/DynamicJointState: each joint has values by the name of an interface."""
+    rows: list[dict[str, float]] = []
+    for one in interfaces:
+        keys, values = list(field(one, "interface_names", ())), list(field(one, "values", ()))
+        rows.append({str(key): float(x) for key, x in zip(keys, values, strict=False)})
+    if len(rows) != len(names):
+        raise ValueError(f"{len(names)} names and {len(rows)} interface_values")
+    out: list[list[float] | None] = []
+    for quantity in QUANTITIES:
+        out.append(
+            [row.get(quantity, math.nan) for row in rows] if any(quantity in r for r in rows) else None
+        )
+    return names, tuple(out)
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str | bytes) or given is None:
+        raise ValueError("name: expected a list of joint names")
+    try:
+        return _checked_names(tuple(given))
+    except TypeError:
+        raise ValueError("name: expected a list of joint names") from None
+
+
+@functools.lru_cache(16)  # a log says the same names again and again
+def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...]:
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("name: expected a list of joint names")
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"joint {twice[:60]!r} is named twice")
+    return names
+
+
+def _numbers(names: tuple[str, ...], quantity: str, given: Any) -> Sequence[float] | None:
+    if given is None:
+        return None
+    if hasattr(given, "dtype"):  # an array of a binary message
+        values = given
+    else:
+        values = list(given) if _is_list(given) else None
+        if values is None or not all(x is None or _is_number(x) for x in values):
+            raise ValueError(f"{quantity}: expected a list of numbers")
+        values = [math.nan if x is None else float(x) for x in values]
+    if not len(values):
+        return None
+    if len(values) != len(names):
+        raise ValueError(f"{len(names)} names and {len(values)} numbers of {quantity}")
+    found: Sequence[float] = values
+    return found
+
+
+def _is_list(given: Any) -> bool:
+    return not isinstance(given, str | bytes | Mapping) and hasattr(given, "__iter__")
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)

@@ -18,6 +18,8 @@ from robokit.logs.recording import Block, Poses, Recording
 MESSAGES = 4096
 """Messages of one answer of the child, each of which has bounds of time and memory of its own."""
 
+BAR = "{desc} {percentage:3.0f} % |{bar}| {remaining} left"
+
 MISSING = {"mcap_protobuf": "mcap-protobuf-support", "google": "mcap-protobuf-support"}
 """Package on PyPI of a module, where the two differ."""
 
@@ -43,7 +45,7 @@ def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -
     try:
         with Child(bag_child.__file__, work="reads") as child:
             found = _ask(child, path, ("open", str(path.absolute())))
-            recording.topics, recording.notes = found["topics"], list(found["notes"])
+            recording.topics = found["topics"]
             wanted = _wanted(recording, topics)
             _ask(child, path, ("read", sorted(wanted)))
             _read(child, path, recording, progress)
@@ -130,7 +132,7 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
     if progress:
         from tqdm import tqdm
 
-        bar = tqdm(total=100, desc="reading", unit="%", leave=False, file=sys.stderr)
+        bar = tqdm(total=1.0, desc="reading", leave=False, file=sys.stderr, bar_format=BAR)
     skipped: Counter[tuple[str, str]] = Counter()
     unstamped: Counter[str] = Counter()
     done, share = False, 0.0
@@ -138,7 +140,7 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
         found = _ask(child, path, ("next", MESSAGES))
         done = found["done"]
         if bar is not None:
-            bar.update(100 * max(0.0, found["share"] - share))
+            bar.update(max(0.0, found["share"] - share))
         share = max(share, found["share"])
         for topic, names, number, stamps, received, values in found["blocks"]:
             unstamped[topic] += int(np.count_nonzero(stamps == 0))

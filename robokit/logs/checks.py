@@ -26,13 +26,13 @@ def gaps(t: np.ndarray) -> list[str]:
     ]
 
 
-def check_states(robot: Robot, measured: list[str], q: np.ndarray, v: np.ndarray, degrees: bool) -> list[str]:
+def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool) -> list[str]:
     """What is odd about measured states, in words.
 
     Args:
         robot: the robot.
         measured: joints with positions.
-        q, v: the states, (T, nq) and (T, nv).
+        q: configurations, (T, nq).
         degrees: whether they were taken as degrees.
     """
     notes = []
@@ -66,3 +66,41 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, v: np.ndarray
             f"{name!r} by {past:.3g}; look at units, zeros and signs of the log"
         )
     return notes
+
+
+WINDOWS = 20
+"""Parts of a log in which velocities are compared with the ways of positions: noise has no say there."""
+
+ODD_SHARE = 0.3
+"""Of the way of a joint: how much of it velocities may miss."""
+
+
+def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:
+    """Measured velocities that are not the rates of the positions, in words.
+
+    Args:
+        robot: the robot.
+        t: stamps [ns], (T,).
+        names: joints with measured velocities.
+        q, v: the states, (T, nq) and (T, nv).
+    """
+    seconds = (t - t[0]) * 1e-9
+    edges = np.unique(np.linspace(0, len(t) - 1, WINDOWS + 1).astype(int))
+    odd = []
+    for joint in robot.joints:
+        if joint.name not in names or joint.q_slice.stop - joint.q_slice.start != 1:
+            continue
+        speed = v[:, joint.v_slice.start]
+        way = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(seconds))])
+        of_v, of_q = np.diff(way[edges]), np.diff(q[edges, joint.q_slice.start])
+        size = float(np.linalg.norm(of_q))
+        if size > 0.0 and float(np.linalg.norm(of_v - of_q)) > ODD_SHARE * size:
+            odd.append((joint.name, float(of_v @ of_q) / size**2))
+    if not odd:
+        return []
+    factors = [f"{name} {factor:.3g}" for name, factor in odd[:4]]
+    more = f" and {len(odd) - 4} more" if len(odd) > 4 else ""
+    return [
+        "velocities are not the rates of the positions, which a factor in their place tells: "
+        f"{', '.join(factors)}{more} (-1: a sign; 57.3 or 0.0175: degrees; 0: not measured)"
+    ]

@@ -125,7 +125,7 @@ def identify_log(
         friction: "viscous", "coulomb", True for both or False.
         armature: whether to estimate the inertia of the motors.
         validation: another log of the same robot, which judges the result; all of ``log`` is then fitted.
-        cutoff: of the low-pass [Hz]; found by cross-validation if None.
+        cutoff: of the low-pass [Hz]; chosen from motion and noise if None.
         prior_deviation, fixed: as in :func:`robokit.identify`.
         progress: whether to show a bar on stderr.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import nearest_names, one_line, quoted
-from robokit.logs.joint_states import field, joint_state, stamp_of
+from robokit.logs.bag_child import field, joint_state, stamp_of
 from robokit.model.robot import Robot
 
 LONGEST_LINE = 1 << 20

@@ -21,10 +21,9 @@ from robokit.conventions import FLOATING_BASE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
 from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
-from robokit.logs.bag_child import POSES
+from robokit.logs.bag_child import POSES, QUANTITIES
 from robokit.logs.bags import read_bag, topics_of
 from robokit.logs.base_motion import base_motion
-from robokit.logs.joint_states import QUANTITIES
 from robokit.logs.recording import Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
 from robokit.model.parts import Joint
@@ -116,6 +115,9 @@ def read_log(
         raise ShapeError(f"time_unit: expected s, ms, us or ns, got {time_unit!r}")
     if rate is not None:
         rate = real_number("rate", rate, above=0.0)
+    options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
+    if robot is not None:
+        _check_names(robot, options)
     if path.is_dir() or path.suffix.lower() in BAGS:
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base, base_topic)
@@ -126,9 +128,7 @@ def read_log(
         if topics:
             raise ShapeError(f"topic: {path} is a table, which has no topics")
         recording = read_table(path, coordinates_of(robot), rate, time_unit, rename)
-    return _trajectory(
-        recording, robot, _Options(base_topic, start, end, degrees, rename or {}, missing or {})
-    )
+    return _trajectory(recording, robot, options)
 
 
 def base_of(path: Path) -> str:
@@ -335,6 +335,25 @@ def _selected(recording: Recording, known: set[str]) -> list[_Series]:
     return [s for s in found if len(s.t)]
 
 
+def _with_followed(robot: Robot, series: list[_Series], notes: list[str]) -> list[_Series]:
+    """The series, and those of joints that only mimic joints in the log tell of."""
+    if robot.coupling is None:
+        return series
+    there = {name for s in series for name in s.names}
+    for joint in robot.mimic_joints:
+        k, m, offset = robot.coupling.q_from[robot.tree.q_slice[joint.body].start]
+        followed = next((j.name for j in robot.joints if j.q_slice.start == k), None)
+        if followed is None or followed in there or joint.name not in there or not m:
+            continue
+        own = next(s for s in series if joint.name in s.names)
+        x = own.values[:, :, own.names.index(joint.name)]
+        values = np.stack([(x[0] - offset) / m, x[1] / m, x[2] * m])[:, :, None]
+        series = [*series, _Series((followed,), own.t, values)]
+        there.add(followed)
+        notes.append(f"{followed!r} is taken from {joint.name!r}, which mimics it")
+    return series
+
+
 # ---- one table at common times ---------------------------------------------------------------------------
 
 
@@ -382,14 +401,13 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
 
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
-    from robokit.logs.checks import check_states, gaps
+    from robokit.logs.checks import check_rates, check_states, gaps
 
     source = recording.source
-    _check_names(robot, options)
     blocks = [_renamed(block, options.rename) for block in recording.blocks]
     recording = Recording(source, blocks, recording.poses, None, recording.topics, recording.notes)
     known = {*coordinates_of(robot).q, *coordinates_of(robot).v}
-    series = _selected(recording, known)
+    series = _with_followed(robot, _selected(recording, known), recording.notes)
     used = [s for s in series if known & set(s.names)]
     if not used:
         _no_joint(robot, sorted({name for s in series for name in s.names}), source)
@@ -401,7 +419,11 @@ def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajec
     if base is not None:
         q[:, :7], v[:, :6] = base.q, base.v
     notes = recording.notes + table.notes + ([] if base is None else base.notes) + gaps(t)
-    for note in [*notes, *check_states(robot, table.measured, q, v, options.degrees)]:
+    for note in [
+        *notes,
+        *check_states(robot, table.measured, q, options.degrees),
+        *check_rates(robot, t, table.velocities, q, v),
+    ]:
         _warn(f"{source}: {note}")
     summary = {
         "robot": robot.name, "source": source, "dt": float(np.median(np.diff(t))) * 1e-9,
@@ -530,7 +552,7 @@ class _Table:
         angle = joint is not None and joint.kind in ("revolute", "continuous")
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
-            self._broken[f"samples of {name!r} ({QUANTITIES[m]}) are no numbers: interpolated"] = bad
+            self._broken[f"samples of {name!r} ({QUANTITIES[m]}) that are no numbers: interpolated"] = bad
         found = _at(self.t, series.t, values, angle and m == 0 and not self.options.degrees)
         if angle and self.options.degrees and m < 2:
             return found / DEGREES
@@ -612,10 +634,6 @@ class _Table:
             k, m, offset = coupling.q_from[self.robot.tree.q_slice[joint.body].start]
             followed = self.robot.joints[[j.q_slice.start for j in self.robot.joints].index(k)]
             if not np.isfinite(logged).all():
-                continue
-            if followed.name not in self.measured and m:
-                q[:, k] = (logged - offset) / m
-                self.notes.append(f"{followed.name!r} is taken from {joint.name!r}, which mimics it")
                 continue
             off = float(np.abs(m * q[:, k] + offset - logged).max())
             if off > 0.05 * max(float(np.ptp(logged)), float(np.abs(logged).max())):

@@ -12,7 +12,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.dynamics import crba
 from robokit.errors import SimulationError
 from robokit.files import output_path
-from robokit.logs.torques import TorqueComparison, efforts_of, robot_of
+from robokit.logs.torques import BASE, TorqueComparison, efforts_of, robot_of
 from robokit.model.robot import Robot
 from robokit.sim import PD, Ground, Torque, simulate
 from robokit.sim.record import Trajectory
@@ -124,12 +124,12 @@ def write_log_page(
     if torques is not None:
         off = np.where(torques.motion.good[:, None], torques.unexplained, np.nan)
         t = torques.motion.t
-        joints = [k for k, name in enumerate(torques.names) if not name.startswith(FLOATING_BASE)]
-        base = [k for k, name in enumerate(torques.names) if name.startswith(FLOATING_BASE)]
+        joints = [k for k, name in enumerate(torques.names) if not name.startswith(BASE)]
+        base = [k for k, name in enumerate(torques.names) if name.startswith(BASE)]
         if joints:
             names = [torques.names[k] for k in joints]
             masked = np.ma.masked_invalid(off[:, joints])
-            curves["torque that the model cannot explain"] = Curve(masked, "N m | N", names, t)
+            curves["unexplained torque"] = Curve(masked, "N m | N", names, t)
         for label, part in (("moment", base[:3]), ("force", base[3:])):
             if part:
                 unit = "N m" if label == "moment" else "N"

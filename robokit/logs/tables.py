@@ -18,7 +18,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
-from robokit.logs.joint_states import QUANTITIES
+from robokit.logs.bag_child import QUANTITIES
 from robokit.logs.recording import Block, Recording
 
 WORDS = {
@@ -42,6 +42,7 @@ NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Of the units of time that a column may be in."""
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
+CLOCKS = [[word] for word in sorted(TIME)]
 SECONDS, REST = {"sec", "secs", "seconds"}, {"nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"}
 NAMES = {"names", "name", "joint_names", "joints", "joint"}
 
@@ -276,7 +277,7 @@ class _Table:
         rest = [
             cell
             for place, cell in enumerate(cells)
-            if place not in taken and cell and not cell.startswith(OWN)
+            if place not in taken and cell and not cell.startswith(OWN) and words_of(cell)[-1:] not in CLOCKS
         ]
         if rest:
             self.recording.notes.append(f"columns that are not read: {_some(rest)}")
@@ -406,7 +407,7 @@ class _Table:
             unit = self.time_unit
         elif unit is None:
             unit, why = guessed_unit(values[good])
-            if why:
+            if why:  # by the step alone
                 self.recording.notes.append(
                     f"time {header!r} is read as {unit}: {why}; time_unit= says another"
                 )
@@ -446,7 +447,7 @@ def guessed_unit(values: np.ndarray) -> tuple[str, str]:
     largest = float(np.abs(values).max())
     for unit, size in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)):
         if largest > size:
-            return unit, f"times since 1970 of {largest:.3g}"
+            return unit, ""
     step = float(np.median(np.abs(np.diff(values)))) if len(values) > 1 else 0.0
     if largest > 1e8 or step < 0.5:
         return "s", ""
@@ -478,17 +479,23 @@ def _time_columns(cells: list[str]) -> list[tuple[int, str | None]]:
 
 
 def _first_line(text: str) -> tuple[int, str]:
-    """Where the first line that says something begins, and that line: the last comment before the numbers."""
-    start, seen = 0, (0, "")
+    """Where the header begins, and the header; the first line with numbers where there is none.
+
+    A comment before numbers is a header if it has as many cells as they.
+    """
+    start, comments = 0, list[tuple[int, str]]()
     for line in text.splitlines(keepends=True):
         bare = line.strip()
-        if bare:
-            if not bare.startswith("#"):
-                return (start, line.rstrip("\r\n")) if not seen[1] or not _numbers_only(bare) else seen
-            if len(words_of(bare)) > 1 and _delimiter(bare.lstrip("# ")) is not None:
-                seen = (start, line.rstrip("\r\n"))
+        if bare.startswith("#"):
+            comments.append((start, line.rstrip("\r\n")))
+        elif bare:
+            mark = _delimiter(bare)
+            for place, comment in comments[::-1]:
+                if _numbers_only(bare) and len(comment.lstrip("# ").split(mark)) == len(bare.split(mark)):
+                    return place, comment
+            return start, line.rstrip("\r\n")
         start += len(line)
-    return seen
+    return 0, ""
 
 
 def _numbers_only(line: str) -> bool:
