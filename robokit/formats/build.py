@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ class _Build:
         trees = [joint.child for joint in self.children.get(WORLD, [])]
         moving = [name for name in trees if any(self.into[b].moves for b in self._below(name))]
         robots = moving or trees
+        still = {b for tree in set(trees) - set(robots) for b in self._below(tree)}
+        self.loops = [self._to_world(loop, still) for loop in self.side.loops]
         if root is not None:
             if root not in robots:
                 raise UnknownName("root of a tree", root, robots, f"in {self.side.file}")
@@ -109,8 +112,8 @@ class _Build:
             )
         inside = {b for tree in robots for b in self._below(tree)}
         held = any(WORLD in (x.predecessor, x.successor) for x in self._loops(inside | {WORLD}))
-        still = len(robots) == 1 and not self.into[robots[0]].moves
-        alone = floats or (still and (self.base == "floating" or self._is_world(robots[0])))
+        rests = len(robots) == 1 and not self.into[robots[0]].moves
+        alone = floats or (rests and (self.base == "floating" or self._is_world(robots[0])))
         # A loop to the world needs the world for a link.
         self.root = robots[0] if alone and not held else WORLD
         if held and floats and self.base == "floating":
@@ -124,11 +127,22 @@ class _Build:
         self.bodies = [*self._below(self.root)] if alone and not held else [WORLD, *self._ordered(robots)]
         self.free = self.into[robots[0]] if alone and floats and not held else None
 
+    def _to_world(self, loop: DescribedLoop, still: set[str]) -> DescribedLoop:
+        """A loop that holds something to furniture, as one that holds it to the world."""
+        if loop.predecessor in still:
+            frame = self._pose(loop.predecessor) @ loop.predecessor_frame
+            loop = replace(loop, predecessor=WORLD, predecessor_frame=frame)
+        if loop.successor in still:
+            frame = self._pose(loop.successor) @ loop.successor_frame
+            loop = replace(loop, successor=WORLD, successor_frame=frame)
+        return loop
+
     def _is_world(self, name: str) -> bool:
         """Whether a body that never moves may stand for the world: its frame is the world's."""
         pose, world = self.side.bodies[name].pose, self.side.bodies.get(WORLD)
         bare = world is None or not world.frames
-        return bare and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3))
+        here = max(np.abs(pose.position).max(), np.abs(pose.rotation - np.eye(3)).max()) <= CLOSE
+        return bool(bare and here)
 
     def _below(self, name: str) -> Iterable[str]:
         todo = [name]
@@ -141,7 +155,7 @@ class _Build:
         return [name for tree in trees for name in self._below(tree)]
 
     def _loops(self, inside: set[str]) -> list[DescribedLoop]:
-        return [x for x in self.side.loops if {x.predecessor, x.successor} <= inside]
+        return [x for x in self.loops if {x.predecessor, x.successor} <= inside]
 
     # ---- the robot ------------------------------------------------------------------------------
 
@@ -158,8 +172,13 @@ class _Build:
                 self._joint(self.into[name], mimics)
             placed.add(name)
             self._frames(body)
-        for loop in self._loops(placed):
+        kept = self._loops(placed)
+        for loop in kept:
             self._loop(loop)
+        apart = [
+            x.name or f"{x.predecessor} to {x.successor}" for x in self.loops if not any(x is y for y in kept)
+        ]
+        self._say("left-out", "loops", apart, "not both of its ends are of this robot")
         self._say(
             "left-out",
             "bodies with gravity of their own",

@@ -36,6 +36,9 @@ from robokit.formats.mujoco import (
 )
 from robokit.model.geometry import Placement
 
+UNNAMED = "MuJoCo Model"
+"""The name that MuJoCo gives a model without one."""
+
 SEEN_GROUPS = 3
 """MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
 
@@ -62,7 +65,7 @@ def read_mujoco_robot(path: str) -> Description:
             f"{path}: no body in it; give the file of a robot, not one that only others include"
         )
     side = describe_model(model, "MJCF", path)
-    side.name = str(spec.modelname) or Path(path).stem
+    side.name = Path(path).stem if spec.modelname in ("", UNNAMED) else str(spec.modelname)
     add_scene(side, model, data_at_zero(model), spec)
     side.said += [Diagnostic("warning", "reader", "the file", path, 0, note) for note in notes]
     return side

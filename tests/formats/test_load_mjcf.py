@@ -293,6 +293,22 @@ def test_what_the_base_is(zoo, tmp_path):
         rk.load(several, root="bal")
 
 
+def test_a_weld_to_a_mocap_body_holds_to_the_world(tmp_path):
+    path = tmp_path / "r.xml"
+    path.write_text(
+        '<mujoco><worldbody><body name="target" mocap="true" pos="0.2 0 1"/><body name="hand" pos="0 0 1">'
+        '<freejoint/><geom size="0.1"/></body><body name="box" pos="1 0 1"><freejoint/><geom size="0.1"/></body>'
+        '</worldbody><equality><weld name="w" body1="hand" body2="target"/>'
+        '<connect name="c" body1="hand" body2="box" anchor="0.5 0 0"/></equality></mujoco>'
+    )
+    robot = rk.load(path, root="hand")
+    assert robot.name == "r"
+    (loop,) = robot.loop_joints
+    assert (loop.kind, loop.successor) == ("fixed", "world") and loop.successor_placement.position[0] == 0.2
+    assert any("'c'" in d.element and d.code == "left-out" for d in robot.diagnostics)
+    assert [loop.name for loop in rk.load(path).loop_joints] == ["w", "c"]
+
+
 def test_a_free_joint_with_a_rotor(tmp_path):
     path = tmp_path / "a.xml"
     path.write_text(
