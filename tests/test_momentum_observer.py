@@ -30,7 +30,7 @@ def pushed(arm):
 
 
 def test_a_push_of_known_size_is_found_to_two_percent(arm, pushed):
-    gain = 100.0
+    gain = 200.0
     found = rk.external_torques(pushed, gain)
     force = rk.external_force(arm, pushed.q, found, "gripper", point=POINT)
     size = np.linalg.norm(FORCE)

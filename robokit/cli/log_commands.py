@@ -82,7 +82,7 @@ def identify(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     tell(f"  low-pass      {fit.cutoff:.3g} Hz, {count_text(fit.states, 'state')} fitted")
     tell(f"  excitation    {_wrapped(fit.excitation())}")
-    tell(f"\nResiduals, root mean square [N m | N], of {fit.judged_by}")
+    tell(f"\nResiduals of {fit.judged_by}, root mean square [N m | N]")
     tell("\n".join(fit.table()))
     tell("")
     tell("\n".join(fit.found.summary().splitlines()[1:]))

@@ -161,7 +161,7 @@ def identify_log(
         judge = other
     else:
         fitted, judging, judge = _states(motion, 0.0, SHARE), _states(motion, SHARE, 1.0), motion
-        words = f"the last {1 - SHARE:.0%} of the log, which was not fitted"
+        words = f"the last {1 - SHARE:.0%} of the log, not fitted"
     if not len(judging):
         raise ShapeError("log: nothing is left to judge the fit; give a longer log, or validation=")
     real_number("prior_deviation", prior_deviation, above=0.0)
