@@ -71,9 +71,8 @@ def contact_frames(folder: Path) -> None:
     start = rk.standing_configuration(robot, tilt=0.1, ground=ground)
     run = rk.simulate(robot, start, duration=1.5, ground=ground)
     with opened_page(run.to_html(folder / "frames.html"), SIZE) as page:
-        page.evaluate(
-            "robokit.timeline.seek(1.4); robokit.cameras.opacity(0.35); robokit.cameras.follow(true, 'left_shank')"
-        )
+        page.evaluate("robokit.timeline.seek(1.4); robokit.cameras.opacity(0.35)")
+        page.evaluate("robokit.cameras.follow(true, 'left_shank')")
         page.evaluate("document.querySelector('[data-key=contactFrames]').click()")
         take(page, "page_contact_frames")
 

@@ -291,8 +291,13 @@ def filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """The texts of these files of ``assets``, one after another."""
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    """The texts of these files of ``assets``, one after another, without indentation and lines of comment.
+
+    No text of theirs within quotes goes over several lines but that of a shader, which needs neither.
+    """
+    texts = ((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    lines = (line.strip() for text in texts for line in text.split("\n"))
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def json_for_html(value: Any) -> str:

@@ -183,7 +183,8 @@ def test_the_link_that_is_selected_is_drawn_as_it_moves(live, toy):
     live.wait_for_timeout(100)
     live.get_by_role("button", name="Link", exact=True).click()
     assert live.locator(".live-plot .unit").last.inner_text() == "bar [m]"
-    found = live.evaluate("""() => { const { run } = robokit, m = run.motion, { values } = run.panel.charts.links.read();
+    found = live.evaluate("""() => { const { run } = robokit, m = run.motion;
+      const { values } = run.panel.charts.links.read();
       const k = m.count - 2, row = (table, n) => Array.from(table.slice(k * n, k * n + n));
       return { q: row(m.q, m.nq), v: row(m.v, 7), link: row(values, 4) }; }""")
     _, place = rk.forward_kinematics(toy, found["q"])["bar"]
