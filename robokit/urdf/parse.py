@@ -48,11 +48,11 @@ _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _MOMENTS = ("ixx", "iyy", "izz")
 
 _OTHER_ROOTS = {
-    "sdf": ("an SDF file of Gazebo", "convert it to URDF; robokit reads URDF only"),
-    "gazebo": ("an SDF file of Gazebo", "convert it to URDF; robokit reads URDF only"),
-    "model": ("an SDF model", "convert it to URDF; robokit reads URDF only"),
-    "mujoco": ("a MuJoCo MJCF file", "convert it to URDF; robokit reads URDF only"),
-    "mujocoinclude": ("a part of a MuJoCo MJCF file", "convert it to URDF; robokit reads URDF only"),
+    "sdf": ("an SDF file of Gazebo", "rk.load reads it"),
+    "gazebo": ("an SDF file of Gazebo", "rk.load reads it"),
+    "model": ("an SDF model", "rk.load reads it"),
+    "mujoco": ("a MuJoCo MJCF file", "rk.load reads it"),
+    "mujocoinclude": ("a part of a MuJoCo MJCF file", "rk.load reads the file that includes it"),
     "COLLADA": ("a COLLADA mesh", "give the URDF that refers to it"),
     "html": ("an HTML page", "a download page was saved, not its file"),
     "package": ("a ROS package.xml", "give the .urdf file of the package"),
