@@ -92,7 +92,8 @@ def _other(
     try:
         with stage(f"reading {file.name}"):
             side = read_robot(file, package_dirs, xacro_args, root)
-            return build_robot(side, base, root, mimic, strict)
+            # Of an SDF, root has chosen the model.
+            return build_robot(side, base, None if kind == "SDF" else root, mimic, strict)
     except (LoadError, MissingDependency, UnknownName):
         raise
     except RobokitError as problem:

@@ -21,6 +21,7 @@ from robokit.formats.description import (
     Description,
     finding,
 )
+from robokit.formats.kept_meshes import ellipsoid_mesh
 from robokit.formats.mujoco import (
     GEOMS,
     JOINT_TRANSMISSIONS,
@@ -44,9 +45,6 @@ SEEN_GROUPS = 3
 
 GRAY = (0.5, 0.5, 0.5, 1.0)
 """Colour of a geom that has none: then its material's counts."""
-
-ELLIPSOID_RINGS, ELLIPSOID_POINTS = 12, 24
-"""Of the mesh that stands for an ellipsoid; it is at most 2 % of the radius inside."""
 
 TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
 """Names of MuJoCo's types of transmission."""
@@ -168,7 +166,7 @@ def _shape(model: Any, k: int, apart: set[str]) -> DescribedShape:
     looks: dict[str, Any] = {"name": own, "friction": _friction(model, k), **_looks(model, k)}
     pose = placement_of(model.geom_quat[k], model.geom_pos[k])
     if kind == 4:
-        points, faces = _ellipsoid(model.geom_size[k])
+        points, faces = ellipsoid_mesh(model.geom_size[k])
         name = own or f"ellipsoid_{k}"
         return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
     shape = described_shape(model, k)
@@ -189,23 +187,6 @@ def _points_and_faces(model: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
     own = placement_of(model.mesh_quat[m], model.mesh_pos[m])  # MuJoCo's frame, at the centre of mass
     points = np.array(model.mesh_vert[first : first + count], dtype=float) @ own.rotation.T + own.position
     return points, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
-
-
-def _ellipsoid(radii: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Points and faces of a mesh inside an ellipsoid."""
-    n, m = ELLIPSOID_POINTS, ELLIPSOID_RINGS
-    theta = np.pi * np.arange(1, m) / m
-    phi = 2.0 * np.pi * np.arange(n) / n
-    ring = np.array([[np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)] for t in theta for p in phi])
-    points = np.vstack([ring, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.asarray(radii, dtype=float)
-    top, bottom, faces = len(ring), len(ring) + 1, []
-    for k in range(n):
-        after = (k + 1) % n
-        faces += [(top, k, after), (bottom, (m - 2) * n + after, (m - 2) * n + k)]
-        for r in range(m - 2):
-            a, b, c, d = r * n + k, r * n + after, (r + 1) * n + k, (r + 1) * n + after
-            faces += [(a, c, b), (b, c, d)]
-    return points, np.array(faces)
 
 
 def _looks(model: Any, k: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.errors import Diagnostic, RobokitError
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
@@ -29,10 +29,12 @@ from robokit.formats.description import (
     DescribedShape,
     Description,
     Law,
+    finding,
     frame_along,
     joints_outwards,
     parents_first,
 )
+from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.other_programs import one_line
 from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import InertialDescription, Origin
@@ -96,8 +98,8 @@ HANDLED = {
 
 HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio"}
 
-MOST_NAMED = 8
-"""Names in a message."""
+MESHED = ("ellipsoid", "cone")
+"""Shapes that become meshes."""
 
 MOVES_OTHERWISE = {"kinematic", "velocity_decay", "fluid_added_mass", "enable_wind", "wind"}
 """What changes motions: a warning, where the others are a note."""
@@ -395,12 +397,12 @@ class _Reader:
         """Remember the elements in an element that nothing reads."""
         for child in element:
             tag = re.sub(r"^(\{.*\}|drake:)", "", str(child.tag))
-            if tag not in HANDLED[element.tag] and not idle(child):
+            if tag not in HANDLED[element.tag] and (child.attrib or not idle(child)):
                 own = child.get("name")
                 acts = tag in MOVES_OTHERWISE
                 self._say(
                     "left-out" if acts else "ignored",
-                    f"<{tag}>",
+                    f"<{tag}>s",
                     f"{name}/{own}" if own else name,
                     "it changes how the robot moves, and a robot has none" if acts else "a robot has none",
                 )
@@ -410,14 +412,11 @@ class _Reader:
         for other in others:
             self._say("ignored", "models", other.name, "another model of the file, no part of the robot")
         for note in dict.fromkeys(self.files.notes):
-            self._say("ignored", "<include>", note, "it is beside the robot")
-        found = []
-        for (code, what, text), names in self._said.items():
-            severity: Severity = "warning" if code == "left-out" else "note"
-            shown = ", ".join(dict.fromkeys(names[:MOST_NAMED]))
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            found.append(Diagnostic(severity, code, what, self.file, 0, f"{shown}{more}: {text}"))
-        return found
+            self._say("ignored", "<include>s", note, "it is beside the robot")
+        made = (
+            finding(code, what, names, text, self.file) for (code, what, text), names in self._said.items()
+        )
+        return [each for each in made if each is not None]
 
     # ---- links -----------------------------------------------------------------------------------
 
@@ -464,7 +463,7 @@ class _Reader:
         if not kinds:
             return []
         kind, size = kinds[0], _size(kinds[0])
-        tag, file, path = str(kind.tag), "", None
+        tag, file, path, points, faces = str(kind.tag), "", None, None, None
         if tag == "ellipsoid" and len(set(size)) == 1:
             tag, size = "sphere", size[:1]
         if tag == "mesh":
@@ -472,7 +471,12 @@ class _Reader:
             path = model.finder(file).path
             submesh = kind.findtext("submesh/name")
             if submesh:
-                self._say("rewritten", "<submesh>", f"{link}/{submesh.strip()}", "the whole mesh is taken")
+                self._say("rewritten", "<submesh>es", f"{link}/{submesh.strip()}", "the whole mesh is taken")
+        elif tag in MESHED:
+            points, faces = ellipsoid_mesh(size) if tag == "ellipsoid" else cone_mesh(*size)
+            text = f"a mesh of {len(faces)} triangles inside it"
+            self._say("rewritten", f"{element.tag}s with <{tag}>", f"{link}/{element.get('name', '')}", text)
+            tag, size = "mesh", (1.0, 1.0, 1.0)
         elif tag not in ("box", "sphere", "cylinder", "capsule"):
             acts = element.tag == "collision"
             self._say(
@@ -494,6 +498,8 @@ class _Reader:
             texture,
             model.finder(texture).path if texture else None,
             element.get("name", ""),
+            points,
+            faces,
         )
         density = element.findtext("density")
         return [(shape, None if density is None else float(density))]
@@ -836,8 +842,8 @@ def _size(kind: Any) -> tuple[float, ...]:
         return tuple(_numbers(kind.find("size")) or [1.0] * 3)
     if kind.tag == "sphere":
         return (number(kind, "radius", 1.0),)
-    if kind.tag in ("cylinder", "capsule"):
-        absent = (1.0, 1.0) if kind.tag == "cylinder" else (0.5, 1.0)
+    if kind.tag in ("cylinder", "capsule", "cone"):
+        absent = (0.5, 1.0) if kind.tag == "capsule" else (1.0, 1.0)
         return number(kind, "radius", absent[0]), number(kind, "length", absent[1])
     if kind.tag == "ellipsoid":
         return tuple(_numbers(kind.find("radii")) or [1.0] * 3)
@@ -875,11 +881,15 @@ def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] |
     """Of a mesh: the sum over the tetrahedra that its triangles span with the origin."""
     from robokit.meshes.read_mesh import read_mesh
 
-    if shape.path is None:
-        return None
-    try:
-        corners = np.concatenate([s.vertices[s.faces] for s in read_mesh(shape.path)]) * np.array(shape.size)
-    except (ValueError, OSError):
+    if shape.points is not None and shape.faces is not None:
+        corners = shape.points[shape.faces]
+    elif shape.path is not None:
+        try:
+            pieces = [surface.vertices[surface.faces] for surface in read_mesh(shape.path)]
+        except (ValueError, OSError):
+            return None
+        corners = np.concatenate(pieces) * np.array(shape.size)
+    else:
         return None
     volumes = np.linalg.det(corners) / 6.0
     volume = float(volumes.sum())

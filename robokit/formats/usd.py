@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.errors import RobokitError
 from robokit.formats.description import (
     WORLD,
     DescribedActuator,
@@ -22,9 +22,11 @@ from robokit.formats.description import (
     DescribedShape,
     Description,
     Law,
+    finding,
     frame_along,
     parents_first,
 )
+from robokit.formats.kept_meshes import cone_mesh
 from robokit.formats.other_programs import one_line
 from robokit.formats.sdf import WATER, solid_of
 from robokit.model.geometry import RGBA, Placement
@@ -394,6 +396,15 @@ class _Stage:
             if made is None:
                 return None
             return DescribedShape("mesh", (1.0, 1.0, 1.0), Placement(), points=made[0], faces=made[1], **more)
+        if prim.GetTypeName() == "Cone":
+            from pxr import UsdGeom
+
+            cone = UsdGeom.Cone(prim)
+            points, faces = cone_mesh(float(cone.GetRadiusAttr().Get()), float(cone.GetHeightAttr().Get()))
+            points = points @ TURNS[axis_letter(cone, "Z")].T * scale * self.metres
+            self.say("rewritten", "Cones", prim.GetName(), f"a mesh of {len(faces)} triangles inside it")
+            at = origin.inverse() @ pose
+            return DescribedShape("mesh", (1.0, 1.0, 1.0), at, points=points, faces=faces, **more)
         found = _shape(prim, scale * self.metres)
         if found is None:
             return None
@@ -458,11 +469,8 @@ class _Stage:
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
         for (code, what, text), names in self._said.items():
-            shown = ", ".join(map(repr, dict.fromkeys(names[:5])))
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            severity: Severity = "warning" if code == "left-out" else "note"
-            element = f"{len(names)} {what} ({shown}{more})"
-            side.said.append(Diagnostic(severity, code, element, self.path, 0, text))
+            found = finding(code, what, names, text, self.path)
+            side.said += [] if found is None else [found]
 
     def _read_ground(self, prim: Any) -> None:
         """A collider that belongs to no body."""
