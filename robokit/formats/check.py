@@ -51,7 +51,7 @@ def check_other(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a URDF leaves out
-            text = dump(robot)
+            text = dump(robot, own_types=True)
     except ModelError as problem:
         found.append(
             Diagnostic("note", "unjudged", "the robot", file, 0, f"its masses are not judged: {problem}")

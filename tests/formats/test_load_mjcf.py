@@ -469,8 +469,9 @@ def test_a_root_on_the_command_line(zoo, capsys):
     assert "root=" in capsys.readouterr().err
 
 
-def test_the_page_and_a_saved_run(zoo, tmp_path):
-    robot = rk.load(zoo["humanoid"])
+@pytest.mark.parametrize("name", ["humanoid", "biped_with_loops"])
+def test_the_page_and_a_saved_run(name, zoo, tmp_path):
+    robot = rk.load(zoo[name])
     run = rk.simulate(robot, robot.configuration("initial"), duration=0.05, ground=robot.scene.ground)
     run.to_html(tmp_path / "page.html")
     run.save(tmp_path / "run.npz")
