@@ -7,6 +7,7 @@ import robokit as rk
 from robokit.cli import main
 
 NAMES = ("upper_joint", "lower_joint")
+LOG = ["log", "run.csv", "--robot", "double_pendulum", "--no-open"]
 
 
 @pytest.fixture
@@ -34,10 +35,7 @@ def write(path, run, efforts=True):
 
 def test_log_writes_a_page_and_says_what_stays_unexplained(here, swing, capsys):
     write("run.csv", swing)
-    assert (
-        main(["log", "run.csv", "--robot", "double_pendulum", "-o", "a.html", "--no-open", "--save", "b.npz"])
-        == 0
-    )
+    assert main([*LOG, "-o", "a.html", "--save", "b.npz"]) == 0
     out, err = capsys.readouterr()
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "double_pendulum: 2 s, 1001 samples at 500 Hz" in out and "2 with efforts" in out
@@ -50,12 +48,9 @@ def test_log_writes_a_page_and_says_what_stays_unexplained(here, swing, capsys):
 
 def test_log_without_efforts_or_simulation(here, swing, capsys):
     write("run.csv", swing, efforts=False)
-    assert (
-        main(["log", "run.csv", "--robot", "double_pendulum", "--no-open", "--start", "0.5", "--end", "1"])
-        == 0
-    )
+    assert main([*LOG, "--start", "0.5", "--end", "1"]) == 0
     assert "no efforts in the log" in capsys.readouterr().out
-    assert main(["log", "run.csv", "--robot", "double_pendulum", "--no-open", "--no-simulation"]) == 0
+    assert main([*LOG, "--no-simulation"]) == 0
     assert "Simulation" not in capsys.readouterr().out
     assert (here / "double_pendulum_log.html").exists()
 
@@ -79,7 +74,7 @@ def test_identify_writes_a_better_robot(here, swing, capsys):
         (["log", "run.csv"], "does not describe its robot; give one: --robot ROBOT"),
         (["log", "none.csv", "--robot", "arm"], "No such file"),
         (["log", "run.csv", "--robot", "arm"], "no column is named after a joint of the robot"),
-        (["log", "run.csv", "--robot", "double_pendulum", "--missing", "hip=1"], "no joint 'hip'"),
+        (["log", "run.csv", "--robot", "double_pendulum", "--missing", "hip=1"], "no joint named 'hip'"),
         (["identify", "still.csv", "--robot", "double_pendulum"], "no efforts"),
         (["view", "arm", "--live", "--joint-states", "none.jsonl", "--no-open"], "none.jsonl: No such file"),
         (["view", "arm", "--joint-states", "-"], "add --live"),
@@ -100,9 +95,7 @@ def test_joint_states_from_standard_input_move_the_live_view(here, monkeypatch, 
     monkeypatch.setattr("robokit.viewer.Viewer.display", lambda viewer, q: shown.append(q.tolist()))
     read, write = os.pipe()
     with open(write, "w") as lines:
-        lines.write(
-            '{"name": ["upper_joint", "lower_joint"], "position": [0.1, 0.2]}\nx\n{"lower_joint": 0.3}\n'
-        )
+        lines.write('{"name": ["upper_joint"], "position": [0.1]}\nx\n{"lower_joint": 0.3}\n')
     with open(read) as file:
         monkeypatch.setattr("sys.stdin", file)
         assert main(["view", "double_pendulum", "--live", "--joint-states", "-", "--no-open"]) == 0

@@ -23,15 +23,12 @@ def test_lines_of_every_form_move_the_joints_that_they_name(stream):
     assert stream.take('{"name": ["upper_joint", "lower_joint"], "position": [0.1, 0.2], "velocity": []}')
     assert stream.q[7:].tolist() == [0.1, 0.2]
     assert stream.take('{"lower_joint": 0.3}') and stream.q[7:].tolist() == [0.1, 0.3]
-    assert stream.take(
-        '{"joints": [{"name": "upper_joint", "position": 0.4}], "timestamp": {"sec": 1, "nsec": 5}}'
-    )
+    joints = [{"name": "upper_joint", "position": 0.4}]
+    assert stream.take(json.dumps({"joints": joints, "timestamp": {"sec": 1, "nsec": 5}}))
     assert stream.q[7:].tolist() == [0.4, 0.3] and stream.stamp == 1_000_000_005
     pose = {"position": {"x": 1, "y": 2, "z": 3}, "orientation": {"x": 0, "y": 0, "z": 1, "w": 0}}
     assert stream.take(json.dumps({"pose": pose}))
-    assert stream.take(
-        json.dumps({"header": {}, "child_frame_id": "base", "pose": {"pose": pose}, "twist": {}})
-    )
+    assert stream.take(json.dumps({"header": {}, "child_frame_id": "a", "pose": {"pose": pose}, "twist": {}}))
     assert stream.q.tolist() == [0, 0, 0, 1, 1, 2, 3, 0.4, 0.3]
     assert (stream.states, stream.skipped, stream.said) == (5, 0, [])
 
