@@ -231,6 +231,16 @@ def _add_simulate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )
+    sub.add_argument(
+        "--start",
+        metavar="NAME",
+        help="start at a configuration of the file: initial, or a keyframe of an MJCF",
+    )
+    sub.add_argument(
+        "--scene",
+        action="store_true",
+        help="with the file's own ground and actuators, which hold the start; from --start initial",
+    )
     _add_run(sub, 5.0, live=False)
 
 

@@ -94,16 +94,24 @@ def _ground(arguments: argparse.Namespace) -> Any:
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Passive motion from a random or neutral configuration."""
+    """Passive motion from a random, neutral or named configuration, or a run of a file's own scene."""
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
-    q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
+    if arguments.scene and robot.scene is None:
+        raise WrongUsage(f"--scene is for files that have one, such as MJCF; {robot.source} has none")
+    start = arguments.start or ("initial" if arguments.scene else None)
+    if start is not None:
+        q0 = robot.configuration(start)
+    else:
+        q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
     ground = None
-    if arguments.ground:
+    if arguments.scene:
+        ground = robot.scene.ground
+    elif arguments.ground:
         ground = rk.Ground(height=arguments.ground_height)
-        if robot.base == "floating":
+        if robot.base == "floating" and start is None:
             q0 = rk.standing_configuration(
                 robot,
                 seed=arguments.seed,
@@ -111,7 +119,8 @@ def simulate(arguments: argparse.Namespace) -> int:
                 ground_height=arguments.ground_height,
                 self_collision=arguments.self_collision,
             )
-    return _simulate_and_show(arguments, robot, q0, ground)
+    actuators = robot.scene.actuators if arguments.scene else ()
+    return _simulate_and_show(arguments, robot, q0, ground, actuators)
 
 
 def collisions(arguments: argparse.Namespace) -> int:
@@ -226,7 +235,9 @@ def _random_start(robot: Any, seed: int) -> np.ndarray:
     return q
 
 
-def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:
+def _simulate_and_show(
+    arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any, actuators: Any = ()
+) -> int:
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
@@ -246,6 +257,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         "dt": arguments.dt,
         "ground": ground,
         "self_collision": arguments.self_collision,
+        "actuators": actuators or None,
         "progress": sys.stderr is not None and sys.stderr.isatty(),
     }
     second = Second(q0, options, arguments.compare) if arguments.compare else None

@@ -297,7 +297,7 @@ def test_a_weld_to_a_mocap_body_holds_to_the_world(tmp_path):
     path = tmp_path / "r.xml"
     path.write_text(
         '<mujoco><worldbody><body name="target" mocap="true" pos="0.2 0 1"/><body name="hand" pos="0 0 1">'
-        '<freejoint/><geom size="0.1"/></body><body name="box" pos="1 0 1"><freejoint/><geom size="0.1"/></body>'
+        '<freejoint/><geom size="0.1"/></body><body name="box" pos="1 0 1"><freejoint/><geom size="1"/></body>'
         '</worldbody><equality><weld name="w" body1="hand" body2="target"/>'
         '<connect name="c" body1="hand" body2="box" anchor="0.5 0 0"/></equality></mujoco>'
     )
@@ -438,6 +438,33 @@ def test_every_command_takes_an_mjcf(command, zoo, tmp_path, monkeypatch, capsys
     assert "quadruped" in out.out and "Traceback" not in out.err
     for file in (text for text in options if text.endswith((".html", ".xml", ".png"))):
         assert (tmp_path / file).stat().st_size > 1000
+
+
+def test_a_files_own_scene_on_the_command_line(zoo, tmp_path, capsys):
+    from robokit.cli import main
+
+    where = ["--duration", "1", "-o", str(tmp_path / "page.html"), "--no-open"]
+    assert (
+        main(
+            [
+                "simulate",
+                str(zoo["quadruped"]),
+                "--scene",
+                "--start",
+                "home",
+                "--save",
+                f"{tmp_path}/r.npz",
+                *where,
+            ]
+        )
+        == 0
+    )
+    run = rk.Trajectory.load(tmp_path / "r.npz")
+    assert run.q[0, 6] == 0.27 and 0.2 < run.q[-1, 6] < 0.3  # its servos hold it up
+    capsys.readouterr()
+    assert main(["simulate", "arm", "--scene", *where]) == 2 and "has none" in capsys.readouterr().err
+    assert main(["simulate", str(zoo["quadruped"]), "--start", "hom", *where]) == 1
+    assert "did you mean 'home'" in capsys.readouterr().err
 
 
 def test_check_says_what_a_file_has(zoo, tmp_path, capsys):
