@@ -56,11 +56,11 @@ def pose(place: Placement) -> dict[str, str]:
     """The attribute pos, and quat where the frame is rotated."""
     found = {"pos": numbers(place.position)}
     if not np.array_equal(place.rotation, np.eye(3)):
-        found["quat"] = numbers(_quat_wxyz(np.asarray(place.rotation, dtype=float)))
+        found["quat"] = numbers(quat_wxyz(np.asarray(place.rotation, dtype=float)))
     return found
 
 
-def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+def quat_wxyz(R: np.ndarray) -> np.ndarray:
     """Unit quaternion of a rotation: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
     K = np.array(
@@ -161,12 +161,27 @@ def _inertial(body: ET.Element, mass: float, c: np.ndarray, about: np.ndarray) -
 
 
 def add_joint(
-    body: ET.Element, joint: Joint, parent: int, place: Placement, names: Names, said: list[str]
+    body: ET.Element,
+    joint: Joint,
+    parent: int,
+    place: Placement,
+    names: Names,
+    said: list[str],
+    inside: Placement | None = None,
 ) -> None:
     """Add the joint of a body: several MuJoCo joints where MJCF has none of its kind.
 
     MuJoCo applies the joints of a body in order, each in the frame that the ones before it have moved. Slides
     that come first are therefore shifts along the parent's axes.
+
+    Args:
+        body: the element.
+        joint: the joint.
+        parent: number of the body that it hangs on.
+        place: of the joint's frame in that.
+        names, said: of the model.
+        inside: pose of the body's frame in the joint's, with the joints behind it at zero; None where they
+            are the same.
     """
     if joint.kind == "floating" and parent == 0 and _is_here(place):
         # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
@@ -190,8 +205,10 @@ def add_joint(
         )
     for name, kind, axis in kinds:
         element = ET.SubElement(body, "joint", name=name, type=kind)
+        if inside is not None and inside.position.any():
+            element.set("pos", numbers(inside.inverse().position))
         if axis is not None:
-            element.set("axis", numbers(axis))
+            element.set("axis", numbers(axis if inside is None else inside.rotation.T @ axis))
         if joint.damping:
             element.set("damping", repr(joint.damping))
         if joint.armature:
@@ -474,16 +491,65 @@ Where = dict[str, tuple[ET.Element, Placement]]
 """Name of a link -> the body that has it, and the link's pose in that."""
 
 
+Step = tuple[Joint, Placement]
+"""A joint, and the place of its frame in the frame before it."""
+
+
+def _between_joints(robot: Robot) -> set[str]:
+    """Links without mass and shapes that carry nothing but the next joint: MuJoCo has several on one body."""
+    below = children(robot)
+    ends = {end for loop in robot.loop_joints for end in (loop.predecessor, loop.successor)}
+    moved = {joint.child_link for joint in robot.body_joints if joint.kind != "floating"}
+    return {
+        link.name
+        for link in robot.links
+        if link.name in moved - ends
+        and len(below[link.name]) == 1
+        and below[link.name][0].kind != "floating"
+        and not (link.mass or np.any(link.inertia) or link.visuals or link.collisions)
+    }
+
+
+def _add_joints(
+    body: ET.Element, steps: Sequence[Step], on_world: bool, names: Names, said: list[str]
+) -> None:
+    """Add the joints of a body, the outermost last; fixed ones only have a place."""
+    inside = Placement()
+    insides = [inside]
+    for _, place in reversed(steps[1:]):
+        inside = place @ inside
+        insides.append(inside)
+    for (joint, place), pose_inside in zip(steps, reversed(insides), strict=True):
+        if joint.kind != "fixed":
+            own = None if len(steps) == 1 else pose_inside
+            add_joint(body, joint, 0 if on_world else 1, place, names, said, own)
+
+
+def _whole_place(steps: Sequence[Step]) -> Placement:
+    place = steps[0][1]
+    for _, after in steps[1:]:
+        place = place @ after
+    return place
+
+
 def _merged_bodies(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where:
     """The bodies of the robot's tree, with sites for the links that are merged into them."""
     bodies, tree = [world], robot.tree
+    between = _between_joints(robot)
+    passed: dict[int, list[Step]] = {}
     for i in tree.outward():
-        X, joint = tree.XT[i], robot.body_joints[i - 1]
+        X, joint, above = tree.XT[i], robot.body_joints[i - 1], tree.parent[i]
         place = Placement(np.array(X.E.T.rows, dtype=float), np.array([*X.r], dtype=float))
-        attributes = {"name": names.body[i], **pose(place)}
-        bodies.append(ET.SubElement(bodies[tree.parent[i]], "body", attributes))
+        steps = [*passed.pop(above, []), (joint, place)]
+        alone = sum(link.body == i for link in robot.links) == 1
+        if alone and robot.body_name(i) in between:
+            passed[i] = steps
+            bodies.append(bodies[above])
+            continue
+        attributes = {"name": names.body[i], **pose(_whole_place(steps))}
+        bodies.append(ET.SubElement(bodies[above], "body", attributes))
         add_inertial(bodies[i], names.body[i], tree.I[i], said)
-        add_joint(bodies[i], joint, tree.parent[i], place, names, said)
+        _add_joints(bodies[i], steps, bodies[above] is world, names, said)
     for link in robot.links:
         if link.body == 0 or link.name != names.body[link.body]:
             add_site(bodies[link.body], link.name, link.placement)
@@ -505,13 +571,20 @@ def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[s
         )
         return None
     where: Where = {}
+    between, passed = _between_joints(robot), dict[str, list[Step]]()
     for name in outward(robot, below):
         link, joint = robot.link(name), into.get(name) or fixed.get(name)
         parent, place = world, Placement()
+        steps: list[Step] = []
         if joint is not None:
             parent, place = where.get(joint.parent_link, (world, place))
-            place = place @ joint.origin
-        held = name not in into  # fixed to another link, or the root of a fixed base
+            before = passed.pop(joint.parent_link, [])
+            steps = [*before, (joint, joint.origin if before else place @ joint.origin)]
+            place = _whole_place(steps)
+        if name in between:
+            passed[name], where[name] = steps, (parent, Placement())
+            continue
+        held = all(each.kind == "fixed" for each, _ in steps)  # to another link, or the root of a fixed base
         if held and not (link.mass or np.any(link.inertia) or link.visuals or link.collisions):
             where[name] = parent, place
             if not (parent is world and name == THEIR_WORLD):
@@ -528,7 +601,7 @@ def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[s
                 said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without")
             elif not any(y.kind == "fixed" for y in below[name]) and _refused(np.asarray(link.inertia)):
                 said.append(f"body {own!r} has {_refused(np.asarray(link.inertia))}; MuJoCo refuses it")
-            add_joint(body, joint, 0 if parent is world else 1, place, names, said)
+            _add_joints(body, steps, parent is world, names, said)
         if own != name:
             add_site(body, name, Placement())
         where[name] = body, Placement()

@@ -206,7 +206,8 @@ class _Writer:
                 self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
-            self._connect(model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link)
+            held = self._connect(model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link)
+            held.set(NAME, "")
         for loop in robot.loop_joints:
             self._loop(model, loop)
         self._tell()

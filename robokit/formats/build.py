@@ -138,9 +138,9 @@ class _Build:
         return loop
 
     def _is_world(self, name: str) -> bool:
-        """Whether a body that never moves may stand for the world: its frame is the world's."""
+        """Whether a body that no joint of the file holds is the world: its frame is the world's."""
         pose, world = self.side.bodies[name].pose, self.side.bodies.get(WORLD)
-        bare = world is None or not world.frames
+        bare = not self.into[name].name and (world is None or not world.frames)
         here = max(np.abs(pose.position).max(), np.abs(pose.rotation - np.eye(3)).max()) <= CLOSE
         return bool(bare and here)
 
@@ -222,7 +222,7 @@ class _Build:
         frame = child if _at_frame(kind, joint, child) else Placement(child.rotation, joint.anchor)
         link = joint.child
         if frame is not child:
-            link = self._free_link(name)
+            link = self._free_link(f"{name}_link")
             self.builder.link(link)
         self._add_joint(name, joint, kind, parent.inverse() @ frame, frame, mimics, link)
         if frame is not child:

@@ -23,6 +23,7 @@ from robokit.errors import Diagnostic, RobokitError
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
+    DescribedGround,
     DescribedJoint,
     DescribedLoop,
     DescribedScene,
@@ -42,7 +43,7 @@ from robokit.urdf.mesh_files import Resolver
 from robokit.urdf.source import MAX_BYTES
 
 NAME = "{https://robokit}name"
-"""Attribute with a robot's own name of a link or joint, where SDF does not take it."""
+"""Attribute with a robot's name of a link or joint that SDF does not take; "" for a joint that only SDF needs."""
 
 MODEL = "__model__"
 """SDF's name for the frame of a model itself."""
@@ -97,6 +98,9 @@ HANDLED = {
 """Element -> the elements in it that are read, or that concern pictures only; the others are told."""
 
 HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio"}
+
+SURFACE = ("surface", "friction", "ode", "mu", "mu2")
+"""What is read of a surface, and a second friction like the first."""
 
 MESHED = ("ellipsoid", "cone")
 """Shapes that become meshes."""
@@ -385,7 +389,11 @@ class _Reader:
             if world is self.robot.outer and len(numbers) == 3:
                 side.gravity = np.array(numbers)
         side.notes += dict.fromkeys(self.files.notes)
-        side.scene, side.said = DescribedScene(), self._remarks()
+        side.scene = self._scene()
+        where = {joint.name: _coordinates(bodies[joint.child].pose) for joint in loose}
+        if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
+            side.scene.configurations["initial"] = where
+        side.said = self._remarks()
         return side
 
     # ---- what a robot cannot have ----------------------------------------------------------------
@@ -397,6 +405,8 @@ class _Reader:
         """Remember the elements in an element that nothing reads."""
         for child in element:
             tag = re.sub(r"^(\{.*\}|drake:)", "", str(child.tag))
+            if tag == "surface" and all(each.tag in SURFACE for each in child.iter()):
+                continue
             if tag not in HANDLED[element.tag] and (child.attrib or not idle(child)):
                 own = child.get("name")
                 acts = tag in MOVES_OTHERWISE
@@ -407,10 +417,38 @@ class _Reader:
                     "it changes how the robot moves, and a robot has none" if acts else "a robot has none",
                 )
 
+    def _scene(self) -> DescribedScene:
+        """What stands around the robot: the static models of its world, and the world's time step."""
+        scene, world = DescribedScene(), self.robot.outer
+        if world is None or world.element.tag != "world":
+            return scene
+        scene.dt = number(world.element, "physics/max_step_size", 0.0) or None
+        for other in (inner for each in world.models for inner in each.all()):
+            if not other.static or other in list(self.robot.all()):
+                continue
+            for link in other.element.iterfind("link"):
+                at = other.in_world() @ other.place(link.get("name", ""))
+                for element in link.iterfind("collision"):
+                    self._add_ground(scene, other, element, at @ placement(element.find("pose")))
+        return scene
+
+    def _add_ground(self, scene: DescribedScene, model: _Model, element: Any, pose: Placement) -> None:
+        plane = element.find("geometry/plane")
+        if plane is not None:
+            normal = np.array(_numbers(plane.find("normal")) or [0.0, 0.0, 1.0])
+            turn = frame_along(np.zeros(3), normal)
+            scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element)))
+            return
+        for shape, _ in self._shape(model, element, Placement(), model.name):
+            scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))
+
     def _remarks(self) -> list[Diagnostic]:
         others = [m for scope in (self.root, *self.root.worlds) for m in scope.models if m is not self.robot]
         for other in others:
-            self._say("ignored", "models", other.name, "another model of the file, no part of the robot")
+            if other.static and other.outer is self.robot.outer:
+                self._say("rewritten", "models", other.name, "static: they are in robot.scene.ground")
+            else:
+                self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
         for note in dict.fromkeys(self.files.notes):
             self._say("ignored", "<include>s", note, "it is beside the robot")
         made = (
@@ -500,6 +538,7 @@ class _Reader:
             element.get("name", ""),
             points,
             faces,
+            _friction(element),
         )
         density = element.findtext("density")
         return [(shape, None if density is None else float(density))]
@@ -767,7 +806,8 @@ def free_joints(bodies: dict[str, DescribedBody], tree: list[DescribedJoint]) ->
         those = set(reach(name))
         if those:
             root = next((n for n in bodies if n in those and n not in children), name)
-            found.append(DescribedJoint("", "floating", WORLD, root, lower=None, upper=None, laws=None))
+            name = f"{root}_free"
+            found.append(DescribedJoint(name, "floating", WORLD, root, lower=None, upper=None, laws=None))
     return found
 
 
@@ -791,9 +831,18 @@ def _inertial(inertial: Any) -> InertialDescription:
     return InertialDescription(number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz))
 
 
+def _coordinates(pose: Placement) -> tuple[float, ...]:
+    """Quaternion wxyz and position of a free body."""
+    from robokit.mjcf import quat_wxyz
+
+    upright = np.array_equal(pose.rotation, np.eye(3))
+    quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(map(float, quat_wxyz(pose.rotation)))
+    return (*quat, *map(float, pose.position))
+
+
 def own_name(element: Any) -> str:
     """The name of a link or joint in the robot, without the models that it is in."""
-    return str(element.get(NAME) or element.get("name", ""))
+    return str(element.get(NAME, element.get("name", "")))
 
 
 def origin_of(pose: Any) -> Origin:
@@ -875,6 +924,12 @@ def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | No
             moments = (volume * moments + caps * np.array([more, more, 0.4 * r * r])) / total
             volume = total
     return volume, np.zeros(3), volume * np.diag(moments)
+
+
+def _friction(collision: Any) -> float | None:
+    """The first coefficient of friction of a <collision>, None where it says none."""
+    text = collision.findtext("surface/friction/ode/mu")
+    return float(text) if text else None
 
 
 def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:

@@ -15,6 +15,7 @@ import robokit as rk
 from robokit import robot_names
 from robokit.conversion import judged
 from robokit.errors import RobokitError
+from robokit.model.geometry import Mesh
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
@@ -54,10 +55,15 @@ def differences(robot, again, what):
         other = again.joint(joint.name)
         found += [f"{joint.name} {n}" for n in what if not same(getattr(joint, n), getattr(other, n))]
     for link in robot.links:
-        shapes = [[(s.geometry, s.rgba) for s in x.collisions] for x in (link, again.link(link.name))]
+        shapes = [[shape_of(s) for s in x.collisions] for x in (link, again.link(link.name))]
         if what is LIMITS and shapes[0] != shapes[1]:
             found.append(f"{link.name} collisions")
     return found
+
+
+def shape_of(shape):
+    geometry = shape.geometry
+    return (geometry.path, geometry.scale) if isinstance(geometry, Mesh) else geometry
 
 
 LIMITS = ("lower", "upper", "effort", "velocity", "damping", "friction", "armature")
