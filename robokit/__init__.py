@@ -7,6 +7,7 @@
 Angular first, quaternions wxyz, SI units; everything else in robokit.conventions.
 """
 
+import importlib
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -279,6 +280,10 @@ __all__ = [
 __all__ += dynamics.__all__
 
 
+_MODULES = ("algorithms", "interop", "mjcf", "sdf", "spatial", "viewer")
+"""Modules of which users take names besides."""
+
+
 def __getattr__(name: str) -> Any:
     """The simulator, identification and sweeps, imported at their first use: a sixth of the import."""
     source: Any
@@ -294,6 +299,8 @@ def __getattr__(name: str) -> Any:
         from robokit import momentum_observer as source
     elif name in _CONVERSION:
         from robokit import conversion as source
+    elif name in _MODULES:  # which binds the name itself
+        return importlib.import_module(f"robokit.{name}")
     else:
         from robokit.unknown_names import advice
 
