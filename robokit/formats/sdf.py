@@ -43,7 +43,7 @@ from robokit.urdf.mesh_files import Resolver
 from robokit.urdf.source import MAX_BYTES
 
 NAME = "{https://robokit}name"
-"""Attribute with a robot's name of a link or joint that SDF does not take; "" for a joint that only SDF needs."""
+"""Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
 
 MODEL = "__model__"
 """SDF's name for the frame of a model itself."""
