@@ -180,3 +180,56 @@ def test_friction_of_all_the_ground_may_change():
     ]
     assert ways[0] == motion.q[-1, 4] == ways[2] < 0.15
     assert ways[1] == pytest.approx(0.2, abs=1e-6)
+
+
+MIXED = """
+<mujoco model="mixed">
+  <worldbody>
+    <geom type="plane" size="5 5 0.1"/>
+    <body name="torso" pos="0 0 0.8">
+      <freejoint/>
+      <geom type="capsule" fromto="-0.2 0 0 0.2 0 0" size="0.08" mass="3"/>
+      <body name="leg" pos="0.2 0 0">
+        <joint name="hip_x" type="hinge" axis="1 0 0" range="-60 60" stiffness="2"/>
+        <joint name="hip_y" type="hinge" axis="0 1 0" range="-60 60" damping="0.2"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.35" size="0.05" mass="1"/>
+        <body name="foot" pos="0 0 -0.35">
+          <joint name="ankle" type="ball"/><geom type="sphere" size="0.07" mass="0.5"/>
+        </body>
+      </body>
+      <body name="bar_a" pos="-0.2 0.15 0">
+        <joint name="a" type="hinge" axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" mass="0.3"/>
+        <body name="bar_b" pos="0 0 -0.3">
+          <joint name="b" type="hinge" axis="0 1 0"/>
+          <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" mass="0.3"/>
+          <body name="bar_c" pos="0.3 0 0">
+            <joint name="c" type="hinge" axis="0 1 0"/>
+            <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.03" mass="0.3"/>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <equality><connect body1="bar_c" body2="torso" anchor="0 0 0.3"/></equality>
+  <actuator>
+    <position name="hx" joint="hip_x" kp="50"/><motor name="my" joint="hip_y" gear="5"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.node
+@pytest.mark.parity
+def test_a_robot_of_mjcf_has_the_bits_of_python(tmp_path):
+    """Several joints on a body, a ball joint, a loop, springs, and the file's own actuators and ground."""
+    (tmp_path / "mixed.xml").write_text(MIXED)
+    robot = rk.load(tmp_path / "mixed.xml")
+    q = rk.standing_configuration(robot)
+    actuators = robot.scene.actuators
+    assert len(actuators) == 2 and robot.loop_joints
+    motion = fallen(robot, q, v0=np.full(robot.nv, 0.3), actuators=actuators, ground=robot.scene.ground)
+    assert motion.contact_force[-1, 2] > 0.0
+    same_bits(motion, taken(motion))
+    motors = live_data(motion, "").motors
+    assert [(m.joint, m.kind) for m in motors.list] == [("hip_x", "position"), ("hip_y", "force")]
