@@ -29,10 +29,10 @@ from mutations.natives import NATIVES
 from mutations.wholes import fixed_links, merged
 
 import robokit as rk
+from robokit.formats.description import Description
 from robokit.mjcf import to_mjcf
 from robokit.model.geometry import Mesh
 from robokit.parity import referee
-from robokit.parity.readers.description import Description
 from robokit.parity.referee import compare_descriptions, read_description
 from robokit.robot_names import example_files
 from robokit.urdf import build, check_urdf, dump

@@ -78,6 +78,8 @@ RECIPES = {
     "gallery/15_gradients_in_jax.png": example("15_gradients_in_jax", "arrivals.png"),
     "gallery/16_balance_by_derivatives.png": example("16_balance_by_derivatives", "balance.png"),
     "gallery/17_step_by_step.mp4": example("17_step_by_step", "squat.html"),
+    "gallery/23_log_of_a_real_robot.png": example("23_log_of_a_real_robot", "log.html", at=1.0, panels=True),
+    "gallery/24_push_felt_by_motors.png": example("24_push_felt_by_motors", "push.png"),
     "path/first_fall.mp4": page("first_fall", "fall.html", speed=0.5),
     "path/your_robot.png": page("your_robot", "arm.html", panels=True),
     "path/the_page.png": page("the_page", "drop.html", at=0.3, panels=True),

@@ -7,6 +7,7 @@
 Angular first, quaternions wxyz, SI units; everything else in robokit.conventions.
 """
 
+import importlib
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from robokit.errors import (
     Diagnostic,
     FunctionError,
     InvalidValue,
+    LoadError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -32,12 +34,15 @@ from robokit.errors import (
     WriteError,
     WrongType,
 )
+from robokit.formats.load import load
 from robokit.ik import InverseKinematicsResult, inverse_kinematics
-from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Scene, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
+    from robokit.conversion import Conversion, convert
+
     # Once more, chapter by chapter: type checkers read lists of names, but do not add them up.
     from robokit.dynamics.constrained import *
     from robokit.dynamics.derivatives import *
@@ -58,9 +63,22 @@ if TYPE_CHECKING:
         excitation,
         identify,
     )
+    from robokit.logs import (
+        LogIdentification,
+        TorqueComparison,
+        identify_log,
+        read_log,
+        simulate_log,
+        unexplained_torques,
+        write_log_page,
+    )
+    from robokit.momentum_observer import MomentumObserver, external_force, external_torques
     from robokit.sim import (
         PD,
+        Collision,
         CollisionPairs,
+        Collisions,
+        Distances,
         Ground,
         HeightField,
         Keyframes,
@@ -77,6 +95,9 @@ if TYPE_CHECKING:
         Velocity,
         close_loops,
         collision_pairs,
+        collisions,
+        distance,
+        distance_function,
         measures,
         rollout,
         simulate,
@@ -103,7 +124,10 @@ __version__ = "0.2.0"
 
 _SIM = (
     "PD",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
+    "Distances",
     "Ground",
     "HeightField",
     "Keyframes",
@@ -120,6 +144,9 @@ _SIM = (
     "Velocity",
     "close_loops",
     "collision_pairs",
+    "collisions",
+    "distance",
+    "distance_function",
     "measures",
     "rollout",
     "simulate",
@@ -152,13 +179,31 @@ _IDENTIFICATION = (
     "identify",
 )
 
+_LOGS = (
+    "LogIdentification",
+    "TorqueComparison",
+    "identify_log",
+    "read_log",
+    "simulate_log",
+    "unexplained_torques",
+    "write_log_page",
+)
+
+_OBSERVER = ("MomentumObserver", "external_force", "external_torques")
+
+_CONVERSION = ("Conversion", "convert")
+
 __all__ = [
     "PD",
     "BaseParameters",
     "Choice",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
     "Contact",
+    "Conversion",
     "Diagnostic",
+    "Distances",
     "Excitation",
     "FunctionError",
     "Grid",
@@ -170,11 +215,14 @@ __all__ = [
     "Joint",
     "Keyframes",
     "Link",
+    "LoadError",
+    "LogIdentification",
     "Measure",
     "Mimic",
     "MissingDependency",
     "ModelBuilder",
     "ModelError",
+    "MomentumObserver",
     "Normal",
     "Placement",
     "Push",
@@ -182,6 +230,7 @@ __all__ = [
     "RobokitError",
     "Robot",
     "Rollout",
+    "Scene",
     "ShapeError",
     "Simulation",
     "SimulationError",
@@ -194,6 +243,7 @@ __all__ = [
     "StepGradient",
     "Sweep",
     "Torque",
+    "TorqueComparison",
     "Trajectory",
     "Tree",
     "Uniform",
@@ -206,19 +256,29 @@ __all__ = [
     "close_loops",
     "codegen",
     "collision_pairs",
+    "collisions",
+    "convert",
     "cost",
+    "distance",
+    "distance_function",
     "excitation",
+    "external_force",
+    "external_torques",
     "find_robot",
     "from_yourdfpy",
     "functions",
     "identify",
+    "identify_log",
     "inverse_kinematics",
+    "load",
     "load_urdf",
     "loads_urdf",
     "measures",
     "open_sweep",
+    "read_log",
     "rollout",
     "simulate",
+    "simulate_log",
     "standing_configuration",
     "standing_height",
     "step_derivatives",
@@ -227,8 +287,14 @@ __all__ = [
     "sweep",
     "sweep_parameters",
     "together",
+    "unexplained_torques",
+    "write_log_page",
 ]
 __all__ += dynamics.__all__
+
+
+_MODULES = ("algorithms", "interop", "mjcf", "sdf", "spatial", "viewer")
+"""Modules of which users take names besides."""
 
 
 def __getattr__(name: str) -> Any:
@@ -240,12 +306,21 @@ def __getattr__(name: str) -> Any:
         from robokit import identification as source
     elif name in _SWEEPS:
         from robokit import sweeps as source
+    elif name in _LOGS:
+        from robokit import logs as source
+    elif name in _OBSERVER:
+        from robokit import momentum_observer as source
+    elif name in _CONVERSION:
+        from robokit import conversion as source
+    elif name in _MODULES:  # which binds the name itself
+        return importlib.import_module(f"robokit.{name}")
     else:
         from robokit.unknown_names import advice
 
         meant = "" if name.startswith("_") else advice(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-    names = next(names for names in (_SIM, _IDENTIFICATION, _SWEEPS) if name in names)
+    parts = (_SIM, _IDENTIFICATION, _SWEEPS, _LOGS, _OBSERVER, _CONVERSION)
+    names = next(names for names in parts if name in names)
     _publish(source, names)
     return globals()[name]
 

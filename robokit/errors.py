@@ -1,7 +1,8 @@
 """Every error that robokit raises on purpose.
 
     RobokitError
-    ├── UrdfError          a file that cannot become a robot; .diagnostics holds all its problems
+    ├── LoadError          a description that cannot become a robot; .diagnostics holds all its problems
+    │   └── UrdfError      one that is a URDF
     ├── ModelError         a model built in code that contradicts itself
     ├── ShapeError         an array of the wrong shape or dtype, a number out of range (also a ValueError)
     ├── InvalidValue       an array with NaN or infinity, or a quaternion that is not of unit length (also a
@@ -134,8 +135,8 @@ class RobokitError(Exception):
     """Base class of all errors below; catch it to catch them all."""
 
 
-class UrdfError(RobokitError):
-    """A URDF that cannot be loaded.
+class LoadError(RobokitError):
+    """A description, of any format, that cannot become a robot.
 
     Attributes:
         diagnostics: every problem found, errors first [list of Diagnostic].
@@ -144,6 +145,10 @@ class UrdfError(RobokitError):
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
         self.diagnostics = list(diagnostics)
+
+
+class UrdfError(LoadError):
+    """A URDF that cannot be loaded."""
 
 
 class ModelError(RobokitError, ValueError):

@@ -31,6 +31,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.conventions import LARGEST_ANGLE
 from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
@@ -38,7 +39,7 @@ from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
 from robokit.model.parts import Joint, LoopJoint
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, children, outward
 from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
 
@@ -55,11 +56,11 @@ def pose(place: Placement) -> dict[str, str]:
     """The attribute pos, and quat where the frame is rotated."""
     found = {"pos": numbers(place.position)}
     if not np.array_equal(place.rotation, np.eye(3)):
-        found["quat"] = numbers(_quat_wxyz(np.asarray(place.rotation, dtype=float)))
+        found["quat"] = numbers(quat_wxyz(np.asarray(place.rotation, dtype=float)))
     return found
 
 
-def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+def quat_wxyz(R: np.ndarray) -> np.ndarray:
     """Unit quaternion of a rotation: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
     K = np.array(
@@ -97,13 +98,17 @@ class Names:
 
     def __init__(self, robot: Robot) -> None:
         self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
+        self._world_link = f"{THEIR_WORLD}_link"
+        while self._world_link in robot.link_index:
+            self._world_link += "_"
         if THEIR_WORLD in self.body[1:]:
-            free = f"{THEIR_WORLD}_link"
-            while free in robot.link_index:
-                free += "_"
-            self.body[self.body.index(THEIR_WORLD, 1)] = free
+            self.body[self.body.index(THEIR_WORLD, 1)] = self._world_link
         self._sites = set(robot.link_names)
         self._joints = set(robot.all_joint_names)
+
+    def of_link(self, name: str) -> str:
+        """Name of the body that a link is."""
+        return self._world_link if name == THEIR_WORLD else name
 
     def free_site(self, name: str) -> str:
         """The name, with underscores appended if a site has it already."""
@@ -131,25 +136,52 @@ def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) 
         return
     c = np.array([*I.h], dtype=float) / I.m
     about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
+    refused = _refused(about)
+    if refused:
+        said.append(f"body {name!r} has {refused}; MuJoCo refuses it")
+    _inertial(body, float(I.m), c, about)
+
+
+def _refused(about: np.ndarray) -> str:
+    """Why MuJoCo refuses an inertia about a centre of mass, (3, 3); "" if it does not."""
     moments = np.linalg.eigvalsh(about)
     if moments[0] <= LEAST_INERTIA:
-        said.append(f"body {name!r} has a principal moment of {moments[0]:.3g} kg m^2; MuJoCo refuses it")
-    elif moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
-        said.append(
-            f"body {name!r} has principal moments {', '.join(f'{x:.3g}' for x in moments)} kg m^2 that "
-            "violate the triangle inequality; MuJoCo refuses it"
+        return f"a principal moment of {moments[0]:.3g} kg m^2"
+    if moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
+        return (
+            f"principal moments {', '.join(f'{x:.3g}' for x in moments)} kg m^2 that violate the triangle "
+            "inequality"
         )
+    return ""
+
+
+def _inertial(body: ET.Element, mass: float, c: np.ndarray, about: np.ndarray) -> None:
     six = [about[0, 0], about[1, 1], about[2, 2], about[0, 1], about[0, 2], about[1, 2]]
-    ET.SubElement(body, "inertial", pos=numbers(c), mass=repr(float(I.m)), fullinertia=numbers(six))
+    ET.SubElement(body, "inertial", pos=numbers(c), mass=repr(mass), fullinertia=numbers(six))
 
 
 def add_joint(
-    body: ET.Element, joint: Joint, parent: int, place: Placement, names: Names, said: list[str]
+    body: ET.Element,
+    joint: Joint,
+    parent: int,
+    place: Placement,
+    names: Names,
+    said: list[str],
+    inside: Placement | None = None,
 ) -> None:
     """Add the joint of a body: several MuJoCo joints where MJCF has none of its kind.
 
     MuJoCo applies the joints of a body in order, each in the frame that the ones before it have moved. Slides
     that come first are therefore shifts along the parent's axes.
+
+    Args:
+        body: the element.
+        joint: the joint.
+        parent: number of the body that it hangs on.
+        place: of the joint's frame in that.
+        names, said: of the model.
+        inside: pose of the body's frame in the joint's, with the joints behind it at zero; None where they
+            are the same.
     """
     if joint.kind == "floating" and parent == 0 and _is_here(place):
         # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
@@ -173,8 +205,10 @@ def add_joint(
         )
     for name, kind, axis in kinds:
         element = ET.SubElement(body, "joint", name=name, type=kind)
+        if inside is not None and inside.position.any():
+            element.set("pos", numbers(inside.inverse().position))
         if axis is not None:
-            element.set("axis", numbers(axis))
+            element.set("axis", numbers(axis if inside is None else inside.rotation.T @ axis))
         if joint.damping:
             element.set("damping", repr(joint.damping))
         if joint.armature:
@@ -188,7 +222,7 @@ def add_joint(
                 f"joint {joint.name!r} has the limits {joint.lower:g} and {joint.upper:g}; MuJoCo takes no "
                 "range of one position, and the joint is written without"
             )
-        elif math.isfinite(joint.lower) or math.isfinite(joint.upper):
+        elif joint.lower > -LARGEST_ANGLE or joint.upper < LARGEST_ANGLE:  # files write 1e16 for none
             element.set(
                 "range",
                 numbers((max(joint.lower, -UNLIMITED_POSITION), min(joint.upper, UNLIMITED_POSITION))),
@@ -222,10 +256,11 @@ class Shapes:
     Args:
         assets: the element that mesh assets are added to.
         meshes: whether shapes that are meshes are written.
+        folder: of the file that is written, from which relative names lead; None for a text.
     """
 
-    def __init__(self, assets: ET.Element, meshes: bool) -> None:
-        self.assets, self._meshes = assets, meshes
+    def __init__(self, assets: ET.Element, meshes: bool, folder: Path | None = None) -> None:
+        self.assets, self._meshes, self._folder = assets, meshes, folder
         self._asset: dict[tuple[str, tuple[float, ...]], str] = {}
         self._taken: set[str] = set()
         self._left: dict[tuple[str, str], list[str]] = {}
@@ -275,7 +310,7 @@ class Shapes:
         else:
             path = Path(mesh.path).resolve()
             if path not in self._unreadable:
-                self._unreadable[path] = _unreadable(path)
+                self._unreadable[path] = unreadable_mesh(path)
             why = self._unreadable[path]
         if why:
             self._left.setdefault((what, why), []).append(repr(mesh.filename))
@@ -288,12 +323,19 @@ class Shapes:
             self._taken.add(free)
             self._asset[key] = free
             # "shell": thin and open meshes have no volume that MuJoCo could compute an inertia from.
-            options = {"name": free, "file": key[0], "scale": numbers(mesh.scale), "inertia": "shell"}
+            file = self._file(mesh.filename, path)
+            options = {"name": free, "file": file, "scale": numbers(mesh.scale), "inertia": "shell"}
             ET.SubElement(self.assets, "mesh", options)
         return {"type": "mesh", "mesh": self._asset[key]}
 
+    def _file(self, written: str, path: Path) -> str:
+        """The name as written, if it leads from the folder to the file as MuJoCo follows it."""
+        if self._folder is None or "://" in written:
+            return str(path)
+        return written if (self._folder / written).resolve() == path else str(path)
 
-def _unreadable(path: Path) -> str:
+
+def unreadable_mesh(path: Path) -> str:
     """Why MuJoCo cannot read a mesh file; "" if it can."""
     try:
         str(path).encode()
@@ -317,7 +359,8 @@ def _unreadable(path: Path) -> str:
 AXIS_POINT_DISTANCE = 0.1
 """Distance between the two points that hold the axis of a loop's hinge [m]."""
 
-Site = tuple[str, int, Placement]
+Site = tuple[str, str, Placement]
+"""Its name, and the link and pose in it that it has."""
 
 
 def add_mimics(equality: ET.Element, robot: Robot) -> None:
@@ -354,15 +397,15 @@ def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str])
             points.append(AXIS_POINT_DISTANCE * np.asarray(loop.axis, dtype=float))
         kind = "weld" if loop.kind == "fixed" else "connect"
         for k, point in enumerate(points):
-            sites = [_site(robot, names, loop, end, k, point) for end in ("predecessor", "successor")]
+            sites = [_site(names, loop, end, k, point) for end in ("predecessor", "successor")]
             ET.SubElement(equality, kind, site1=sites[0][0], site2=sites[1][0])
             yield from sites
 
 
-def _site(robot: Robot, names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) -> Site:
-    link = robot.link(getattr(loop, end))
-    at = link.placement @ getattr(loop, f"{end}_placement") @ Placement(position=point)
-    return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link.body, at
+def _site(names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) -> Site:
+    link = str(getattr(loop, end))
+    at = getattr(loop, f"{end}_placement") @ Placement(position=point)
+    return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link, at
 
 
 # The whole MJCF model: options, assets, bodies in the tree's order, constraints
@@ -374,19 +417,23 @@ def to_mjcf(
     path: str | os.PathLike[str] | None = None,
     meshes: bool = True,
     visuals: bool = True,
+    links: bool = False,
 ) -> str:
     """The robot as MJCF, for MuJoCo 3.3 and newer.
 
     Written are names, inertias, joints with damping, friction, position and effort limits, mimic and loop
     joints (as equality constraints, which MuJoCo enforces softly), visual shapes with their colours (group 2,
-    without contacts), collision shapes (group 3) and gravity. Mesh files are referred to by absolute path.
-    Velocity limits, textures, safety controllers and calibrations are not written.
+    without contacts), collision shapes (group 3) and gravity. A mesh file has the relative name that the
+    robot has for it where that leads to it from the folder of ``path``, else its absolute path. Velocity
+    limits, textures, safety controllers and calibrations are not written.
 
     Args:
         robot: the robot; if its mimic joints are coupled, all its joints are written.
         path: a file that the XML is written to as well.
         meshes: write shapes that are meshes; MuJoCo uses the convex hull of a collision mesh.
         visuals: write visual shapes.
+        links: write each link as a body with its own inertia; by default links that are fixed to another are
+            merged into it. Links without mass and shapes are sites in both.
 
     Returns:
         the XML.
@@ -412,27 +459,22 @@ def to_mjcf(
     root = ET.Element("mujoco", model=robot.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
     ET.SubElement(root, "option", gravity=numbers(robot.gravity))
-    shapes = Shapes(ET.SubElement(root, "asset"), meshes)
-    bodies = [ET.SubElement(root, "worldbody")]
-    tree, names = robot.tree, Names(robot)
-    for i in tree.outward():
-        X, joint = tree.XT[i], robot.body_joints[i - 1]
-        place = Placement(np.array(X.E.T.rows, dtype=float), np.array([*X.r], dtype=float))
-        attributes = {"name": names.body[i], **pose(place)}
-        bodies.append(ET.SubElement(bodies[tree.parent[i]], "body", attributes))
-        add_inertial(bodies[i], names.body[i], tree.I[i], said)
-        add_joint(bodies[i], joint, tree.parent[i], place, names, said)
+    folder = None if file is None else file.absolute().parent
+    shapes = Shapes(ET.SubElement(root, "asset"), meshes, folder)
+    names = Names(robot)
+    world = ET.SubElement(root, "worldbody")
+    where = _bodies_of_links(world, robot, names, said) if links else None
+    where = where or _merged_bodies(world, robot, names, said)
     for link in robot.links:
-        body = bodies[link.body]
-        if link.body == 0 or link.name != names.body[link.body]:
-            add_site(body, link.name, link.placement)
+        body, placement = where[link.name]
         if visuals:
-            shapes.add(body, "visual", link.name, link.placement, link.visuals)
-        shapes.add(body, "collision", link.name, link.placement, link.collisions)
+            shapes.add(body, "visual", link.name, placement, link.visuals)
+        shapes.add(body, "collision", link.name, placement, link.collisions)
     equality = ET.SubElement(root, "equality")
     add_mimics(equality, robot)
-    for site, body_of, placement in add_loops(equality, robot, names, said):
-        add_site(bodies[body_of], site, placement)
+    for site, name, in_link in add_loops(equality, robot, names, said):
+        body, placement = where[name]
+        add_site(body, site, placement @ in_link)
     for element in (shapes.assets, equality):
         if not len(element):
             root.remove(element)
@@ -443,6 +485,127 @@ def to_mjcf(
     if file is not None:
         write_text(file, text)
     return text
+
+
+Where = dict[str, tuple[ET.Element, Placement]]
+"""Name of a link -> the body that has it, and the link's pose in that."""
+
+
+Step = tuple[Joint, Placement]
+"""A joint, and the place of its frame in the frame before it."""
+
+
+def _between_joints(robot: Robot) -> set[str]:
+    """Links without mass and shapes that carry nothing but the next joint: MuJoCo has several on one body."""
+    below = children(robot)
+    ends = {end for loop in robot.loop_joints for end in (loop.predecessor, loop.successor)}
+    moved = {joint.child_link for joint in robot.body_joints if joint.kind != "floating"}
+    return {
+        link.name
+        for link in robot.links
+        if link.name in moved - ends
+        and len(below[link.name]) == 1
+        and below[link.name][0].kind != "floating"
+        and not (link.mass or np.any(link.inertia) or link.visuals or link.collisions)
+    }
+
+
+def _add_joints(
+    body: ET.Element, steps: Sequence[Step], on_world: bool, names: Names, said: list[str]
+) -> None:
+    """Add the joints of a body, the outermost last; fixed ones only have a place."""
+    inside = Placement()
+    insides = [inside]
+    for _, place in reversed(steps[1:]):
+        inside = place @ inside
+        insides.append(inside)
+    for (joint, place), pose_inside in zip(steps, reversed(insides), strict=True):
+        if joint.kind != "fixed":
+            own = None if len(steps) == 1 else pose_inside
+            add_joint(body, joint, 0 if on_world else 1, place, names, said, own)
+
+
+def _whole_place(steps: Sequence[Step]) -> Placement:
+    place = steps[0][1]
+    for _, after in steps[1:]:
+        place = place @ after
+    return place
+
+
+def _merged_bodies(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where:
+    """The bodies of the robot's tree, with sites for the links that are merged into them."""
+    bodies, tree = [world], robot.tree
+    between = _between_joints(robot)
+    passed: dict[int, list[Step]] = {}
+    for i in tree.outward():
+        X, joint, above = tree.XT[i], robot.body_joints[i - 1], tree.parent[i]
+        place = Placement(np.array(X.E.T.rows, dtype=float), np.array([*X.r], dtype=float))
+        steps = [*passed.pop(above, []), (joint, place)]
+        alone = sum(link.body == i for link in robot.links) == 1
+        if alone and robot.body_name(i) in between:
+            passed[i] = steps
+            bodies.append(bodies[above])
+            continue
+        attributes = {"name": names.body[i], **pose(_whole_place(steps))}
+        bodies.append(ET.SubElement(bodies[above], "body", attributes))
+        add_inertial(bodies[i], names.body[i], tree.I[i], said)
+        _add_joints(bodies[i], steps, bodies[above] is world, names, said)
+    for link in robot.links:
+        if link.body == 0 or link.name != names.body[link.body]:
+            add_site(bodies[link.body], link.name, link.placement)
+    return {link.name: (bodies[link.body], link.placement) for link in robot.links}
+
+
+def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where | None:
+    """A body for each link; None, and nothing done, where MuJoCo refuses the inertia of a fixed one alone."""
+    below = children(robot)
+    into = {joint.child_link: joint for joint in robot.body_joints}
+    fixed = {joint.child_link: joint for joint in robot.fixed_joints}
+    weighed = [x for x in robot.links if x.mass or np.any(x.inertia)]
+    alone = [x for x in weighed if not x.mass > LEAST_INERTIA or _refused(np.asarray(x.inertia))]
+    merged = [x.name for x in alone if x.name in fixed or any(y.kind == "fixed" for y in below[x.name])]
+    if merged:
+        shown = ", ".join(map(repr, merged[:5])) + (", ..." if len(merged) > 5 else "")
+        said.append(
+            f"links that are fixed to others are merged into them, as MuJoCo refuses the inertia of {shown}"
+        )
+        return None
+    where: Where = {}
+    between, passed = _between_joints(robot), dict[str, list[Step]]()
+    for name in outward(robot, below):
+        link, joint = robot.link(name), into.get(name) or fixed.get(name)
+        parent, place = world, Placement()
+        steps: list[Step] = []
+        if joint is not None:
+            parent, place = where.get(joint.parent_link, (world, place))
+            before = passed.pop(joint.parent_link, [])
+            steps = [*before, (joint, joint.origin if before else place @ joint.origin)]
+            place = _whole_place(steps)
+        if name in between:
+            passed[name], where[name] = steps, (parent, Placement())
+            continue
+        held = all(each.kind == "fixed" for each, _ in steps)  # to another link, or the root of a fixed base
+        if held and not (link.mass or np.any(link.inertia) or link.visuals or link.collisions):
+            where[name] = parent, place
+            if not (parent is world and name == THEIR_WORLD):
+                add_site(parent, name, place)
+            continue
+        own = names.of_link(name)
+        body = ET.SubElement(parent, "body", {"name": own, **pose(place)})
+        if link.mass > LEAST_INERTIA:
+            _inertial(body, float(link.mass), np.asarray(link.com, dtype=float), np.asarray(link.inertia))
+        if not held:
+            assert joint is not None
+            I = robot.tree.I[link.body]
+            if not float(I.m) > LEAST_INERTIA:
+                said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without")
+            elif not any(y.kind == "fixed" for y in below[name]) and _refused(np.asarray(link.inertia)):
+                said.append(f"body {own!r} has {_refused(np.asarray(link.inertia))}; MuJoCo refuses it")
+            _add_joints(body, steps, parent is world, names, said)
+        if own != name:
+            add_site(body, name, Placement())
+        where[name] = body, Placement()
+    return where
 
 
 def add_site(body: ET.Element, name: str, placement: Placement) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType, nearest_names
+from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType, nearest_names, one_line
 
 EXAMPLES = "example-robot-data"
 """Name of the package of example robots."""
@@ -85,49 +85,62 @@ def described_robots() -> dict[str, Path]:
     folders = found.submodule_search_locations if found else None
     modules = (path for folder in folders or () for path in Path(folder).glob("*_description.py"))
     names = {path.stem.removesuffix("_description"): path for path in sorted(modules)}
-    return {name: path for name, path in names.items() if not name.endswith("_mj")}  # those are MJCF
+    return names
 
 
-def _described(text: str, name: str) -> Path:
-    """The URDF, or xacro file, of a description of robot_descriptions.
+def _described(text: str, name: str, fetch: bool) -> Path:
+    """The URDF, xacro or MJCF file of a description of robot_descriptions.
 
-    Its modules clone a repository when they are imported, unless it is in their cache. robokit fetches
-    nothing: meanwhile git may use files only.
+    Its modules clone a repository when they are imported, unless it is in their cache.
+
+    Args:
+        text: what the user gave.
+        name: of the description; its MJCF ends in "_mj".
+        fetch: whether it may clone; else git may use files only meanwhile.
     """
     known = described_robots()
     if not known:
         raise MissingDependency(
-            f"{text}: the package {DESCRIPTIONS} is not installed; pip install {DESCRIPTIONS}"
+            f"{text}: the package {DESCRIPTIONS} is not installed; pip install {DESCRIPTIONS}, "
+            "or 'robokit[descriptions]'"
         )
     name = name.removesuffix("_description")
     if name not in known:
         raise UnknownName(f"robot in {DESCRIPTIONS}", name, known)
     before = os.environ.get("GIT_ALLOW_PROTOCOL")
-    os.environ["GIT_ALLOW_PROTOCOL"] = "file"
+    if not fetch:
+        os.environ["GIT_ALLOW_PROTOCOL"] = "file"
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it tells what it clones
             module: Any = importlib.import_module(f"{DESCRIPTIONS}.{name}_description")
     except Exception as error:  # of git, or of the package
-        fetch = f"python -c 'import {DESCRIPTIONS}.{name}_description'"
-        raise RobokitError(
-            f"{text}: its files are not on this disk, and robokit fetches nothing; this clones their "
-            f"repository: {fetch} ({type(error).__name__})"
-        ) from error
+        call = f"python -c 'import {DESCRIPTIONS}.{name}_description'"
+        reason = one_line(f"{type(error).__name__}: {error}", 300)
+        what = (
+            f"the package clones them and could not ({reason}); is the network there? By hand: {call}"
+            if fetch
+            else f"and robokit fetches nothing here; this clones their repository: {call} ({reason})"
+        )
+        raise RobokitError(f"{text}: its files are not on this disk; {what}") from error
     finally:
-        if before is None:
+        if not fetch and before is None:
             del os.environ["GIT_ALLOW_PROTOCOL"]
-        else:
-            os.environ["GIT_ALLOW_PROTOCOL"] = before
-    return Path(getattr(module, "URDF_PATH", None) or module.XACRO_PATH)
+        elif not fetch:
+            os.environ["GIT_ALLOW_PROTOCOL"] = before or ""
+    paths = (getattr(module, each, None) for each in ("URDF_PATH", "XACRO_PATH", "MJCF_PATH"))
+    found = next((path for path in paths if path), None)
+    if found is None:
+        raise RobokitError(f"{text}: the description has neither URDF, xacro nor MJCF")
+    return Path(found)
 
 
-def find_robot(name: str | Path) -> Path:
-    """The URDF that a name stands for.
+def find_robot(name: str | Path, fetch: bool = False) -> Path:
+    """The file that a name stands for.
 
     Args:
         name: a path; the name of one of robokit's robots, or of one of the package example-robot-data;
-            "example-robot-data:NAME", or "robot_descriptions:NAME" for one of that package whose files are
-            in its cache (robokit fetches nothing).
+            "example-robot-data:NAME", or "robot_descriptions:NAME" for one of that package.
+        fetch: whether robot_descriptions may clone files that are not in its cache, from GitHub.
 
     Raises:
         UnknownName: there is no such robot; the error names the nearest ones.
@@ -149,7 +162,7 @@ def find_robot(name: str | Path) -> Path:
         raise RobokitError("the name of the robot is empty; give the path of a URDF or a robot's name")
     package, colon, wanted = text.partition(":")
     if colon and package.replace("-", "_") == DESCRIPTIONS:
-        return _described(text, wanted)
+        return _described(text, wanted, fetch)
     if colon and package.replace("_", "-") == EXAMPLES:
         known = example_robots()
         if not known:

@@ -5,11 +5,15 @@
     robokit sweep ROBOT ...    many falls, each with its own parameters
     robokit replay FOLDER ROW  one of them again
     robokit view ROBOT         the robot in the browser
+    robokit log LOG            the log of a real robot: its motion, torques unexplained
+    robokit identify LOG       masses and friction from a log
     robokit info ROBOT         tree, masses, joints
     robokit check FILE ...     what the importer finds
     robokit parity ROBOT ...   the robot in other engines, compared
     robokit parity A B         two descriptions of one robot: what differs, and why
     robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
+    robokit convert ROBOT -o FILE
+                               the robot in another format
     robokit sparsity ROBOT     the pattern of H as a picture
     robokit cost ROBOT         operation counts of the algorithms
     robokit codegen ROBOT      a function of the robot as C
@@ -21,6 +25,7 @@ The files of this folder:
     parser               the commands' arguments and what they accept
     commands             the commands that do not simulate
     simulation_commands  the commands fall and simulate
+    log_commands         the commands log and identify, and states of joints for view
     sweep_commands       the commands sweep and replay
     common               what the commands share
 """

@@ -36,6 +36,7 @@ from robokit.cli.common import (
     tell_up_axes,
     writable,
 )
+from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
@@ -52,13 +53,18 @@ def view(arguments: argparse.Namespace) -> int:
     """The robot in the browser, to look at and to pose."""
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
+    if arguments.joint_states is not None and not arguments.live:
+        raise WrongUsage("--joint-states drives the live view; add --live")
     if arguments.live:
         from robokit.viewer import Viewer
 
-        with Viewer(robot) as viewer:
+        with opened_states(arguments.joint_states) as states, Viewer(robot) as viewer:
             viewer.show(open_browser=not arguments.no_open)
             viewer.display(robot.neutral())
             tell(f"{robot.name}, {robot.base} base, at {viewer.url}; Ctrl-C ends", flush=True)
+            if states is not None:
+                tell(show_joint_states(viewer, robot, states, say))
+                return 0
             try:
                 while True:
                     time.sleep(0.5)
@@ -84,6 +90,7 @@ def info(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders."""
     from robokit import __version__
+    from robokit.formats.check import check_other
     from robokit.urdf.lint import Paint, as_json, as_sarif, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
@@ -102,6 +109,7 @@ def check(arguments: argparse.Namespace) -> int:
         meshes=arguments.meshes,
         ignore=ignore,
         mimic=arguments.mimic,
+        others=check_other,
         **reading(arguments),
     )
     if arguments.json:
@@ -124,7 +132,7 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
         return
     from robokit.viewer import write_check_page
 
-    base = "floating" if arguments.base == "floating" else "fixed"
+    base = None if arguments.base == "either" else arguments.base
     robot = load(one.file, base, None, arguments)
     write_check_page(robot, one.diagnostics, page)
     if not (arguments.json or arguments.sarif):
@@ -153,7 +161,7 @@ def parity(arguments: argparse.Namespace) -> int:
     base = arguments.base or "fixed"
     bases = ("fixed", "floating") if base == "both" else (base,)
     if len(files) == len(arguments.robots) == len(bases) == 1:
-        robot = load(str(files[0]), base, arguments.mimic, arguments)
+        robot = load(str(files[0]), arguments.base, arguments.mimic, arguments)
         found = compare(
             files[0],
             robot,
@@ -208,6 +216,37 @@ def mjcf(arguments: argparse.Namespace) -> int:
     sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
     tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
     return 0
+
+
+def convert(arguments: argparse.Namespace) -> int:
+    """The robot as a URDF, MJCF or SDF file, with its meshes."""
+    import robokit as rk
+    from robokit.conversion import format_to_write
+
+    output = writable(arguments.output)
+    try:
+        format_to_write(output, arguments.to)
+    except RobokitError as error:
+        raise WrongUsage(str(error)) from error
+    robot = load(arguments.robot, arguments.base, None, arguments)
+    refuse_input(output, robot)
+    done = rk.convert(
+        robot,
+        output,
+        to=arguments.to,
+        meshes=arguments.meshes,
+        visuals=not arguments.no_visuals,
+        judge=arguments.judge,
+    )
+    sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
+    more = f", {count_text(len(done.copied), 'file')} beside it" if done.copied else ""
+    tell(f"{robot.name}, {robot.base} base: {sizes} to {output} ({done.format.upper()}){more}")
+    if done.verdict is None:
+        return 0
+    from robokit.parity.verdict import verdict_lines
+
+    tell("\n".join(verdict_lines(done.verdict, None)))
+    return 0 if done.verdict.same else 1
 
 
 def sparsity(arguments: argparse.Namespace) -> int:
@@ -281,7 +320,7 @@ def robots(_: argparse.Namespace) -> int:
         print(f"\nMore after: pip install {EXAMPLES}")
     described = described_robots()
     if described:
-        print(f"\nRobots of the package {DESCRIPTIONS}, as {DESCRIPTIONS}:NAME, where it has fetched them:")
+        print(f"\nRobots that the package {DESCRIPTIONS} fetches, as {DESCRIPTIONS}:NAME:")
         for line in wrap_names(described):
             print(line)
     return 0

@@ -118,22 +118,24 @@ def _shows_all(stream: Any) -> bool:
     return str(getattr(stream, "encoding", None) or "").lower().replace("-", "") == "utf8"
 
 
-def load(name: str, base: str, mimic: str | None = None, arguments: argparse.Namespace | None = None) -> Any:
+def load(
+    name: str, base: str | None, mimic: str | None = None, arguments: argparse.Namespace | None = None
+) -> Any:
     """The robot of that name; the first of the importer's warnings go to standard error.
 
     Args:
         name: what find_robot takes.
-        base, mimic: as for load_urdf.
+        base, mimic: as for rk.load.
         arguments: of the command, with what :func:`reading` finds in them.
     """
     import robokit as rk
 
-    path = named_robot(name)
+    path = named_robot(name, fetch=True)
     options = reading(arguments)
     several = len(getattr(arguments, "robots", ())) > 1
     if several and not path.name.lower().endswith(".xacro"):  # the arguments are those of the others
         options.pop("xacro_args", None)
-    robot = rk.load_urdf(path, base=base, mimic=mimic, **options)
+    robot = rk.load(path, base=base, mimic=mimic, **options)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         print(diagnostic, file=sys.stderr)
@@ -248,10 +250,15 @@ def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
         help="close loops where a <loop_joint> says so, or also at frames closing_NAME_1 and closing_NAME_2 "
         "and at links with two parents; default: declared",
     )
+    group.add_argument(
+        "--root",
+        metavar="NAME",
+        help="the robot of an MJCF, SDF or USD file that has several: first body of its tree, or its model",
+    )
 
 
 def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
-    """The options of :func:`add_reading` and the arguments of xacro, as load_urdf takes them."""
+    """The options of :func:`add_reading` and the arguments of xacro, as rk.load takes them."""
     if arguments is None:
         return {}
     return {
@@ -259,11 +266,12 @@ def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
         "xacro_args": arguments.xacro or None,
         "mesh_up_axis": arguments.mesh_up_axis,
         "loops": arguments.loops,
+        "root": arguments.root,
     }
 
 
-def named_robot(name: str) -> Path:
-    """The file of the robot of that name.
+def named_robot(name: str, fetch: bool = False) -> Path:
+    """The file of the robot of that name; fetch as for rk.find_robot.
 
     Raises:
         WrongUsage: there is none.
@@ -271,7 +279,7 @@ def named_robot(name: str) -> Path:
     import robokit as rk
 
     try:
-        return rk.find_robot(name)
+        return rk.find_robot(name, fetch)
     except MissingDependency:
         raise
     except RobokitError as error:

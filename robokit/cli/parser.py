@@ -7,14 +7,15 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, simulation_commands, sweep_commands
+from robokit.cli import commands, log_commands, simulation_commands, sweep_commands
 from robokit.cli.commands import add_referee
 from robokit.cli.common import add_reading, any_number, count_number, positive, seed_number
 from robokit.cli.simulation_commands import add_films, changed_option
 from robokit.errors import nearest_names
 
 ROBOT_HELP = (
-    "path of a URDF or .xacro file, name of a robot (robokit robots lists them), or example-robot-data:NAME"
+    "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (robokit robots lists them), "
+    "example-robot-data:NAME or robot_descriptions:NAME"
 )
 
 
@@ -60,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     parser = Parser(
         prog="robokit",
-        description="Load a URDF and understand how the robot moves.",
+        description="Load a robot and understand how it moves.",
         epilog="example: robokit fall",
     )
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
@@ -80,13 +81,22 @@ def make_parser() -> argparse.ArgumentParser:
         add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
     )
     _add_view(add("view", commands.view, "robokit view arm"))
+    log_commands.add_log(add("log", log_commands.log, "robokit log run.mcap --robot arm"), ROBOT_HELP)
+    log_commands.add_identify(
+        add("identify", log_commands.identify, "robokit identify run.mcap --robot arm -o better.urdf"),
+        ROBOT_HELP,
+    )
     _add_robot_base_mimic(add("info", commands.info, "robokit info humanoid --base floating"))
     _add_check(add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'"))
     _add_parity(add("parity", commands.parity, "robokit parity arm --base floating"))
     _add_mjcf(add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml"))
+    _add_convert(add("convert", commands.convert, "robokit convert arm -o arm.sdf"))
     _add_sparsity(
         add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
     )
+    sub = add("collisions", simulation_commands.collisions, "robokit collisions humanoid --at stand --ground")
+    _add_robot_base_mimic(sub)
+    simulation_commands.add_collisions(sub)
     sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
     _add_robot_base_mimic(sub)
     sub.add_argument("--json", action="store_true", help="print JSON")
@@ -111,11 +121,12 @@ def _add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
 
 
 def _add_base(sub: argparse.ArgumentParser, default: str) -> None:
+    said = default if default == "floating" else "what the file says; a URDF says nothing: fixed"
     sub.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        default=default,
-        help="whether the root link is fixed to the world or free; default: %(default)s",
+        default=None if default == "fixed" else default,
+        help=f"whether the root link is fixed to the world or free; default: {said}",
     )
 
 
@@ -157,6 +168,11 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
         action=argparse.BooleanOptionalAction,
         default=live,
         help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
+    )
+    sub.add_argument(
+        "--follow",
+        metavar="LINK",
+        help="the camera goes along with it; default: where the way is long",
     )
     sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
@@ -215,12 +231,28 @@ def _add_simulate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )
+    sub.add_argument(
+        "--start",
+        metavar="NAME",
+        help="start at a configuration of the file: initial, or a keyframe of an MJCF",
+    )
+    sub.add_argument(
+        "--scene",
+        action="store_true",
+        help="with the file's own ground and actuators, which hold the start; from --start initial",
+    )
     _add_run(sub, 5.0, live=False)
 
 
 def _add_view(sub: argparse.ArgumentParser) -> None:
     _add_robot_base_mimic(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
+    sub.add_argument(
+        "--joint-states",
+        metavar="FILE",
+        help="with --live: show states of joints as they come, lines of JSON in a file that grows, or - for "
+        "standard input",
+    )
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
 
@@ -302,6 +334,42 @@ def _add_mjcf(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
+
+
+def _add_convert(sub: argparse.ArgumentParser) -> None:
+    from robokit.conversion import MESHES, TARGETS
+
+    _add_robot(sub)
+    sub.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="the file to write: .urdf, .xml (MJCF) or .sdf; an existing one is replaced",
+    )
+    sub.add_argument("--to", choices=TARGETS, help="format to write; default: what FILE ends in")
+    sub.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="whether the root link is fixed to the world or free; default: what the file says, and fixed "
+        "for a URDF, which says neither",
+    )
+    sub.add_argument(
+        "--meshes",
+        choices=MESHES,
+        default="keep",
+        help="names of mesh files: keep them where the format can say them and they lead to the files, "
+        "absolute, relative to FILE, copy the files into a folder beside FILE, or none: leave out shapes that "
+        "are meshes; default: keep",
+    )
+    sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
+    sub.add_argument(
+        "--judge",
+        action="store_true",
+        help="let the referee compare FILE with the robot (needs what reads FILE: MuJoCo, Drake); exit status "
+        "1: they differ",
+    )
+    add_reading(sub)
 
 
 def _add_sparsity(sub: argparse.ArgumentParser) -> None:

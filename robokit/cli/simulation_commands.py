@@ -1,4 +1,4 @@
-"""The commands fall and simulate: the run, a second one with one thing changed, films and pictures."""
+"""The commands fall, simulate and collisions: the run, a second one with one thing changed, films."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from robokit.cli.common import (
     SIMULATION_FAILED,
     Compiling,
     WrongUsage,
+    any_number,
     count_text,
     file_stem,
     load,
     open_page,
     positive,
+    print_json,
     refuse_input,
     say,
+    seed_number,
     tell,
     tell_up_axes,
     writable,
@@ -40,6 +43,9 @@ STEEPEST_GROUND = 89.0
 
 LONGEST_RUN = 100_000.0
 """Longest simulation without --dt [s]."""
+
+NEAREST_TOLD = 5
+"""Pairs that are told though they are apart."""
 
 START_TRIES = 20
 """Random configurations that are tried, where a robot has loops to close."""
@@ -88,16 +94,24 @@ def _ground(arguments: argparse.Namespace) -> Any:
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Passive motion from a random or neutral configuration."""
+    """Passive motion from a random, neutral or named configuration, or a run of a file's own scene."""
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
-    q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
+    if arguments.scene and robot.scene is None:
+        raise WrongUsage(f"--scene is for files that have one, such as MJCF; {robot.source} has none")
+    start = arguments.start or ("initial" if arguments.scene else None)
+    if start is not None:
+        q0 = robot.configuration(start)
+    else:
+        q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
     ground = None
-    if arguments.ground:
+    if arguments.scene:
+        ground = robot.scene.ground
+    elif arguments.ground:
         ground = rk.Ground(height=arguments.ground_height)
-        if robot.base == "floating":
+        if robot.base == "floating" and start is None:
             q0 = rk.standing_configuration(
                 robot,
                 seed=arguments.seed,
@@ -105,7 +119,108 @@ def simulate(arguments: argparse.Namespace) -> int:
                 ground_height=arguments.ground_height,
                 self_collision=arguments.self_collision,
             )
-    return _simulate_and_show(arguments, robot, q0, ground)
+    actuators = robot.scene.actuators if arguments.scene else ()
+    return _simulate_and_show(arguments, robot, q0, ground, actuators)
+
+
+def collisions(arguments: argparse.Namespace) -> int:
+    """Pairs of links in contact at a configuration, and the nearest others."""
+    import robokit as rk
+
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    ground = rk.Ground(height=arguments.ground_height) if arguments.ground else None
+    q = _configuration(robot, arguments)
+    given = {"ground": ground, "pairs": "all" if arguments.all_pairs else None}
+    found = rk.collisions(robot, q, margin=arguments.margin, **given)
+    if arguments.json:
+        rows = [
+            {"a": c.a, "b": c.b, "depth": c.depth, "point_a": c.point_a.tolist(),
+             "point_b": c.point_b.tolist(), "normal": c.normal.tolist()}
+            for c in found
+        ]  # fmt: skip
+        print_json({"robot": robot.name, "margin": arguments.margin, "collisions": rows})
+        return 0
+    all_pairs = rk.distance(robot, q, **given)
+    nearer = f"nearer than {arguments.margin:g} m" if arguments.margin > 0.0 else "in contact"
+    tell(f"{robot.name}: {len(found)} of {count_text(len(all_pairs), 'pair')} of links {nearer}")
+    for c in found:
+        tell(f"  {_metres(-c.depth)}  {c.a}, {c.b}")
+    beyond = [k for k in all_pairs.distance.argsort().tolist() if all_pairs.pairs[k] not in found.pairs]
+    if beyond[:NEAREST_TOLD]:
+        tell("the nearest others:" if found else "the nearest:")
+    for k in beyond[:NEAREST_TOLD]:
+        tell(f"  {_metres(all_pairs.distance[k])}  {', '.join(all_pairs.pairs[k])}")
+    return 0
+
+
+def _metres(distance: float) -> str:
+    return f"{round(distance, 6) + 0.0:10.6f} m"
+
+
+def _configuration(robot: Any, arguments: argparse.Namespace) -> np.ndarray:
+    """The configuration of --at, with the joints of --joint."""
+    import robokit as rk
+
+    names = {} if robot.scene is None else robot.scene.configurations
+    if arguments.at == "stand":
+        height = {"ground_height": arguments.ground_height}
+        q = rk.standing_configuration(robot, **height) if robot.base == "floating" else robot.neutral()
+    elif arguments.at == "random":
+        q = _random_start(robot, arguments.seed)
+    elif arguments.at == "neutral":
+        q = robot.neutral()
+    elif arguments.at in names:
+        q = robot.configuration(arguments.at)
+    else:
+        raise rk.UnknownName("configuration", arguments.at, ["neutral", "stand", "random", *names])
+    for name, value in arguments.joint:
+        joint = robot.joint(name)
+        q[joint.q_slice] = robot.configuration({name: value})[joint.q_slice]
+    return q
+
+
+def joint_value(text: str) -> tuple[str, float]:
+    """NAME=VALUE of an option."""
+    name, mark, value = text.rpartition("=")
+    if not (mark and name):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name, any_number(value)
+
+
+def add_collisions(sub: argparse.ArgumentParser) -> None:
+    """The options of collisions, but for the robot's."""
+    sub.add_argument(
+        "--at",
+        metavar="WHERE",
+        default="neutral",
+        help="neutral, stand, random, or a configuration that the file names; default: %(default)s",
+    )
+    sub.add_argument("--seed", type=seed_number, default=0, help="of --at random; default: %(default)s")
+    sub.add_argument(
+        "--joint",
+        metavar="NAME=VALUE",
+        type=joint_value,
+        action="append",
+        default=[],
+        help="set a joint, in rad or m; may be given again",
+    )
+    sub.add_argument("--ground", action="store_true", help="with a ground plane")
+    sub.add_argument(
+        "--ground-height", type=any_number, default=0.0, metavar="M", help="default: %(default)g m"
+    )
+    sub.add_argument(
+        "--margin",
+        type=any_number,
+        default=0.0,
+        metavar="M",
+        help="list pairs that are nearer than this; default: %(default)g m, those that overlap",
+    )
+    sub.add_argument(
+        "--all-pairs",
+        action="store_true",
+        help="also pairs that simulate keeps from colliding: neighbours, and what touches when neutral",
+    )
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _random_start(robot: Any, seed: int) -> np.ndarray:
@@ -120,7 +235,9 @@ def _random_start(robot: Any, seed: int) -> np.ndarray:
     return q
 
 
-def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:
+def _simulate_and_show(
+    arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any, actuators: Any = ()
+) -> int:
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
@@ -133,11 +250,14 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         if file is not None:
             refuse_input(file, robot)
     _check_times(arguments)
+    if arguments.follow is not None:
+        robot.link(arguments.follow)
     options = {
         "duration": arguments.duration,
         "dt": arguments.dt,
         "ground": ground,
         "self_collision": arguments.self_collision,
+        "actuators": actuators or None,
         "progress": sys.stderr is not None and sys.stderr.isatty(),
     }
     second = Second(q0, options, arguments.compare) if arguments.compare else None
@@ -155,13 +275,13 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
     try:
-        _write(trajectory, page, data, second, arguments.live and not broke)
+        _write(trajectory, page, data, second, arguments.live and not broke, arguments.follow)
     except KeyboardInterrupt:
         if interrupted:
             raise
         interrupted = True
         say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
-        _write(trajectory, page, data, None)
+        _write(trajectory, page, data, None, follow=arguments.follow)
     first, *lines = trajectory.report()
     tell(first)
     tell(f"  robot         {robot.base} base, {count_text(robot.nv, 'degree')} of freedom")
@@ -179,14 +299,21 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     return INTERRUPTED if interrupted else SIMULATION_FAILED if broke else 0
 
 
-def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
+def _write(
+    trajectory: Any,
+    page: Path,
+    data: Path | None,
+    second: Second | None,
+    live: bool = False,
+    follow: str | None = None,
+) -> None:
     """Write the page and, where a name is given, the trajectory."""
     if data is not None:
         trajectory.save(data)
     if second is None or trajectory.summary.get("interrupted"):
-        trajectory.to_html(page, live=live and _can_be_live(trajectory))
+        trajectory.to_html(page, live=live and _can_be_live(trajectory), follow=follow)
     else:
-        second.write(trajectory, page)
+        second.write(trajectory, page, follow)
 
 
 def _can_be_live(trajectory: Any) -> bool:
@@ -410,12 +537,13 @@ class Second:
         if before == value:
             self._refuse(_label(name, value))
 
-    def write(self, first: Any, path: Path) -> None:
+    def write(self, first: Any, path: Path, follow: str | None = None) -> None:
         """Make the second run and write the page of both.
 
         Args:
             first: the first run, a Trajectory.
             path: of the page.
+            follow: the link that the camera goes along with, if any.
         """
         import robokit as rk
         from robokit.viewer import compare
@@ -429,7 +557,7 @@ class Second:
         if one == other:
             self._refuse(one)
         self.labels = (one, other + broke)
-        compare(first, second, path, self.labels)
+        compare(first, second, path, self.labels, follow=follow)
 
     def _named(self, run: Any, options: dict[str, Any]) -> str:
         name = self._name

@@ -57,7 +57,9 @@ def at(row: Any, k: int = 0) -> Vector3:
     return Vector3(row[k], row[k + 1], row[k + 2])
 
 
-def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any) -> Any:
+def nearest_sets(
+    x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any, settled: float = SETTLED
+) -> Any:
     """Distance or depth of two sets, their normal and nearest points.
 
     Args:
@@ -68,6 +70,7 @@ def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, mem
         out: 10 numbers: distance (negative: depth), normal from A to B, nearest points of A and of B.
         memory: ``remembered(k, row)`` writes corner k of 3 of the last simplex to a row, and returns 1, or 0
             if there is none; and an array of 6 numbers of points for those of this one.
+        settled: of the size of A - B: what a depth may be off. The square root of it is what the normal is.
 
     Returns:
         FAR, APART or INSIDE.
@@ -87,7 +90,7 @@ def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, mem
 
         def others() -> Any:
             def overlap() -> None:
-                _inside(x, vertex, S, count, size, start, direction, out, note)
+                _inside(x, vertex, S, count, size, start, direction, out, note, settled)
 
             cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
             return status
@@ -271,7 +274,16 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
 
 
 def _inside(
-    x: Any, vertex: Vertex, S: Any, count: Any, size: Any, start: Vector3, direction: Any, out: Any, note: Any
+    x: Any,
+    vertex: Vertex,
+    S: Any,
+    count: Any,
+    size: Any,
+    start: Vector3,
+    direction: Any,
+    out: Any,
+    note: Any,
+    settled: float,
 ) -> None:
     """Depth: the least support of all directions that are known."""
     last, row = at(direction), zeros(ROW)
@@ -291,7 +303,7 @@ def _inside(
         cond(-h > out[0] + ROUNDING * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))
+    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note, settled))
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
@@ -343,7 +355,7 @@ def _least_axis(e: Vector3) -> Vector3:
     )
 
 
-def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
+def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float) -> None:
     """Grow a polytope within A - B until its face that is nearest to the origin is one of A - B."""
     P, F, corners, gone = x.inner_points, x.inner_faces, x.inner_corners, x.inner_gone
 
@@ -373,7 +385,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
         def grown() -> Any:
             return points + 1, _opened(P, F, corners, gone, add, points, faces, size), f, 1
 
-        done = (h - F[f, 3] <= SETTLED * size) | (points >= POINTS - 1) | (faces > FACES - ROOM)
+        done = (h - F[f, 3] <= settled * size) | (points >= POINTS - 1) | (faces > FACES - ROOM)
         return cond(done, lambda: (points, faces, f, 0), grown)
 
     o = at(P[0])

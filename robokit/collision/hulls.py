@@ -115,6 +115,28 @@ def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
     return _flat(points) if hull is None else _with_faces(hull, reached)
 
 
+def exact_polytope(points: np.ndarray) -> Polytope:
+    """The convex hull of points with all its corners: its faces are triangles, some in one plane.
+
+    Raises:
+        ValueError: the points lie on a line.
+    """
+    points = np.asarray(points, dtype=float)
+    hull = solid_hull(points)
+    if hull is None:
+        return _flat(points)
+    number = np.zeros(len(points), dtype=int)
+    number[hull.vertices] = np.arange(len(hull.vertices))
+    corners, triangles = points[hull.vertices], number[_oriented(hull)]
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    a, b, c = (corners[triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    length = np.linalg.norm(normals, axis=1)
+    broad = length > 0.0
+    polygons = tuple(map(tuple, triangles[broad].tolist()))
+    return Polytope(corners, normals[broad] / length[broad, None], polygons, sides=sides)
+
+
 def _directions() -> np.ndarray:
     """Unit vectors spread evenly: the Fibonacci lattice of the sphere, (DIRECTIONS, 3)."""
     k = np.arange(DIRECTIONS) + 0.5

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.collision.fields import CONE, FIELD, PLANE, POLYTOPE, SMOOTH
-from robokit.collision.gjk import FAR, nearest_sets
+from robokit.collision.gjk import FAR, SETTLED, nearest_sets
 from robokit.collision.manifold import manifold, pose
 from robokit.collision.support import farthest, outermost, support, vector
 from robokit.collision.terrain import ALIGNED, NORMAL, STATE, cells_below, counted, enter, located, numbered
@@ -46,7 +46,7 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
 
     def convex() -> None:
         reach, put = _cores_of(x, k, far, add)
-        _begin(x, (a, b), direction)
+        towards(x, (a, b), direction)
         with_corners = (kinds[0] <= POLYTOPE) & (kinds[1] <= POLYTOPE)
         apart = cond(with_corners, lambda: _apart(x, (a, b), reach, direction, corners), lambda: 0)
         cond(apart > 0, lambda: None, lambda: _cores(x, (a, b), reach, direction, corners, put))
@@ -192,6 +192,62 @@ def _two_cores(
 ) -> None:
     a, b = shapes
     place, out = zeros(12), zeros(10)
+    status, extreme = nearest_cores(x, shapes, (Q, r), reach, direction, corners, (place, out))
+
+    field = x.shape_kind[a] == FIELD
+
+    def along_normal() -> None:
+        n = vector(x.cell, NORMAL)
+        y = Q @ Vector3(*call(extreme, b, 1, tuple(-Q.transpose_apply(n)))[1:]) + r
+        gap = n.dot(y - vector(x.cell, 0))
+        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
+            out[i] = number
+        x.cell[STATE, 2] = 1.0
+
+    def turn(k: Any) -> Any:
+        cond(k == 1, along_normal, lambda: None)
+        manifold(x, shapes, place, out, reach, put)
+        return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
+
+    def touching() -> None:
+        """A second time along the normal of a height field's triangle, where a contact did not count."""
+        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
+
+        def begin() -> Any:
+            sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
+            return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
+
+        while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
+
+    cond((status != FAR) & (out[0] < reach), touching, lambda: None)
+
+
+def nearest_cores(
+    x: Any,
+    shapes: tuple[Any, Any],
+    of_b: tuple[Matrix3, Vector3],
+    reach: Any,
+    direction: Any,
+    corners: Any,
+    found: tuple[Any, Any],
+    settled: float = SETTLED,
+) -> tuple[Any, Callable[[Any, Any, Any], Any]]:
+    """Distance or depth of two convex cores, their normal and nearest points, in the axes of the first.
+
+    Args:
+        x: with SHAPES.
+        shapes: a and b.
+        of_b: rotation and origin of b in the axes of a.
+        reach: larger distances are not looked for [m].
+        direction, corners: as of :func:`narrow`, in these axes.
+        found: that are written to: 12 numbers, rotation by rows and origin of b; 10 as of gjk.nearest_sets.
+        settled: as there.
+
+    Returns:
+        FAR, APART or INSIDE, and a function of a shape, its number 0 or 1 and a direction in its axes: its
+        corner, -1 for none, and the point of it that is farthest along the direction.
+    """
+    (a, b), (Q, r), (place, out) = shapes, of_b, found
     for i, number in enumerate([number for row in Q.rows for number in row] + list(r)):
         place[i] = number
     # Corners that were found last, where climbing begins
@@ -236,40 +292,14 @@ def _two_cores(
 
         return cond((i >= 0) & (j >= 0), enter, lambda: 0)
 
-    status = nearest_sets(x, vertex, reach, direction, out, (remembered, corners))
-
-    field = x.shape_kind[a] == FIELD
-
-    def along_normal() -> None:
-        n = vector(x.cell, NORMAL)
-        y = Q @ Vector3(*call(extreme, b, 1, tuple(-Q.transpose_apply(n)))[1:]) + r
-        gap = n.dot(y - vector(x.cell, 0))
-        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
-            out[i] = number
-        x.cell[STATE, 2] = 1.0
-
-    def turn(k: Any) -> Any:
-        cond(k == 1, along_normal, lambda: None)
-        manifold(x, shapes, place, out, reach, put)
-        return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
-
-    def touching() -> None:
-        """A second time along the normal of a height field's triangle, where a contact did not count."""
-        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
-
-        def begin() -> Any:
-            sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
-            return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
-
-        while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
-
-    cond((status != FAR) & (out[0] < reach), touching, lambda: None)
+    memory = remembered, corners
+    return nearest_sets(x, vertex, reach, direction, out, memory, settled), extreme
 
 
-def _begin(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
+def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
     """A direction where none is given: from the middle of a's ball to that of b's."""
 
-    def towards() -> None:
+    def middles() -> None:
         R, _ = shape_pose(x, shapes[0])
         c, d = (place(x, x.shape_body[s], vector(x.shape_centre, s)) for s in shapes)
         r = R.transpose_apply(d - c)
@@ -279,7 +309,7 @@ def _begin(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
             direction[i] = number
 
     d = Vector3(direction[0], direction[1], direction[2])
-    cond(d.dot(d) == 0.0, towards, lambda: None)
+    cond(d.dot(d) == 0.0, middles, lambda: None)
 
 
 def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, put: Any) -> None:

@@ -107,12 +107,8 @@ def scene(
         error: how far a mesh may reach out of its hull [m].
     """
     own, world = robot_shapes(robot, error), world or World()
-    still = [PlacedCore(plane_core(), 0, world.plane, velocity=world.velocity)] if world.plane else []
-    if world.heights is not None:
-        field_of = field_core(world.heights, world.cell)
-        still.append(PlacedCore(field_of, 0, Placement(position=np.array(world.corner))))
-    level = len(still)
-    still += [PlacedCore(core_of(geometry, 0.0), 0, placement) for geometry, placement in world.solids]
+    still = world_shapes(world)
+    level = len(still) - len(world.solids)
     placed = [*still, *own.placed]
     arrays = shape_arrays(placed)
     arrays |= _beside(arrays)
@@ -125,6 +121,15 @@ def scene(
     solid[level:count] = np.arange(count - level)
     errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     return Scene(arrays, tuple(c.link for c in placed), solid, errors, own.unread)
+
+
+def world_shapes(world: World, error: float | None = 0.0) -> list[PlacedCore]:
+    """The plane, the height field and the solids, in this order; error as of a robot's."""
+    still = [PlacedCore(plane_core(), 0, world.plane, velocity=world.velocity)] if world.plane else []
+    if world.heights is not None:
+        field_of = field_core(world.heights, world.cell)
+        still.append(PlacedCore(field_of, 0, Placement(position=np.array(world.corner))))
+    return still + [PlacedCore(core_of(geometry, error), 0, place) for geometry, place in world.solids]
 
 
 def _pairs(
@@ -146,7 +151,7 @@ def _pairs(
 # ---- a robot ----------------------------------------------------------------------------------------------
 
 
-def robot_shapes(robot: Robot, error: float = ERROR) -> RobotShapes:
+def robot_shapes(robot: Robot, error: float | None = ERROR) -> RobotShapes:
     """Shapes of a robot's links, computed once.
 
     Those are the collision shapes; the visual ones where no link has one; boxes of even density with the
@@ -155,7 +160,7 @@ def robot_shapes(robot: Robot, error: float = ERROR) -> RobotShapes:
 
     Args:
         robot: the robot.
-        error: how far a mesh may reach out of its hull [m].
+        error: how far a mesh may reach out of its hull [m]; None for hulls with all their corners.
 
     Warns:
         UserWarning: meshes that cannot be read, once for the robot.
@@ -169,7 +174,7 @@ def touches_as_its_inertia(robot: Robot) -> bool:
     return not any(link.collisions or link.visuals for link in robot.links)
 
 
-def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
+def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
     collide, nothing = any(link.collisions for link in robot.links), touches_as_its_inertia(robot)
     found: list[PlacedCore] = []
     unread: list[tuple[Link, Exception]] = []
@@ -194,7 +199,9 @@ def _robot_shapes(robot: Robot, error: float) -> RobotShapes:
     return RobotShapes(tuple(sorted(found, key=lambda c: c.body)), tuple(unread))
 
 
-def _cores(shapes: Sequence[Shape], error: float) -> tuple[list[tuple[Core, Placement]], list[Exception]]:
+def _cores(
+    shapes: Sequence[Shape], error: float | None
+) -> tuple[list[tuple[Core, Placement]], list[Exception]]:
     found, failed = [], []
     for shape in shapes:
         try:
@@ -221,7 +228,8 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
     """Pairs of bodies that may touch, computed once.
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
-    and bodies of one robot that touch in the neutral configuration: they are made so. Shapes with fewer
+    those that the robot's file keeps apart, and bodies of one robot that touch in the neutral configuration:
+    they are made so. Shapes with fewer
     corners than their meshes count as larger by their error there.
 
     Args:
@@ -247,7 +255,15 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
     touching = contacts_at(arrays, *neutral_poses(robot))["contact_bodies"]
-    return tuple(sorted(found - {(int(i), int(j)) for i, j in touching}))
+    return tuple(sorted(found - kept_apart(robot) - {(int(i), int(j)) for i, j in touching}))
+
+
+def kept_apart(robot: Robot) -> set[tuple[int, int]]:
+    """Pairs of bodies of which the robot's file says that they never touch."""
+    body_of = {link.name: link.body for link in robot.links}
+    named = () if robot.scene is None else robot.scene.apart
+    found = {(body_of[a], body_of[b]) for a, b in named if a in body_of and b in body_of}
+    return {(min(pair), max(pair)) for pair in found}
 
 
 def neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.hulls import Polytope, box, face_normals, polytope
+from robokit.collision.hulls import Polytope, box, exact_polytope, face_normals, polytope
 from robokit.collision.rounds import Round, kept_hull
 from robokit.collision.support import CUBE
 from robokit.meshes.hull import hull_corners
@@ -92,28 +92,32 @@ def field_core(heights: np.ndarray, cell: tuple[float, float]) -> Core:
     return Core(FIELD, np.inf, size=size, heights=np.ascontiguousarray(heights, dtype=float))
 
 
-def _of_sphere(given: Sphere, error: float) -> Core:
+def _of_sphere(given: Sphere, error: float | None) -> Core:
     corner = Polytope(np.zeros((1, 3)), np.zeros((0, 3)), ())
     return Core(POINT, given.radius, given.radius, hull=corner)
 
 
-def _of_capsule(given: Capsule, error: float) -> Core:
+def _of_capsule(given: Capsule, error: float | None) -> Core:
     half = 0.5 * given.length
     ends = Polytope(np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), np.zeros((0, 3)), ((0, 1),))
     return Core(SEGMENT, half + given.radius, given.radius, hull=ends)
 
 
-def _of_cylinder(given: Cylinder, error: float) -> Core:
+def _of_cylinder(given: Cylinder, error: float | None) -> Core:
     half = 0.5 * given.length
     return Core(CYLINDER, float(np.hypot(given.radius, half)), size=(given.radius, half, 0.0))
 
 
-def _of_points(points: np.ndarray, error: float) -> Core:
+def _of_points(points: np.ndarray, error: float | None) -> Core:
+    if error is None:
+        return polytope_core(exact_polytope(points))
     return polytope_core(polytope(points, min(error, SMALL * float(np.ptp(points, axis=0).max()))))
 
 
-def _of_mesh(given: Mesh, error: float) -> Core:
+def _of_mesh(given: Mesh, error: float | None) -> Core:
     points = hull_corners(given)
+    if error is None:
+        return _of_points(points, None)
     found = kept_hull(points, min(error, SMALL * float(np.ptp(points, axis=0).max())))
     return _of_round(found) if isinstance(found, Round) else polytope_core(found)
 
@@ -126,7 +130,7 @@ def _of_round(given: Round) -> Core:
     return Core(given.kind, float(np.hypot(given.radius, given.half)), size=size, own=own)
 
 
-CORES: dict[type, Callable[[Any, float], Core]] = {
+CORES: dict[type, Callable[[Any, float | None], Core]] = {
     Sphere: _of_sphere,
     Capsule: _of_capsule,
     Box: lambda given, error: polytope_core(box(given.size)),
@@ -134,15 +138,15 @@ CORES: dict[type, Callable[[Any, float], Core]] = {
     Mesh: _of_mesh,
     np.ndarray: _of_points,
 }
-"""Of each kind of geometry its core; the error is how much a hull may be thinned [m]."""
+"""Of each kind of geometry its core; the error is how much a hull may be thinned [m], None for none."""
 
 
-def core_of(geometry: Any, error: float) -> Core:
+def core_of(geometry: Any, error: float | None) -> Core:
     """The core of a geometry: of robokit.model, points (n, 3) or what has ``points``.
 
     Args:
         geometry: the geometry.
-        error: how far a mesh may reach out of its hull with fewer corners [m].
+        error: how far a mesh may reach out of its hull with fewer corners [m]; None for all corners.
     """
     points = getattr(geometry, "points", None)
     given = geometry if points is None else np.asarray(points, dtype=float)

@@ -28,4 +28,6 @@ unsymmetric         factors of a matrix with the same pattern
 step_derivatives    of the velocity after the kick, and of a whole step
 step_pullback       the same backwards
 parameter_gradients what friction, restitution, gravity, inertias and motors are worth there
+
+distances           of links, at given configurations, without any step
 """

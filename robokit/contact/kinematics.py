@@ -101,17 +101,22 @@ def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
 
 def place_bodies(x: Any, q: Any) -> None:
     """Origin, poses R and p, columns S with gains and inertias I of a configuration."""
+    write_row(x.I, 0, [0.0] * 10)
+    place_links(x, q)
+    if not in_lanes(x):
+        pad(x, *(x.S_by_row[k] for k in range(6)))
+    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
+
+
+def place_links(x: Any, q: Any) -> None:
+    """Origin, poses R and p, and columns S with gains of a configuration."""
     for_range(x.n_coordinates, lambda k: _coordinate(x, q, k))
     write_row(x.R, 0, entries(Matrix3.identity()))
     write_row(x.p, 0, Vector3.zero())
     write(x.origin, 0, Vector3.zero())
-    write_row(x.I, 0, [0.0] * 10)
     for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
     for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
     for_range(x.n_dofs, lambda j: _column(x, j))
-    if not in_lanes(x):
-        pad(x, *(x.S_by_row[k] for k in range(6)))
-    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
 
 
 def _coordinate(x: Any, q: Any, k: Any) -> None:
@@ -176,7 +181,7 @@ def _column(x: Any, j: Any) -> None:
         for k, number in enumerate(column):
             x.S_by_row[k, j] = number
 
-    if not in_lanes(x):
+    if not in_lanes(x) and hasattr(x, "S_by_row"):
         cond(j < x.n_columns, by_row, nothing)
 
 

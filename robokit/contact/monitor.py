@@ -24,6 +24,9 @@ from robokit.engine.loops.fields import real, whole
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import added, maximum, sqrt, where
 
+NOTED_CONTACT = 11
+"""Numbers of a contact that is noted."""
+
 MONITOR = (
     whole("measured_at", len(KEPT)),  # where the numbers of each measure begin in `measured`, or -1
     real("step_share", 2),  # of a step that this one is; how far after its beginning its forces count
@@ -53,7 +56,8 @@ NOTES = (
     real("noted_met", "n_noted", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
     real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # as `loop_force`
     whole("noted_end", "n_noted", role="out"),  # contacts until then
-    real("noted_contact", "n_noted_contacts", 8, role="out"),  # shapes; place [m]; force on the second [N]
+    # shapes; place [m]; force on the second [N]; normal, out of the first
+    real("noted_contact", "n_noted_contacts", NOTED_CONTACT, role="out"),
 )
 """One entry for every step that was taken since they were last emptied.
 
@@ -178,7 +182,8 @@ def _note(x: Any) -> None:
         c, g = x.c_of[i], [x.c_g[i, k] * per for k in range(3)]
         place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
         shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
-        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *_in_world(x, c, g)])
+        normal = [x.contact_frame[c, 6 + k] for k in range(3)]
+        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *_in_world(x, c, g), *normal])
         put(x.noted, 1, x.noted[1] + 1)
 
     def constraint(i: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,14 @@ from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
 
-__all__ = ["LinkPoses", "forward_kinematics", "link_acceleration", "link_jacobian", "link_velocity"]
+__all__ = [
+    "LinkPose",
+    "LinkPoses",
+    "forward_kinematics",
+    "link_acceleration",
+    "link_jacobian",
+    "link_velocity",
+]
 
 _ORIGIN = np.zeros(3)
 _ORIGIN.flags.writeable = False
@@ -83,7 +90,19 @@ def _run_several(
     return _run(robot, (name, str(link), *others), out, engine, dtype, reproducible, *state, _point(at))
 
 
-class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
+class LinkPose(NamedTuple):
+    """World pose of a link: x_world = rotation x_link + position.
+
+    Attributes:
+        rotation: (3, 3) or (B, 3, 3).
+        position: (3,) or (B, 3) [m].
+    """
+
+    rotation: np.ndarray
+    position: np.ndarray
+
+
+class LinkPoses(Mapping[str, LinkPose]):
     """World poses of all links: ``poses[link] = (R, p)``, x_world = R x_link + p.
 
     Attributes:
@@ -110,12 +129,12 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         """The n names."""
         return tuple(self._links)
 
-    def __getitem__(self, link: str) -> tuple[np.ndarray, np.ndarray]:
+    def __getitem__(self, link: str) -> LinkPose:
         k = self._links.get(link)
         if k is None:
             raise UnknownName("link", link, self.link_names)
         pose = self.matrices[..., k, :, :]
-        return pose[..., :3], pose[..., 3]
+        return LinkPose(pose[..., :3], pose[..., 3])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._links)
@@ -147,7 +166,8 @@ def forward_kinematics(
             links have the same names.
 
     Returns:
-        ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
+        ``poses[link] = (R (3, 3), p (3,))``, also ``poses[link].rotation`` and ``.position``; all of them as
+        .rotation, .position and .matrices.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -7,6 +7,7 @@ geometry             shapes and placements
 inertial_parameters  inertial parameters as arrays; the equivalent box
 sparsity             patterns and operation counts of H and its factors
 arguments            checks of arguments: names, finite numbers, placements, the robot
+scene                Scene: what a robot's file says beside the robot
 robot                Robot: names on top of the tree; its configurations; walks over its links
 builder              ModelBuilder: robots in code; drafts of links and joints, numbered at the end
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
@@ -31,6 +32,7 @@ from robokit.model.edit import (
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
+from robokit.model.scene import Scene
 from robokit.model.tree import Coupling, Tree, plain_tree
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Placement",
     "Robot",
     "Safety",
+    "Scene",
     "Shape",
     "Sphere",
     "Tree",

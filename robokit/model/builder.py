@@ -26,6 +26,7 @@ from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, MakeShapes, Mimic, Safety
 from robokit.model.robot import Robot, joints_in_order
+from robokit.model.scene import Scene
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 
@@ -41,10 +42,18 @@ class ModelBuilder:
         ('hinge',)
 
     Links and joints have namespaces of their own. Joints may come before the links they name.
+
+    Attributes:
+        name: of the robot.
+        source: what the robot comes from.
+        scene: what is beside the robot, or None.
+        base_armature: of the joint of a floating base, in each direction [kg m^2 and kg].
     """
 
     def __init__(self, name: str, source: str = "<code>") -> None:
         self.name, self.source = name, source
+        self.scene: Scene | None = None
+        self.base_armature = 0.0
         self._links: dict[str, LinkDraft] = {}
         self._joints: dict[str, JointDraft] = {}
         self._loops: dict[str, LoopDraft] = {}
@@ -209,9 +218,19 @@ class ModelBuilder:
             ModelError: gravity that is not three numbers, no link, not one root, two parents, or a cycle.
             UnknownName: a joint names a link that is not there, or the base is neither of the two.
         """
-        return assemble(
-            self.name, self.source, self._links, self._joints, self._loops, base, diagnostics, gravity
+        robot = assemble(
+            self.name,
+            self.source,
+            self._links,
+            self._joints,
+            self._loops,
+            base,
+            diagnostics,
+            gravity,
+            self.base_armature,
         )
+        scene = self.scene and self.scene.of_joints({joint.name for joint in robot.body_joints})
+        return robot if scene is None else replace(robot, scene=scene)
 
     @classmethod
     def from_robot(cls, robot: Robot) -> ModelBuilder:
@@ -221,6 +240,9 @@ class ModelBuilder:
         of their own in it; ``couple`` takes those away again.
         """
         builder = cls(robot.name, robot.source)
+        builder.scene = robot.scene
+        if robot.base == "floating":
+            builder.base_armature = robot.body_joints[0].armature
         for link in robot.links:
             builder.link(link.name, link.mass, link.com, link.inertia, link.visuals, link.collisions)
         for joint in joints_in_order(robot):
@@ -390,6 +412,7 @@ def assemble(
     base: str,
     diagnostics: Sequence[Diagnostic],
     gravity: Sequence[float] | None,
+    base_armature: float = 0.0,
 ) -> Robot:
     """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
 
@@ -400,6 +423,7 @@ def assemble(
         base: "fixed" or "floating".
         diagnostics: findings that the robot carries along.
         gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
+        base_armature: of the joint of a floating base.
     """
     one_of("base", base, BASES)
     order, incoming = _walk(name, links, joints, loops)
@@ -407,7 +431,7 @@ def assemble(
     if base == "floating":
         if FLOATING_BASE in joints:
             raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
-        bodies.add_floating_base(order[0])
+        bodies.add_floating_base(order[0], base_armature)
     for child in order[1:]:
         bodies.add(child, incoming[child])
     inertia, placed_links = _placed_links(links, bodies)
@@ -458,7 +482,7 @@ class _Bodies:
         self.movable: list[JointDraft] = []
         self._known: dict[tuple, JointModel] = {}
 
-    def add_floating_base(self, root: str) -> None:
+    def add_floating_base(self, root: str, armature: float) -> None:
         """Body 1: the root link, carried by a joint of six degrees of freedom."""
         x = np.array([1.0, 0, 0])
         free = JointDraft(
@@ -476,6 +500,7 @@ class _Bodies:
             damping=0.0,
             friction=0.0,
             mimic=None,
+            armature=armature,
         )
         model = JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0))
         self._open(root, 0, free, model, Transform.identity())

@@ -30,6 +30,7 @@ from robokit.model.arguments import not_a_robot
 from robokit.model.geometry import Placement
 from robokit.model.joints import JointModel
 from robokit.model.parts import Joint, Link, LoopJoint
+from robokit.model.scene import Scene
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Coupling, Tree
 from robokit.spatial.scalars import added
@@ -51,6 +52,8 @@ class Robot:
         fixed_joints: joints that were folded into their parent.
         loop_joints: joints N+1..N_J.
         mimic_joints: joints without coordinates of their own, which follow others through ``coupling``.
+        scene: what the file says beside the robot, such as actuators, a ground and configurations by name;
+            None where there is nothing of it.
         diagnostics: what the importer found.
         source: file the robot came from, or "<string>", "<code>".
         parameters: inertial parameters that the robot's kernels take as an input, (N + 1, 10) or
@@ -70,6 +73,7 @@ class Robot:
     parameters: np.ndarray | None = None
     shared_kernels: dict[tuple[float, ...], dict[Any, Any]] = field(default_factory=dict)
     mimic_joints: tuple[Joint, ...] = ()
+    scene: Scene | None = None
 
     def __repr__(self) -> str:
         mass = f"{self.total_mass:.4g} kg" if self.samples is None else f"{self.samples} samples of masses"
@@ -334,7 +338,7 @@ class Robot:
 
     def configuration(
         self,
-        base_position: Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
+        base_position: Sequence[float] | Mapping[str, float | Sequence[float]] | str | None = None,
         base_quat_wxyz: Sequence[float] | None = None,
         joints: Mapping[str, float | Sequence[float]] | None = None,
     ) -> np.ndarray:
@@ -342,13 +346,14 @@ class Robot:
 
         Args:
             base_position: (3,) of a floating base in world axes [m]. A mapping in its place is ``joints``:
-                ``robot.configuration({"left_knee": 0.4})``.
+                ``robot.configuration({"left_knee": 0.4})``; and so is a name, of a configuration of the
+                robot's file: ``robot.configuration("home")``.
             base_quat_wxyz: (4,) unit quaternion of a floating base.
             joints: joint name -> value [rad | m], or the joint's nq values; a floating base's joint, the
                 first of ``robot.joint_names``, has [qw qx qy qz, px py pz].
 
         Raises:
-            UnknownName: no such joint; says the nearest names.
+            UnknownName: no such joint or configuration; says the nearest names.
             WrongType: joints is no mapping, or is given twice.
             ShapeError: a wrong number of values, a joint that is fixed or follows another, or a base pose for
                 a fixed base.
@@ -360,6 +365,8 @@ class Robot:
             >>> q[robot.joint("left_knee").q_slice]
             array([0.4])
         """
+        if isinstance(base_position, str):
+            base_position = self._named_configuration(base_position)
         if isinstance(base_position, Mapping):
             if joints is not None:
                 raise WrongType("base_position", base_position, "(3,) numbers where joints are given too")
@@ -392,6 +399,13 @@ class Robot:
             )
         self._check_quaternions(q, joints or {})
         return q
+
+    def _named_configuration(self, name: str) -> dict[str, Any]:
+        """The values of the joints that are there and have coordinates of their own."""
+        known = {} if self.scene is None else self.scene.configurations
+        if name not in known:
+            raise UnknownName("configuration", name, known, f"in robot {self.name!r}")
+        return {joint: values for joint, values in known[name].items() if joint in self.joint_names}
 
     def _check_quaternions(self, q: np.ndarray, by_name: Mapping[str, Any]) -> None:
         """Raise InvalidValue for a quaternion of :meth:`configuration` that is not of unit length."""

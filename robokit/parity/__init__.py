@@ -5,8 +5,6 @@ robokit's order. Known differences between the engines are listed below the figu
 
     comparison        one robot, or many, compared with every installed engine; tables of the errors
     engines           what Pinocchio, MuJoCo and Drake answer for a state
-    other_programs    other programs in a child with bounded time and memory, and their known faults
-    worker            what that child does
     referee           two descriptions of one robot: what differs, and why
     verdict           findings, every cause that is known, and the verdict as text and for JSON
     matching          which body is which, and where each link of A is in B
@@ -16,8 +14,6 @@ robokit's order. Known differences between the engines are listed below the figu
     shapes            collision shapes compared
     structure         the tree, its loops and the robot as a whole compared
     dynamics          mass matrix, velocity forces and gravity compared at random states
-
-    readers/          URDF, MJCF, SDF and USD in one form
 """
 
 from robokit.parity.comparison import (

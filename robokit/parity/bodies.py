@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robokit.formats.description import DescribedBody, DescribedJoint
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import (
     CAUSE_THRESHOLD,
@@ -28,7 +29,6 @@ from robokit.parity.inertials import (
     unknown_cause,
 )
 from robokit.parity.matching import Alignment, Pairing
-from robokit.parity.readers.description import DescribedBody, DescribedJoint
 from robokit.parity.verdict import Finding
 
 SUM_ROUNDING = 1e-11

@@ -31,14 +31,17 @@ from robokit.dynamics import (
 )
 from robokit.dynamics.singular import singular_joint
 from robokit.errors import MissingDependency, RobokitError, UrdfError
+from robokit.formats.load import load
+from robokit.formats.other_programs import one_line, peer_faults
+from robokit.formats.read import format_of
+from robokit.formats.urdf import robot_text
 from robokit.model.builder import ModelBuilder
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.parity import engines
-from robokit.parity.engines import ENGINES, Answering, Answers, State, robot_text, without_other_links
-from robokit.parity.other_programs import one_line, peer_faults
+from robokit.parity.engines import ENGINES, Answering, Answers, State, plain_text, without_other_links
 from robokit.stages import stage
-from robokit.urdf.load import load_urdf
+from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
 
 TOLERANCE = 1e-10
@@ -130,7 +133,9 @@ def compare(
         else ModelBuilder.from_robot(robot).build(robot.base, (), tuple(robot.gravity))
     )
     singular = singular_joint(robot)
-    text = robot_text(path, xacro_args, package_dirs)
+    # The engines are given a URDF, and of another format what robokit makes of it.
+    own = format_of(Path(path)) == "URDF"
+    text = robot_text(path, xacro_args, package_dirs) if own else plain_text(dump(full).encode()).encode()
     if robot.base == "floating":
         text = without_other_links(text, robot.link_names)
     told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]
@@ -344,7 +349,7 @@ def compare_files(
                     "package_dirs": package_dirs,
                 }
                 with stage(f"comparing {file.name}, {base} base"):
-                    robot = load_urdf(file, base=base, mimic=mimic, loops=loops, **given)
+                    robot = load(file, base=base, mimic=mimic, loops=loops, **given)
                     found = compare(file, robot, states, run=run, **given)
                     row = FileComparison(file, base, robot.nv, "", found)
             except RobokitError as error:

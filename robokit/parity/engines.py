@@ -8,22 +8,19 @@ raises whatever the engine raises over the file.
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robokit.formats import other_programs
+from robokit.formats.other_programs import count_and_names, one_line
 from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
 from robokit.mjcf import to_mjcf
 from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Link
 from robokit.model.robot import Robot, is_base
-from robokit.parity import other_programs
-from robokit.parity.other_programs import count_and_names, one_line
-from robokit.urdf.xacro import expand_xacro, is_xacro
 
 Answers = dict[str, np.ndarray]
 
@@ -67,22 +64,6 @@ OMITTED_ELEMENTS = ("visual", "collision", "limit", "dynamics", "mimic", "safety
 
 THEIR_WORLD = "world"
 """Name of the fixed frame of MuJoCo and of Drake."""
-
-
-def robot_text(
-    path: str | os.PathLike[str],
-    xacro_args: Mapping[str, str] | None = None,
-    package_dirs: Sequence[str | os.PathLike[str]] = (),
-) -> bytes:
-    """The XML of a URDF; a .xacro file is expanded, with these arguments.
-
-    Raises:
-        UrdfError: the file cannot be expanded.
-        OSError: the file cannot be read.
-    """
-    return (
-        expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else Path(path).read_bytes()
-    )
 
 
 def without_other_links(text: bytes, links: Collection[str]) -> bytes:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robokit.formats.description import DescribedBody, DescribedShape
 from robokit.model.geometry import Placement
-from robokit.parity.readers.description import DescribedBody, DescribedShape
 from robokit.urdf.description import InertialDescription
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from robokit.formats.description import DescribedJoint, Description, Law, Relation
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import CAUSE_THRESHOLD, ROUNDING_TOLERANCE, ROUNDINGS, factor, number, unit_of
 from robokit.parity.matching import Alignment, Pairing
-from robokit.parity.readers.description import DescribedJoint, Description, Law, Relation
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import InertialDescription
 

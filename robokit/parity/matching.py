@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from robokit.formats.description import DescribedBody, DescribedJoint, Description
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import (
     CAUSE_THRESHOLD,
@@ -26,7 +27,6 @@ from robokit.parity.inertials import (
     number,
     rotation,
 )
-from robokit.parity.readers.description import DescribedBody, DescribedJoint, Description
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import JointDescription
 

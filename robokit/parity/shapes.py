@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from robokit.formats.description import DescribedShape
 from robokit.model.geometry import Placement
 from robokit.parity.inertials import LARGEST_MESH_FILE, ROUNDING_TOLERANCE, Finder, factor, number
 from robokit.parity.matching import Pairing, close
-from robokit.parity.readers.description import DescribedShape
 from robokit.parity.verdict import Finding
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
@@ -75,7 +75,7 @@ class Shapes:
     def _body(self, ours: list[Placed], theirs: list[Placed]) -> Iterator[Finding]:
         if len(ours) == len(theirs) and all(map(self._same, ours, theirs)):
             return
-        if self.b.format == "MJCF":
+        if self.b.format == "MJCF" and len(theirs) < len(ours):
             kept = [x for x in ours if x[1].kind != "mesh" or self._readable(x[1].file)]
             self._left_out += len(ours) - len(kept)
             ours = kept

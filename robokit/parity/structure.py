@@ -10,10 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from robokit.conventions import GRAVITY
-from robokit.model.geometry import Placement
-from robokit.parity.inertials import ROUNDING_TOLERANCE, number
-from robokit.parity.matching import Pairing, Tree, is_base_fixed, is_static, rigid_groups, root_group
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedJoint,
     DescribedLoop,
@@ -21,6 +18,9 @@ from robokit.parity.readers.description import (
     parents_first,
     turned_round,
 )
+from robokit.model.geometry import Placement
+from robokit.parity.inertials import ROUNDING_TOLERANCE, number
+from robokit.parity.matching import Pairing, Tree, is_base_fixed, is_static, rigid_groups, root_group
 from robokit.parity.verdict import Finding
 
 

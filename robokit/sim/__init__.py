@@ -15,11 +15,13 @@ joints/          damping, friction, limits, actuators, loops and pushes in a ste
 ground/          what there is to fall on
 body_pairs       which bodies of a robot touch each other
 driving/         actuators, keyframes, pushes
+distances        signed distances of links, and which are in contact
 closing          configurations and velocities that close the loops
 """
 
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
 from robokit.sim.closing import close_loops
+from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
 from robokit.sim.driving.actuators import PD, Torque, Velocity
 from robokit.sim.driving.keyframes import Keyframes
 from robokit.sim.driving.pushes import Push
@@ -27,6 +29,7 @@ from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
+from robokit.sim.run.distance_function import DistanceFunction, distance_function
 from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
 from robokit.sim.run.step_functions import step_function
 from robokit.sim.run.step_gradient import StepGradient, step_vjp
@@ -36,8 +39,12 @@ from robokit.sim.starts.standing import standing_configuration, standing_height
 
 __all__ = [
     "PD",
+    "Collision",
     "CollisionPairs",
+    "Collisions",
     "Contacts",
+    "DistanceFunction",
+    "Distances",
     "Energy",
     "Ground",
     "HeightField",
@@ -55,6 +62,9 @@ __all__ = [
     "Velocity",
     "close_loops",
     "collision_pairs",
+    "collisions",
+    "distance",
+    "distance_function",
     "measures",
     "rollout",
     "simulate",

@@ -9,12 +9,12 @@ from itertools import combinations
 from typing import Any
 
 from robokit.arguments import real_number
-from robokit.collision.scene import neighbours, robot_shapes, roots, touching_pairs
+from robokit.collision.scene import kept_apart, neighbours, robot_shapes, roots, touching_pairs
 from robokit.errors import ModelError, ShapeError, SimulationWarning, UnknownName, shown
 from robokit.model.robot import Robot, check_robot
 from robokit.stages import stage
 
-NEIGHBOURS, TOUCHING = "neighbours", "touching in the neutral pose"
+NEIGHBOURS, TOUCHING, EXCLUDED = "neighbours", "touching in the neutral pose", "excluded by the file"
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
 
     neighbours    a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching      bodies of one robot that touch in the neutral configuration: they are made so
+    excluded      those that the robot's file keeps apart, such as an MJCF by its <exclude> (robot.scene.apart)
 
     ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` give other
     lists.
@@ -172,13 +173,18 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
         found, placed = touching_pairs(robot), robot_shapes(robot).placed
     shaped = tuple(sorted({c.body for c in placed}))
     near = neighbours(robot, set(shaped), roots(robot)) & set(combinations(shaped, 2))
-    others = set(combinations(shaped, 2)) - near - set(found)
+    excluded = (kept_apart(robot) & set(combinations(shaped, 2))) - near
+    others = set(combinations(shaped, 2)) - near - excluded - set(found)
     return CollisionPairs(
         robot.name,
         body_names(robot),
         found,
         shaped,
-        {NEIGHBOURS: tuple(sorted(near)), TOUCHING: tuple(sorted(others))},
+        {
+            NEIGHBOURS: tuple(sorted(near)),
+            TOUCHING: tuple(sorted(others)),
+            **({EXCLUDED: tuple(sorted(excluded))} if excluded else {}),
+        },
         {link.name: link.body for link in robot.links},
         max((c.core.hull.error for c in placed if c.core.hull is not None), default=0.0),
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -250,16 +250,17 @@ class Simulation:
     def contacts(self) -> Contacts | None:
         """Contacts in the last step with the ground and with links that are fixed to the world.
 
-        ``links`` (K names) touch ``against`` ("": the ground) at ``points`` with ``forces`` (K, 3): places in
-        the world [m] and forces on the robot, world axes [N]; None without a ground.
+        ``links`` (K names) touch ``against`` ("": the ground) at ``points`` with ``forces`` and ``normals``
+        (K, 3): places in the world [m], forces on the robot [N] and unit normals out of what is touched, in
+        world axes; None without a ground.
         """
         if self._program.ground is None:
             return None
         if self._many is None and self._run.last_step() is None:
-            return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), ())
+            return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), (), (), np.zeros((0, 3)))
         notes, q = self._last_step("contacts"), self._run.stepper.q
         found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
-        return replace(found, points=found.points[1], forces=found.forces[1])
+        return found.at(1)
 
     @property
     def sensors(self) -> StepSensors:
@@ -271,7 +272,7 @@ class Simulation:
             if program.ground is None:
                 return None
             found = contacts_of(program, notes, [0, done], np.concatenate([q, q]))
-            return replace(found, points=found.points[1:], forces=found.forces[1:])
+            return found.at(slice(1, None))
 
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
         return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
@@ -739,6 +740,11 @@ class _Given:
     def by_function(self) -> bool:
         """See RunInputs."""
         return self.simulation._inputs.by_function
+
+    @property
+    def law(self) -> tuple[np.ndarray, ...] | None:
+        """See RunInputs."""
+        return self.simulation._inputs.law
 
     def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
         """See RunInputs."""

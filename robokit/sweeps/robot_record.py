@@ -98,7 +98,7 @@ class RobotRecord:
         if about["urdf"] is None:
             from robokit.urdf import dump
 
-            dump(robot)  # raises, and says what a URDF cannot say
+            dump(robot, own_types=True)  # raises, and says what a URDF cannot say
             raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
         if robot.samples is not None:
             raise ModelError(

@@ -19,6 +19,12 @@ Triple = tuple[float, float, float]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 """URDF's joint types."""
 
+OWN_TYPES = ("spherical", "cylindrical")
+"""Types of joints that robokit reads beside URDF's, where <robot> has the attribute ``OWN_MARK``."""
+
+OWN_MARK = "own_joint_types"
+"""Attribute of <robot> in a text that only robokit is to read: the robot of a saved run or of a sweep."""
+
 AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylindrical")
 """Types that use the axis; the last two only in loop joints."""
 

@@ -114,6 +114,9 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 """Codes of files that could not be read: exit status 2."""
 
+Check = Callable[..., tuple[RobotDescription | None, list[Diagnostic]] | None]
+"""Judges a file of another format; see ``check_files``."""
+
 FORMAT = 1
 """Version of the JSON; a key may be added without a new number, none is renamed or removed."""
 
@@ -195,6 +198,8 @@ def check_files(
     xacro_args: Mapping[str, Any] | None = None,
     mesh_up_axis: str = "ignore",
     loops: str = "declared",
+    root: str | None = None,
+    others: Check | None = None,
 ) -> list[CheckedFile]:
     """Judge files one after the other; never raises over a file.
 
@@ -203,11 +208,24 @@ def check_files(
         base, package_dirs, meshes, mimic, mesh_up_axis, loops: as for :func:`robokit.urdf.check_urdf`.
         xacro_args: for those of the files that are .xacro files.
         ignore: codes to leave out.
+        root: the robot of a file that has several, for ``others``.
+        others: judges a file that is no URDF, and gives None for one that is.
     """
     checked = []
     for path in paths:
         args = xacro_args if is_xacro(path) else None
-        description, found = check_urdf(
+        elsewhere = others and others(
+            Path(path),
+            base=base,
+            package_dirs=package_dirs,
+            meshes=meshes,
+            mimic=mimic,
+            xacro_args=args,
+            mesh_up_axis=mesh_up_axis,
+            loops=loops,
+            root=root,
+        )
+        description, found = elsewhere or check_urdf(
             path, base, package_dirs, True, meshes, mimic, args, mesh_up_axis, loops
         )
         checked.append(CheckedFile(os.fspath(path), description, [d for d in found if d.code not in ignore]))
@@ -436,7 +454,7 @@ def _file_lines(one: CheckedFile, paint: Paint) -> Iterator[str]:
 def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str]:
     severity: Severity = found[0].severity
     head = f"{severity} {code}"
-    meaning = list(_wrap(f"{head}: {CODES[code].meaning}", "  ", "    "))
+    meaning = list(_wrap(f"{head}: {CODES[code].meaning}" if code in CODES else head, "  ", "    "))
     yield meaning[0].replace(head, paint(severity, head), 1)
     yield from meaning[1:]
     # Copied values are common: the same words about many elements are said once.

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.model.joints import JOINT_TABLE
 from robokit.urdf.description import (
     JOINT_TYPES,
+    OWN_MARK,
+    OWN_TYPES,
     CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
@@ -48,11 +51,11 @@ _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _MOMENTS = ("ixx", "iyy", "izz")
 
 _OTHER_ROOTS = {
-    "sdf": ("an SDF file of Gazebo", "convert it to URDF; robokit reads URDF only"),
-    "gazebo": ("an SDF file of Gazebo", "convert it to URDF; robokit reads URDF only"),
-    "model": ("an SDF model", "convert it to URDF; robokit reads URDF only"),
-    "mujoco": ("a MuJoCo MJCF file", "convert it to URDF; robokit reads URDF only"),
-    "mujocoinclude": ("a part of a MuJoCo MJCF file", "convert it to URDF; robokit reads URDF only"),
+    "sdf": ("an SDF file of Gazebo", "rk.load reads it"),
+    "gazebo": ("an SDF file of Gazebo", "rk.load reads it"),
+    "model": ("an SDF model", "rk.load reads it"),
+    "mujoco": ("a MuJoCo MJCF file", "rk.load reads it"),
+    "mujocoinclude": ("a part of a MuJoCo MJCF file", "rk.load reads the file that includes it"),
     "COLLADA": ("a COLLADA mesh", "give the URDF that refers to it"),
     "html": ("an HTML page", "a download page was saved, not its file"),
     "package": ("a ROS package.xml", "give the .urdf file of the package"),
@@ -94,8 +97,9 @@ def _is_robot(root: etree._Element, reader: Reader) -> bool:
 
 def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     report, line = reader.report, reader.line(root)
-    reader.attributes(root, "robot", ("name", "version"))
+    reader.attributes(root, "robot", ("name", "version", OWN_MARK))
     reader.claim(root.get("version"))
+    types = (*JOINT_TYPES, *OWN_TYPES) if root.get(OWN_MARK) == "true" else JOINT_TYPES
     name = reader.text(root, "name", "robot") or ""
     links, joints, materials, loops = [], [], [], []
     rotors: list[Rotor] = []
@@ -103,7 +107,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
         if tag == "link":
             links.append(_link(element, reader))
         elif tag == "joint":
-            joints.append(_joint(element, reader))
+            joints.append(_joint(element, reader, types))
         elif tag == "loop_joint":
             loops.append(read_loop(element, reader))
         elif tag == "transmission":
@@ -191,17 +195,17 @@ def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float
     return None if any(map(math.isnan, found)) else tuple(found)  # type: ignore[arg-type]
 
 
-def _joint(element: etree._Element, reader: Reader) -> JointDescription:
+def _joint(element: etree._Element, reader: Reader, types: Sequence[str]) -> JointDescription:
     name = _name(element, reader, "joint")
     where, line = f"joint {name!r}", reader.line(element)
     reader.attributes(element, where, ("name", "type"))
     kind = reader.text(element, "type", where)
-    accepted = "accepted: " + ", ".join(JOINT_TYPES)
+    accepted = "accepted: " + ", ".join(types)
     if kind is None:
         reader.report.add("joint-type-missing", where, line, "has no type", accepted)
-    elif kind not in JOINT_TYPES and not reader.report.has("xacro-unexpanded"):
+    elif kind not in types and not reader.report.has("xacro-unexpanded"):
         plain = kind.strip().lower()
-        hint = f"did you mean {plain!r}? {accepted}" if plain in JOINT_TYPES else accepted
+        hint = f"did you mean {plain!r}? {accepted}" if plain in types else accepted
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", hint)
 
     parts = reader.parts(element, where, _JOINT)

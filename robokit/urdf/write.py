@@ -26,6 +26,8 @@ from robokit.spatial.sines import sine_and_cosine
 from robokit.urdf.checks.check import check
 from robokit.urdf.description import (
     JOINT_TYPES,
+    OWN_MARK,
+    OWN_TYPES,
     CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
@@ -47,7 +49,7 @@ from robokit.urdf.mesh_files import Resolver
 _SHOWN = 20  # reasons in a message
 
 
-def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
+def dump(robot: Robot, path: str | os.PathLike[str] | None = None, own_types: bool = False) -> str:
     """The robot as URDF text, written to a file too where a path is given.
 
     Reading it with ``base=robot.base`` gives the same robot. Rotations are written as roll, pitch and
@@ -60,6 +62,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     Args:
         robot: any robot.
         path: the file to write, UTF-8; an existing one is replaced.
+        own_types: write spherical and cylindrical joints too, in a text that only robokit reads.
 
     Returns:
         the text.
@@ -82,7 +85,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     """
     check_robot(robot)
     file = None if path is None else output_path("path", path)
-    losses = Losses()
+    losses = Losses(own_types=own_types)
     description = describe(robot if file is None else _with_file_names(robot, file.absolute().parent), losses)
     text = write(description, losses.refused)
     if not losses.refused:
@@ -107,18 +110,13 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
     """The robot with file names that lead to its files from a folder."""
     resolver = Resolver(folder)
 
-    def name(written: str, path: Path) -> str:
-        if written.startswith(("package://", "model://")) or resolver(written).path == path:
-            return written
-        return str(path)
-
     def seen(shape: Shape) -> Shape:
         geometry = shape.geometry
         if isinstance(geometry, Mesh) and geometry.path is not None:
-            geometry = replace(geometry, filename=name(geometry.filename, geometry.path))
+            geometry = replace(geometry, filename=file_reference(geometry.filename, geometry.path, resolver))
         texture = shape.texture_filename
         if texture is not None and shape.texture is not None:
-            texture = name(texture, Path(shape.texture))
+            texture = file_reference(texture, Path(shape.texture), resolver)
         return replace(shape, geometry=geometry, texture_filename=texture)
 
     links = tuple(
@@ -126,6 +124,19 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
         for link in robot.links
     )
     return replace(robot, links=links)
+
+
+def file_reference(written: str, path: Path | None, resolver: Resolver | None) -> str:
+    """The name of a mesh or texture file in a file that is written: as it was, if it leads there.
+
+    Args:
+        written: as the robot has it.
+        path: the file, None if it was not found.
+        resolver: of the folder of the file that is written; None for a text without one.
+    """
+    if path is None or written.startswith(("package://", "model://")):
+        return written
+    return written if resolver is not None and resolver(written).path == path else str(path)
 
 
 # ---- from a robot to a description ---------------------------------------------------------------
@@ -142,10 +153,12 @@ class Losses:
     Attributes:
         refused: reasons not to write.
         dropped: what is left out of the text.
+        own_types: whether joints of types that only robokit reads are written.
     """
 
     refused: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    own_types: bool = False
 
 
 def describe(robot: Robot, losses: Losses) -> RobotDescription:
@@ -188,7 +201,7 @@ def _shape(
 
 def _joint(joint: Joint, losses: Losses) -> JointDescription:
     where, kind = f"joint {joint.name!r}", joint.kind
-    if kind not in JOINT_TYPES:
+    if kind not in JOINT_TYPES and not (losses.own_types and kind in OWN_TYPES):
         losses.refused.append(f"{where} is {kind}; URDF has {', '.join(JOINT_TYPES)}")
     ends = [joint.lower, joint.upper]
     bounded = [math.isfinite(x) for x in ends]
@@ -352,7 +365,8 @@ def write(robot: RobotDescription, refused: list[str]) -> str:
     children += [writer.joint(joint) for joint in robot.joints]
     children += [writer.loop(loop) for loop in robot.loops]
     writer.where = "robot"
-    lines = ['<?xml version="1.0"?>', *writer.element("robot", {"name": robot.name}, *children), ""]
+    own = {OWN_MARK: "true"} if any(joint.type in OWN_TYPES for joint in robot.joints) else {}
+    lines = ['<?xml version="1.0"?>', *writer.element("robot", {"name": robot.name, **own}, *children), ""]
     return "\n".join(lines)
 
 

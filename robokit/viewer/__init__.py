@@ -33,6 +33,7 @@ matplotlib, meshcat and trimesh are imported only by what uses them.
 
 from robokit.viewer.check_page import write_check_page
 from robokit.viewer.comparison import compare
+from robokit.viewer.data.own_curves import Curve
 from robokit.viewer.film import write_film, write_picture
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
@@ -43,6 +44,7 @@ from robokit.viewer.scene import scene
 from robokit.viewer.sparsity_page import write_sparsity_page
 
 __all__ = [
+    "Curve",
     "Node",
     "Viewer",
     "compare",

@@ -5,7 +5,7 @@ robokit.viewer.compare(a, b, "compare.html", labels=("dt = 1 ms", "dt = 0.5 ms")
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from robokit.errors import ShapeError, WrongType
 from robokit.files import output_path, write_text
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.comparison_data import check_same_robot, ghost_data
+from robokit.viewer.data.own_curves import Curve, Values
 from robokit.viewer.page import render
 from robokit.viewer.payload import trajectory_payload
 
@@ -26,6 +27,8 @@ def compare(
     labels: Sequence[str] = ("first", "second"),
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    follow: bool | str | None = None,
+    curves: Mapping[str, Curve | Values] | None = None,
 ) -> Path:
     """Write the page of a run with another one beside it.
 
@@ -40,6 +43,8 @@ def compare(
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        follow: a link of ``a`` that the camera goes along with, as of :func:`robokit.viewer.write_page`.
+        curves: plots of your own of ``a``, by name, as of :func:`robokit.viewer.write_page`.
 
     Returns:
         The path of the file.
@@ -64,7 +69,7 @@ def compare(
         raise ShapeError(f"labels: expected two different texts, got {labels!r}")
     path = output_path("path", path, ".html")
     check_same_robot(a, b)
-    payload = trajectory_payload(a, max_triangles, max_fps)
+    payload = trajectory_payload(a, max_triangles, max_fps, own=curves, follow=follow)
     other = trajectory_payload(b, max_triangles, max_fps)
     low, high = (pick(payload.bounds[k], other.bounds[k]) for k, pick in enumerate((np.minimum, np.maximum)))
     payload = replace(

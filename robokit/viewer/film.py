@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.errors import ShapeError, library
+from robokit.errors import ShapeError, UnknownName, WrongType, library
 from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
@@ -54,6 +54,7 @@ def write_film(
     panels: bool = False,
     progress: bool = False,
     look: str | None = None,
+    follow: bool | str | None = None,
 ) -> Path:
     """Write a motion as a film.
 
@@ -67,6 +68,8 @@ def write_film(
         progress: show a progress bar.
         look: from where, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default from
             the side on which the motion is longest.
+        follow: name of a link that the camera goes along with, True for the centre of mass, False for
+            neither; None as the page opens.
 
     Returns:
         The path of the file.
@@ -75,7 +78,7 @@ def write_film(
         MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
         ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
         WriteError: the file cannot be written.
-        UnknownName: there is no such look.
+        UnknownName: there is no such look, or no such link.
 
     Example:
         >>> from robokit.viewer import write_film
@@ -92,7 +95,7 @@ def write_film(
     def work() -> None:
         with (
             stage("opening the page in Chromium"),
-            drawn_page(source, size, panels, look) as (duration, picture),
+            drawn_page(source, size, panels, look, follow) as (duration, picture),
         ):
             last = duration * fps / speed
             count = max(2, math.floor(last + 1e-6) + 1)
@@ -124,6 +127,7 @@ def write_picture(
     size: tuple[int, int] = SIZE,
     panels: bool = False,
     look: str | None = None,
+    follow: bool | str | None = None,
 ) -> Path:
     """Write one instant of a motion, or a robot's pose, as a picture.
 
@@ -134,13 +138,14 @@ def write_picture(
         size: width and height [px].
         panels: whether to show the whole page and not only its 3D view.
         look: from where, as in :func:`write_film`.
+        follow: what of a motion the camera goes along with, as in :func:`write_film`.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: Playwright or Chromium is not there.
-        UnknownName: there is no such look.
+        UnknownName: there is no such look, or no such link.
         ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
         WriteError: the file cannot be written.
 
@@ -158,7 +163,7 @@ def write_picture(
     size_of(size)
 
     def work() -> None:
-        with drawn_page(source, size, panels, look) as (duration, picture):
+        with drawn_page(source, size, panels, look, follow) as (duration, picture):
             drawn = picture(0.5 * duration if at is None else min(at, duration))
             with replacing(path) as beside:
                 drawn.save(beside)
@@ -201,7 +206,11 @@ def size_of(size: tuple[int, int]) -> tuple[int, int]:
 
 @contextmanager
 def drawn_page(
-    source: Source, size: tuple[int, int], panels: bool, look: str | None = None
+    source: Source,
+    size: tuple[int, int],
+    panels: bool,
+    look: str | None = None,
+    follow: bool | str | None = None,
 ) -> Iterator[tuple[float, Callable[[float], Image]]]:
     """The length of a motion [s], and a function that draws an instant of it."""
     from PIL import Image
@@ -214,6 +223,8 @@ def drawn_page(
         width, height = size_of(size)
         window = (width + width % 2, height + height % 2)
         with opened_page(file, window) as page:
+            if follow is not None:
+                _follow(page, follow)
             if not panels:
                 page.evaluate("robokit.exports.onlyView()")
             if angles is not None:
@@ -230,6 +241,24 @@ def drawn_page(
                 return Image.open(io.BytesIO(data)).convert("RGB").resize(window)
 
             yield duration, picture
+
+
+def _follow(page: Any, follow: bool | str) -> None:
+    """Let the camera of an open page go along.
+
+    Raises:
+        WrongType: with a page that does not move, or with something else than a link.
+        UnknownName: there is no such link.
+    """
+    if not isinstance(follow, bool | str):
+        raise WrongType("follow", follow, "the name of a link, True, False or None")
+    links = page.evaluate("robokit.data.links.map(({ name }) => name)")
+    if isinstance(follow, str) and follow not in links:
+        raise UnknownName("link", follow, links, "in the page")
+    if not page.evaluate("robokit.stage.framing.canFollow"):
+        raise WrongType("follow", follow, "None for a robot that does not move", "give a Trajectory")
+    name = follow if isinstance(follow, str) else None
+    page.evaluate("([on, name]) => robokit.cameras.follow(on, name)", [follow is not False, name])
 
 
 def _ffmpeg() -> Any:

@@ -21,6 +21,7 @@ from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
 from robokit.viewer.data.live_data import live_data
+from robokit.viewer.data.own_curves import Curve, Values
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
@@ -35,8 +36,8 @@ SCRIPTS = (
     "base/branches.js",
     "base/shortcuts.js",
     "motion/kinematics.js",
-    "motion/link_velocity.js",
     "motion/mass_matrix.js",
+    "motion/link_motion.js",
     "motion/timeline.js",
     "motion/happenings.js",
     "motion/lane.js",
@@ -49,6 +50,7 @@ SCRIPTS = (
     "scene/stage.js",
     "scene/force_scale.js",
     "scene/labels.js",
+    "scene/contact_frames.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/outline.js",
@@ -79,6 +81,7 @@ SCRIPTS = (
     "live/hand.js",
     "live/live_bar.js",
     "live/live_charts.js",
+    "live/live_motors.js",
     "live/live_panel.js",
     "live/live_run.js",
     "walk/program.js",
@@ -132,6 +135,9 @@ def write_page(
     max_fps: float = 60.0,
     walk: bool = True,
     live: bool = False,
+    *,
+    curves: Mapping[str, Curve | Values] | None = None,
+    follow: bool | str | None = None,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -146,13 +152,20 @@ def write_page(
             shows. Adds 300 kB at most.
         live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
             pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
+        curves: plots of your own by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
+            recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
+            times of its own.
+        follow: name of a link that the camera goes along with, True for the centre of mass, False for
+            neither; None where the page may choose, which follows a robot that travels far.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: meshcat is not installed.
-        WrongType: ``walk`` is a list of times, or anything else than True or False.
+        WrongType: ``walk`` is a list of times, or anything else than True or False; curves that are none.
+        ShapeError: a curve that does not fit its times, or has values that are not finite; says which one.
+        UnknownName: ``follow`` is no link of the robot.
         RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
         WriteError: the file cannot be written.
 
@@ -163,7 +176,7 @@ def write_page(
         'pose.html'
     """
     path = output_path("path", path, ".html")
-    write_text(path, page_html(source, q, max_triangles, max_fps, walk, live))
+    write_text(path, page_html(source, q, max_triangles, max_fps, walk, live, curves=curves, follow=follow))
     return path
 
 
@@ -194,6 +207,9 @@ def page_html(
     max_fps: float = 60.0,
     walk: bool = True,
     live: bool = False,
+    *,
+    curves: Mapping[str, Curve | Values] | None = None,
+    follow: bool | str | None = None,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -205,12 +221,15 @@ def page_html(
         max_fps: stored frames per second at most.
         walk: whether the page walks through the algorithms.
         live: put the step of the motion into the page.
+        curves: plots of your own by name.
+        follow: a link that the camera goes along with, True for the centre of mass, or False.
 
     Returns:
         A whole HTML document.
 
     Raises:
         MissingDependency: meshcat is not installed.
+        WrongType, ShapeError, UnknownName: as :func:`write_page`.
 
     Example:
         >>> from robokit.viewer import page_html
@@ -222,9 +241,12 @@ def page_html(
         raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")
     with stage("writing the page"):
         if isinstance(source, Trajectory):
-            payload = trajectory_payload(source, max_triangles, max_fps, walk)
+            payload = trajectory_payload(source, max_triangles, max_fps, walk, curves, follow)
             return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
         if isinstance(source, Robot):
+            for name, given in (("curves", curves), ("follow", follow)):
+                if given is not None:
+                    raise WrongType(name, given, "None for a Robot, which does not move", "give a Trajectory")
             return render(pose_payload(source, q, max_triangles, walk))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
@@ -269,8 +291,13 @@ def filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """The texts of these files of ``assets``, one after another."""
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    """The texts of these files of ``assets``, one after another, without indentation and lines of comment.
+
+    No text of theirs within quotes goes over several lines but that of a shader, which needs neither.
+    """
+    texts = ((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    lines = (line.strip() for text in texts for line in text.split("\n"))
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def json_for_html(value: Any) -> str:

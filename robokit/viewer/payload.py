@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from robokit.arguments import check_values, real_array
-from robokit.errors import RobokitError, ShapeError
+from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
@@ -20,6 +21,7 @@ from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.key_frames import with_key_frames
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
+from robokit.viewer.data.own_curves import Curve, Values, own_curves
 from robokit.viewer.data.step_states import step_states
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
@@ -51,6 +53,8 @@ def trajectory_payload(
     max_triangles: int | None = None,
     max_fps: float = 60.0,
     walk: bool = True,
+    own: Mapping[str, Curve | Values] | None = None,
+    follow: bool | str | None = None,
 ) -> Payload:
     """Everything that the page of a motion shows.
 
@@ -60,14 +64,20 @@ def trajectory_payload(
             well.
         max_fps: frames per second at most; the page interpolates between them.
         walk: whether the page walks through the algorithms.
+        own: curves of the caller's own by name.
+        follow: a link that the camera goes along with, True for the centre of mass, False for neither.
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
-        ShapeError: its robot has samples of masses.
+        ShapeError: its robot has samples of masses, or a curve of the caller's own does not fit.
+        WrongType: a curve that is none.
+        UnknownName: there is no such link.
     """
     if trajectory.robot is None:
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
     robot = one_robot(trajectory.robot)
+    more = own_curves(trajectory, own)
+    _check_follow(robot, follow)
     chosen = frame_indices(trajectory.t, max_fps)
     states = step_states(trajectory)  # first: the events are found in the same facts
     whole, shown = with_key_frames(trajectory, chosen)
@@ -78,7 +88,8 @@ def trajectory_payload(
     forces = ForceHistory(whole, shown)
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
-        curves=curves(trajectory, forces, states),
+        curves=[*curves(trajectory, forces, states), *more],
+        follow=follow,
         link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
@@ -150,6 +161,22 @@ def structure_payload(robot: Robot) -> Payload:
     q = robot.neutral()[None]
     poses = body_poses(robot, q)
     return _robot_payload(robot, [], poses, still_frame(robot, q, poses))
+
+
+def _check_follow(robot: Robot, follow: bool | str | None) -> None:
+    """See that a camera can go along with it.
+
+    Raises:
+        WrongType: neither a name nor a bool.
+        UnknownName: there is no such link.
+        RobokitError: the centre of mass of a robot without mass.
+    """
+    if isinstance(follow, str):
+        robot.link(follow)
+    elif not isinstance(follow, bool | None):
+        raise WrongType("follow", follow, "the name of a link, True, False or None")
+    elif follow and not robot.total_mass > 0:
+        raise RobokitError(f"follow: {robot.name!r} has no mass, and so no centre of mass; name a link")
 
 
 def one_robot(robot: Robot) -> Robot:

@@ -19,6 +19,7 @@ COMMANDS = (
     "parity",
     "mjcf",
     "sparsity",
+    "collisions",
     "cost",
     "codegen",
     "sweep",
@@ -70,7 +71,8 @@ def test_the_program_alone_prints_its_commands(capsys):
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("replay", "cache", "robots", "check")])
 def test_every_command_takes_a_base(capsys, command):
     help_text = " ".join(" ".join(run(capsys, command, "--help")[1]).split())
-    default = "floating" if command in ("fall", "sweep") else "fixed"
+    by_file = "fixed" if command == "parity" else "what the file says; a URDF says nothing: fixed"
+    default = "floating" if command in ("fall", "sweep") else by_file
     assert "--base {fixed,floating" in help_text and f"default: {default}" in help_text
 
 

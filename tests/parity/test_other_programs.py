@@ -10,8 +10,9 @@ import pytest
 import robokit as rk
 from robokit.cli import main
 from robokit.errors import MissingDependency, RobokitError
-from robokit.parity import compare, compare_files, files_table, other_programs, referee, table
-from robokit.parity.other_programs import _child
+from robokit.formats import other_programs
+from robokit.formats.other_programs import _child
+from robokit.parity import compare, compare_files, files_table, referee, table
 
 pytestmark = pytest.mark.parity
 

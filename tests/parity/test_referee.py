@@ -499,8 +499,8 @@ def test_a_fixed_base_that_is_turned_against_gravity(judge):
 
 @pytest.mark.parametrize("name", ["arm", "humanoid"])
 def test_its_dynamics_are_robokits(name):
+    from robokit.formats.urdf import read_urdf
     from robokit.parity.matching import Aligner, pair_descriptions
-    from robokit.parity.readers.urdf import read_urdf
 
     file = rk.find_robot(name)
     robot, side = rk.load_urdf(file, base="fixed"), read_urdf(file)

@@ -262,3 +262,22 @@ def test_a_written_robot_has_no_findings_of_its_own():
     for base in ("fixed", "floating"):
         robot = load_urdf(rk.find_robot("quadruped"), base=base)
         assert check_urdf(dump(robot), base=base)[1] == []
+
+
+def test_own_types_of_joints_are_for_robokit_alone():
+    b = rk.ModelBuilder("r")
+    for name in "abc":
+        b.link(name, mass=1.0, inertia=np.eye(3))
+    robot = b.joint("j", "spherical", "a", "b").joint("k", "cylindrical", "b", "c", axis=(0, 1, 0)).build()
+    text = dump(robot, own_types=True)
+    assert loads_urdf(text).fingerprint == robot.fingerprint
+    plain = text.replace(' own_joint_types="true"', "")
+    assert plain != text
+    with pytest.raises(rk.UrdfError, match="joint-type-unknown"):
+        loads_urdf(plain)
+    assert dump(rk.load_urdf(rk.find_robot("arm")), own_types=True) == dump(
+        rk.load_urdf(rk.find_robot("arm"))
+    )
+    helical = rk.ModelBuilder("r").link("a").link("b", mass=1.0).joint("j", "helical", "a", "b").build()
+    with pytest.raises(rk.ModelError, match="helical"):
+        dump(helical, own_types=True)

@@ -51,6 +51,8 @@ NAMES = {
     "stepper": keys.StepperData,
     "module": keys.ModuleData,
     "slot": keys.SlotData,
+    "motors": keys.MotorsData,
+    "motor": keys.MotorData,
     "report": keys.ReportData,
     "columnData": keys.ColumnData,
     "reasonData": keys.ReasonData,

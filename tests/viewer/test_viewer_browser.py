@@ -293,7 +293,7 @@ def test_overlays_change_the_picture_and_go_away_again(picture, fall_page):
     page = picture.open(fall_page)
     seek(page, 1.0)
     buttons = page.locator("#switches button")
-    assert buttons.count() == 9
+    assert buttons.count() == 10
     for k in range(buttons.count()):
         before = page.locator("#canvas").screenshot()
         buttons.nth(k).click()

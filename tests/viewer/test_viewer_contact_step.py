@@ -83,6 +83,65 @@ def test_a_step_that_finds_no_place_is_taken_again():
     same_bits(motion, taken(motion))
 
 
+def closed_chain():
+    """A plate on the ground with a loop of three bars on it, and a ball on a spherical joint."""
+    b = ModelBuilder("closed chain")
+    inertia = 2e-3 * np.eye(3)
+    b.link("plate", 2.0, inertia=10 * inertia, collisions=(Shape(Box((0.6, 0.3, 0.1))),))
+    bar = (Shape(Box((0.04, 0.04, 0.28)), Placement(position=np.array([0.0, 0.0, 0.15]))),)
+    b.link("left", 0.3, (0, 0, 0.15), inertia, collisions=bar).link("right", 0.3, (0, 0, 0.15), inertia)
+    b.link("top", 0.3, (0.2, 0, 0), inertia)
+    b.link("ball", 0.4, (0, 0, -0.1), inertia, collisions=(Shape(Box((0.1, 0.1, 0.1))),))
+    places = {"left": (-0.2, 0, 0.06), "right": (0.2, 0, 0.06), "top": (0, 0, 0.3), "ball": (0.4, 0.2, 0)}
+    place = {name: Placement(position=np.array(at, float)) for name, at in places.items()}
+    b.joint("a", "revolute", "plate", "left", place["left"], axis=(0, 1, 0))
+    b.joint("b", "revolute", "plate", "right", place["right"], axis=(0, 1, 0))
+    b.joint("c", "revolute", "left", "top", place["top"], axis=(0, 1, 0))
+    b.joint("d", "spherical", "plate", "ball", place["ball"])
+    b.loop_joint(
+        "e", "revolute", "top", "right", axis=(0, 1, 0),
+        predecessor_placement=Placement(position=np.array([0.4, 0.0, 0.0])), successor_placement=place["top"],
+    )  # fmt: skip
+    return b.build(base="floating")
+
+
+@pytest.mark.node
+def test_a_robot_with_loops_has_the_bits_and_the_forces_of_python():
+    """What closes a loop is solved after the contacts: it must not hide them."""
+    robot = closed_chain()
+    q = robot.neutral()
+    q[6] = 0.06
+    motion = fallen(robot, q, v0=np.full(robot.nv, 0.2))
+    trace = taken(motion)
+    same_bits(motion, trace)
+    mine = np.reshape(trace["forceByBody"], (len(motion), robot.nbodies, 3))
+    assert motion.contact_forces["plate"][-1, 2] > 5.0
+    for link, force in motion.contact_forces.items():
+        np.testing.assert_allclose(mine[:, robot.link(link).body - 1], force, rtol=1e-12, atol=1e-9)
+    frame = told(motion, START, {"kind": "step", "count": STEPS})[-1]
+    contacts, normals = np.reshape(frame["contacts"], (-1, 6)), np.reshape(frame["contactNormals"], (-1, 3))
+    np.testing.assert_allclose(contacts[:, 3:].sum(axis=0), motion.contact_force[-1], rtol=1e-5, atol=1e-4)
+    assert len(normals) == len(contacts) == len(frame["contactBody"])
+    np.testing.assert_allclose(normals, np.tile([0.0, 0.0, 1.0], (len(normals), 1)), atol=1e-6)
+
+
+@pytest.mark.node
+def test_a_world_of_robots_on_solids_has_the_bits_of_python():
+    box = ModelBuilder("box").link(
+        "box", 1.0, inertia=2e-3 * np.eye(3), collisions=(Shape(Box((0.2, 0.1, 0.1))),)
+    )
+    box, far = box.build(base="floating"), Placement(position=np.array([0.3, 0.02, 0.12]))
+    pendulum = rk.load_urdf(rk.find_robot("double_pendulum"))
+    beside = Placement(position=np.array([2.0, 0.0, 1.5]))
+    world = rk.together({"a": box, "b": (box, far), "c": (pendulum, beside)})
+    ground = rk.Ground(shapes=[rk.Solid(Box((0.4, 0.4, 0.2)), (0.35, 0.0, 0.0))])
+    one = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.06])
+    q = np.concatenate([one, [*one[:4], 0.05, 0.0, 0.04], [0.4, 0.1]])
+    motion = fallen(world, q, ground=ground, v0=np.full(world.nv, 0.3))
+    assert {"a/box", "b/box"} == {name for name, f in motion.contact_forces.items() if f.any()}
+    same_bits(motion, taken(motion))
+
+
 @pytest.mark.parametrize("name", ["double_pendulum", "quadruped"])
 def test_the_step_of_a_page_is_small(name):
     """300 kB for any robot, the robot's own numbers and the Worker included."""
@@ -121,3 +180,56 @@ def test_friction_of_all_the_ground_may_change():
     ]
     assert ways[0] == motion.q[-1, 4] == ways[2] < 0.15
     assert ways[1] == pytest.approx(0.2, abs=1e-6)
+
+
+MIXED = """
+<mujoco model="mixed">
+  <worldbody>
+    <geom type="plane" size="5 5 0.1"/>
+    <body name="torso" pos="0 0 0.8">
+      <freejoint/>
+      <geom type="capsule" fromto="-0.2 0 0 0.2 0 0" size="0.08" mass="3"/>
+      <body name="leg" pos="0.2 0 0">
+        <joint name="hip_x" type="hinge" axis="1 0 0" range="-60 60" stiffness="2"/>
+        <joint name="hip_y" type="hinge" axis="0 1 0" range="-60 60" damping="0.2"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.35" size="0.05" mass="1"/>
+        <body name="foot" pos="0 0 -0.35">
+          <joint name="ankle" type="ball"/><geom type="sphere" size="0.07" mass="0.5"/>
+        </body>
+      </body>
+      <body name="bar_a" pos="-0.2 0.15 0">
+        <joint name="a" type="hinge" axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" mass="0.3"/>
+        <body name="bar_b" pos="0 0 -0.3">
+          <joint name="b" type="hinge" axis="0 1 0"/>
+          <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" mass="0.3"/>
+          <body name="bar_c" pos="0.3 0 0">
+            <joint name="c" type="hinge" axis="0 1 0"/>
+            <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.03" mass="0.3"/>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <equality><connect body1="bar_c" body2="torso" anchor="0 0 0.3"/></equality>
+  <actuator>
+    <position name="hx" joint="hip_x" kp="50"/><motor name="my" joint="hip_y" gear="5"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.node
+@pytest.mark.parity
+def test_a_robot_of_mjcf_has_the_bits_of_python(tmp_path):
+    """Several joints on a body, a ball joint, a loop, springs, and the file's own actuators and ground."""
+    (tmp_path / "mixed.xml").write_text(MIXED)
+    robot = rk.load(tmp_path / "mixed.xml")
+    q = rk.standing_configuration(robot)
+    actuators = robot.scene.actuators
+    assert len(actuators) == 2 and robot.loop_joints
+    motion = fallen(robot, q, v0=np.full(robot.nv, 0.3), actuators=actuators, ground=robot.scene.ground)
+    assert motion.contact_force[-1, 2] > 0.0
+    same_bits(motion, taken(motion))
+    motors = live_data(motion, "").motors
+    assert [(m.joint, m.kind) for m in motors.list] == [("hip_x", "position"), ("hip_y", "force")]

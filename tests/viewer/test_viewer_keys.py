@@ -20,7 +20,7 @@ def page(chromium, fall, tmp_path_factory):
 
 
 def test_space_and_enter_press_the_focused_button_and_do_nothing_else(page):
-    chip = page.get_by_role("button", name="Frames")
+    chip = page.get_by_role("button", name="Frames", exact=True)
     for key in ("Space", "Enter"):
         before = chip.get_attribute("aria-pressed")
         chip.press(key)

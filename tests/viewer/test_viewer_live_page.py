@@ -177,6 +177,22 @@ def test_without_gravity_it_floats(live):
     assert state(live)["com"][2] < HEIGHT - 0.3
 
 
+def test_the_link_that_is_selected_is_drawn_as_it_moves(live, toy):
+    drop(live, 0.3)
+    live.evaluate("robokit.run.halt(); robokit.selection.select(2, 'bar')")
+    live.wait_for_timeout(100)
+    live.get_by_role("button", name="Link", exact=True).click()
+    assert live.locator(".live-plot .unit").last.inner_text() == "bar [m]"
+    found = live.evaluate("""() => { const { run } = robokit, m = run.motion;
+      const { values } = run.panel.charts.links.read();
+      const k = m.count - 2, row = (table, n) => Array.from(table.slice(k * n, k * n + n));
+      return { q: row(m.q, m.nq), v: row(m.v, 7), link: row(values, 4) }; }""")
+    _, place = rk.forward_kinematics(toy, found["q"])["bar"]
+    speed = np.linalg.norm((rk.link_jacobian(toy, found["q"], "bar") @ found["v"])[3:])
+    np.testing.assert_allclose(found["link"], [*place, speed], rtol=1e-6, atol=1e-6)
+    live.evaluate("robokit.selection.select(null)")
+
+
 def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
     drop(live, 0.8)
     live.evaluate("robokit.run.seek(0.2)")

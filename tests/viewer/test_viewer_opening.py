@@ -114,7 +114,7 @@ def test_the_button_and_the_space_bar_pause_it(watch, long_path, act):
 # ---- what is readable ---------------------------------------------------------------------------------
 
 # The box of what the robot covers on the screen, of the names, and of the scale, in the view's pixels.
-BOXES = """() => { const { stage } = robokit, { labels, viewer, host } = stage;
+BOXES = """() => { const { stage } = robokit, { viewer, host } = stage, labels = robokit.overlays.built.names;
   stage.draw();
   const onScreen = (p) => { const v = p.clone().project(viewer.camera);
     return [0.5 * (1 + v.x) * host.clientWidth, 0.5 * (1 - v.y) * host.clientHeight]; };

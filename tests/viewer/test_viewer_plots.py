@@ -215,7 +215,7 @@ def test_several_joints_with_their_limits(page, run):
     assert list(legend(page, 1)) == ["rail"]
 
 
-def test_velocities_of_links_and_energies_of_bodies_are_pythons(chromium, tmp_path):
+def test_places_turns_and_velocities_of_points_of_links_are_pythons(chromium, tmp_path):
     robot = zoo()
     motion = made_up_motion(robot, duration=0.2)
     rng = np.random.default_rng(3)
@@ -223,22 +223,58 @@ def test_velocities_of_links_and_energies_of_bodies_are_pythons(chromium, tmp_pa
     motion.v[:] = rng.normal(size=motion.v.shape)
     watch = Watch(chromium)
     page = watch.open(write_page(motion, tmp_path / "zoo.html", max_fps=1000.0))
+    places = rk.forward_kinematics(robot, motion.q)
+    point = np.array([0.3, -0.2, 0.5])
     for link in robot.links:
-        got = page.evaluate(f"robokit.curves.graphs.velocities('{link.name}')")
-        J = rk.link_jacobian(robot, motion.q, link.name)
-        expected = np.einsum("tij,tj->ti", J, motion.v)
-        for part, rows in (("angular", expected[:, :3]), ("linear", expected[:, 3:])):
-            np.testing.assert_allclose(np.transpose(got[part]), rows, rtol=1e-4, atol=2e-4, err_msg=link.name)
+        J, place = rk.link_jacobian(robot, motion.q, link.name), places[link.name]
+        twist = np.einsum("tij,tj->ti", J, motion.v)
+        for at in (np.zeros(3), point):
+            got = page.evaluate(
+                "([name, at]) => robokit.curves.graphs.moving.link(name, at)", [link.name, at.tolist()]
+            )
+            arm = place[0] @ at
+            parts = {"position": place[1] + arm, "angular": twist[:, :3]}
+            parts["linear"] = twist[:, 3:] + np.cross(twist[:, :3], arm)
+            for part, rows in parts.items():
+                np.testing.assert_allclose(
+                    np.transpose(got[part]), rows, rtol=1e-4, atol=3e-4, err_msg=link.name
+                )
+            roll, pitch, yaw = np.array(got["orientation"])
+            R = [turn("z", c) @ turn("y", b) @ turn("x", a) for a, b, c in zip(roll, pitch, yaw, strict=True)]
+            np.testing.assert_allclose(R, place[0], atol=1e-5, err_msg=link.name)
+            assert max(np.abs(np.diff(angle)).max() for angle in (roll, yaw)) <= np.pi + 1e-9
     page.get_by_role("tab", name="Curves").click()
-    page.evaluate(
-        "robokit.curves.show('velocity', 1); robokit.selection.select(7); robokit.timeline.seek(0.1)"
-    )
+    page.evaluate("robokit.curves.show('link', 1); robokit.selection.select(7); robokit.timeline.seek(0.1)")
     name = page.evaluate("robokit.selection.link")
+    plot = page.locator(".plot").nth(1)
+    assert plot.get_by_label("Link", exact=True).input_value() == name
     k = int(np.argmin(np.abs(motion.t - 0.1)))
-    expected = rk.link_jacobian(robot, motion.q[k], name)[3:] @ motion.v[k]
+    field = plot.get_by_label("Point in the link's axes")
+    field.fill("0.3, -0.2 0.5")
     shown = page.evaluate(LEGEND, 1)
+    expected = places[name][1][k] + places[name][0][k] @ point
+    assert [value(shown[axis]) for axis in "xyz"] == pytest.approx(expected, abs=2e-3)
+    field.fill("0.3 up")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert page.evaluate(LEGEND, 1) == shown
+    plot.get_by_role("button", name="velocity", exact=True).click()
+    plot.get_by_label("Link", exact=True).select_option("revolute")
+    moving = rk.link_jacobian(robot, motion.q[k], "revolute") @ motion.v[k]
+    arm = places["revolute"][0][k] @ point
+    shown = page.evaluate(LEGEND, 1)
+    expected = moving[3:] + np.cross(moving[:3], arm)
     assert [value(shown[axis]) for axis in "xyz"] == pytest.approx(expected, abs=2e-3)
     watch.judge()
+
+
+def turn(axis, angle):
+    """The rotation about a coordinate axis."""
+    k = "xyz".index(axis)
+    i, j = (k + 1) % 3, (k + 2) % 3
+    R = np.eye(3)
+    R[i, i] = R[j, j] = np.cos(angle)
+    R[j, i], R[i, j] = np.sin(angle), -np.sin(angle)
+    return R
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +22,22 @@ class Contacts:
         links: K link names.
         against: what each touches: K names of links that are fixed to the world, "" for the ground. Empty
             where all is the ground.
+        normals: (T, K, 3) unit normals out of what is touched, world axes; 0 where a point does not touch.
+            None where they are not known, as of files of earlier versions.
     """
 
     points: np.ndarray
     forces: np.ndarray
     links: tuple[str, ...]
     against: tuple[str, ...] = ()
+    normals: np.ndarray | None = None
 
     __repr__ = short_repr
+
+    def at(self, records: Any) -> Contacts:
+        """Those at one record, (K, 3) each, or at some, (..., K, 3)."""
+        normals = None if self.normals is None else self.normals[records]
+        return replace(self, points=self.points[records], forces=self.forces[records], normals=normals)
 
     @property
     def of_ground(self) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.monitor import NOTED_CONTACT
 from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.record.contact_record import Contacts
 from robokit.sim.step.step_kernel import Program
@@ -33,11 +34,14 @@ class StepInputs:
         start: number of the step from which an entry holds, ascending from 0.
         tau: joint forces, (nv,) each.
         given: inputs from actuators and pushes.
+        law: how targets of the driven joints become their inputs (:attr:`DrivenJoints.linear`), (n,) each of
+            feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven.
     """
 
     start: list[int] = field(default_factory=list)
     tau: list[np.ndarray] = field(default_factory=list)
     given: list[Sequence[np.ndarray]] = field(default_factory=list)
+    law: tuple[np.ndarray, ...] | None = None
 
     def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """From this step on."""
@@ -54,7 +58,7 @@ class StepInputs:
 
     def copy(self) -> StepInputs:
         """The same, to which nothing is added."""
-        return StepInputs(self.start.copy(), self.tau.copy(), self.given.copy())
+        return StepInputs(self.start.copy(), self.tau.copy(), self.given.copy(), self.law)
 
     def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
         """Those of a step, and the step from which there are others."""
@@ -113,7 +117,10 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed: shapes, place [m], force on the second one [N], (K, 8)."""
+        """The contacts that pressed, (K, 11).
+
+        Shapes, place [m], force on the second one [N], and normal out of the first.
+        """
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -123,7 +130,7 @@ class Notes:
         if "end" in self.arrays:
             parts = [self.contacts(row) for row in rows.tolist()]
             found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
-            found["contact"] = np.concatenate([*parts, np.zeros((0, 8))])
+            found["contact"] = np.concatenate([*parts, np.zeros((0, NOTED_CONTACT))])
         return Notes(self.begin[rows], self.share[rows], found)
 
     def before(self, step: int, first: int = 0) -> Notes:
@@ -239,7 +246,7 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
     """
     names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
-    found = [np.zeros((0, 8)), *(notes.contacts(row) for row in rows.tolist())]
+    found = [np.zeros((0, NOTED_CONTACT)), *(notes.contacts(row) for row in rows.tolist())]
     pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
     most: Counter[tuple[str, str]] = Counter()
     for each in pairs:
@@ -249,13 +256,14 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
     columns = [pair for pair in order for _ in range(most[pair])]
     links, against = (tuple(pair[k] for pair in columns) for k in range(2))
     points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
+    normals = np.zeros_like(forces)
     for t, touching in enumerate(found):
         free = {pair: columns.index(pair) for pair in most}
         for pair, numbers in zip(pairs[t], touching[:, 2:].tolist(), strict=True):
             k = free[pair]
-            points[t, k], forces[t, k] = numbers[:3], numbers[3:]
+            points[t, k], forces[t, k], normals[t, k] = numbers[:3], numbers[3:6], numbers[6:]
             free[pair] += 1
-    return Contacts(points, forces, links, against)
+    return Contacts(points, forces, links, against, normals)
 
 
 def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:

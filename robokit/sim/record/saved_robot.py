@@ -64,7 +64,7 @@ def _text(robot: Robot) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a URDF leaves out, the numbers beside it hold
-            return dump(robot)
+            return dump(robot, own_types=True)
     except ModelError:
         return None
 

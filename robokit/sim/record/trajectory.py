@@ -359,6 +359,8 @@ class Trajectory:
         if contacts is not None:
             about["contact_links"], about["contacts_against"] = list(contacts.links), list(contacts.against)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+            if contacts.normals is not None:
+                arrays["contact_normals"] = contacts.normals
         if self.loop_forces:
             about["loop_joints"] = list(self.loop_forces)
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
@@ -517,7 +519,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
     shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
-    shapes += [(x, (T, len(links), 3)) for x in touching]
+    normals = arrays.pop("contact_normals", None) if touching else None
+    shapes += [(x, (T, len(links), 3)) for x in (*touching, *([] if normals is None else [normals]))]
     touched = tuple(str(link) for link in about.get("step_links", dict.fromkeys(links)))
     every = arrays.pop("step_forces", np.zeros((0, len(touched), 3)))
     shapes.append((every, (len(every), len(touched), 3)))
@@ -538,7 +541,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
-        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against)
+        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against, normals)
     if len(every):
         found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
     found.report()  # raises for figures that are no numbers

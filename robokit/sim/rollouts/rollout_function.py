@@ -167,6 +167,7 @@ class _Tables:
 
     tables: Sequence[np.ndarray]
     by_function = False
+    law = None
 
     def at(self, step: int, q: Any = None, v: Any = None) -> tuple[list[np.ndarray], int]:
         """See RunInputs."""

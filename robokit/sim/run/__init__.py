@@ -11,6 +11,7 @@ half_step        how far a run can be trusted: the same with half the step
 linearised_step  how the next state changes with this one
 step_gradient    the same in reverse mode
 step_functions   steps and rollouts for JAX and PyTorch
+distance_function  distances of links for JAX and PyTorch
 step_parameters  friction, gravity, targets, ...: what they are worth there
 kept_steps       steps that are differentiated, kept by their robot
 """

@@ -68,6 +68,12 @@ class RunInputs:
         """Whether a target is a function of the state."""
         return self.driven.by_function
 
+    @property
+    def law(self) -> tuple[np.ndarray, ...] | None:
+        """How targets of the driven joints of a single run become their inputs, as in StepInputs."""
+        linear = self.driven.linear if self.driven else None
+        return None if linear is None else tuple(each[0] for each in linear)
+
     def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
         """The inputs of a step of a simulation, and the next step at which they change."""
         found, change = [], NEVER

@@ -37,6 +37,10 @@ class Inputs(Protocol):
     def by_function(self) -> bool:
         """Whether it depends on the state."""
 
+    @property
+    def law(self) -> tuple[np.ndarray, ...] | None:
+        """How targets become inputs, as in StepInputs."""
+
     def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
         """The inputs of a step, and the next step at which they change."""
 
@@ -386,6 +390,7 @@ class Run:
         found = trajectory_of(
             self.program, self.dt, self.records, self.notes(), energy if len(energy[0]) == n else None
         )
+        self.records.inputs.law = self.inputs.law
         if self.controller is not None:
             found.tau = self.records.inputs.rows(self.records.steps)[0]
         seconds = self.step_seconds

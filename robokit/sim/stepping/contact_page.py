@@ -1,15 +1,17 @@
 """The step of contact/step.py for a host that takes it without Python: one WebAssembly module for all robots.
 
     contact_step    the step
-    contact_look    what a state looks like: poses, energies, momentum; what touched in the last step
+    contact_look    what a state looks like: poses, energies, momentum
+
+What touched in a step is what the step notes (contact/monitor.py) where ``watched`` is 2.
 
 The robot, its shapes and the ground are arrays in the module's memory, by the names of :data:`ARRAYS`. Both
 functions take all sizes, then the places of all arrays; those of :data:`LOOK` come last, and the step does
 not take them. The states are those of ``rk.simulate(..., integrator="contact", reproducible=True)``, bit for
 bit, as long as nobody pulls, pushes or changes gravity, friction or the time step.
 
-Controllers of the run are left out, and its actuators and pushes unless they are asked for. The last two
-pushes are the host's: at any point of any body.
+Controllers of the run are left out, and its pushes unless they are asked for. What a driven joint wants is
+the first column of ``motor_command``. The last two pushes are the host's: at any point of any body.
 
 A compiled module comes with robokit, so that nobody waits for it. It begins with the digest of the sources
 that it was made of; where these have changed since, it is passed over. After a change of the step:
@@ -30,8 +32,6 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.contact.accounts import on_ground
-from robokit.contact.fields import FRICTION
 from robokit.contact.kinematics import (
     kinetic_energy,
     place_bodies,
@@ -42,24 +42,18 @@ from robokit.contact.kinematics import (
 )
 from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
-from robokit.contact.vectors import nothing
-from robokit.engine.loops.fields import kernel_of, real, whole
+from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.errors import RobokitError
 from robokit.sim.contact_state import ContactState
-from robokit.sim.joints.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.page_step import without_pushes
 from robokit.sim.stepping.step_numbers import step_numbers
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import added
+from robokit.spatial.control_flow import for_range
 
 LOOK = (
     real("places", "n_bodies", 12, role="out"),  # rows of the rotation from world to body axes, origin
     real("figures", 11, role="out"),  # centre of mass [m], T and V [J], momentum about it, angular first
-    whole("touch_count", 1, role="out"),  # contacts that pressed on the ground in the last step
-    whole("touch_body", "n_contacts", role="out"),
-    real("touch", "n_contacts", 6, role="out"),  # their points [m] and forces on the robot [N], in the world
-    real("ground_force", "n_bodies", 3, role="out"),  # of the ground on each body [N]
 )
 """What a state looks like."""
 
@@ -84,8 +78,7 @@ def look_kernel() -> LoopKernel:
 
 
 def look(x: Any) -> None:
-    """First what touched, as the poses of the step are still there; then the state."""
-    _touched(x)
+    """Poses, energies and momentum of the state."""
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
     for_range(x.n_bodies, lambda b: _place(x, b))
@@ -102,36 +95,6 @@ def _place(x: Any, b: Any) -> None:
         for c in range(3):
             x.places[b, 3 * r + c] = x.R[b, 3 * c + r]
         x.places[b, 9 + r] = x.p[b, r] + x.origin[r]
-
-
-def _touched(x: Any) -> None:
-    for_range(x.n_bodies, lambda b: _add_force(x, b, [0.0] * 3, 0.0))
-
-    def constraint(i: Any, n: Any) -> Any:
-        presses = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
-
-        def pressed() -> Any:
-            c, b = x.c_of[i], x.c_bodies[i, 1]
-            force = [
-                added(x.contact_frame[c, 3 * r + k] * x.c_g[i, r] for r in range(3)) / x.dt[0]
-                for k in range(3)
-            ]
-            for k in range(3):
-                x.touch[n, k] = x.contact_place[c, k] + x.middle[k]
-                x.touch[n, 3 + k] = force[k]
-            x.touch_body[n] = b
-            cond(on_ground(x, i), lambda: _add_force(x, b, force, 1.0), nothing)
-            return n + 1
-
-        return cond(presses, pressed, lambda: n)
-
-    x.touch_count[0] = for_range(x.n_of[0], constraint, 0)
-
-
-def _add_force(x: Any, b: Any, force: Any, before: float) -> None:
-    """To what the ground does to a body, or in place of it."""
-    for k in range(3):
-        x.ground_force[b, k] = x.ground_force[b, k] * before + force[k]
 
 
 def sources_digest() -> bytes:
@@ -207,11 +170,10 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
     Args:
         program: the step.
         dt: time step [s].
-        pushes: keep the actuators and pushes of the run: the first pushes are its own, and what a driven
-            joint wants is the first column of ``motor_command``.
+        pushes: keep the pushes of the run; they are the first ones.
     """
     kept = replace(program, accuracy=None)
-    kept = kept if pushes else replace(kept, given=GivenLayout(), given_numbers=())
+    kept = kept if pushes else without_pushes(kept)
     given = step_numbers(kept, dt)
     given["push_body"] = np.append(given["push_body"], np.ones(HANDS, np.int32))
     given["push_in_world"] = np.append(given["push_in_world"], np.zeros(HANDS, np.int32))

@@ -3,8 +3,8 @@
     step    the next state, ledger and carried numbers
     look    what a state looks like: poses, energies, momentum, and what the first step is handed
 
-Gravity and a wrench on every body are inputs of both; controllers of the run are left out, and its actuators
-and pushes unless they are asked for. Everything else is as in :func:`robokit.simulate`: the same text.
+Gravity and a wrench on every body are inputs of both; controllers of the run are left out, and its pushes
+unless they are asked for. Everything else is as in :func:`robokit.simulate`: the same text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PageStep:
     """The two kernels of a run.
 
     Attributes:
-        program: the step, without actuators and pushes where they are left out, with a wrench on every body.
+        program: the step, without pushes where they are left out, with a wrench on every body.
         step: (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next,
             carried_next): tau is not read; held (6 N) are wrenches in body coordinates [N m; N].
         look: (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept): for each body 1..N
@@ -66,18 +66,18 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
     assets/live/physics.js does this.
 
     Args:
-        program: of the run, passive motion; actuators and pushes are left out unless asked for.
+        program: of the run, passive motion. Where joints are driven both kernels have one more input,
+            "drives", with what each of them wants.
         reproducible: None for what the program, or else the environment, says.
-        pushes: keep the actuators and pushes of the run: both kernels have two inputs more, "drives", with
-            what each driven joint wants, and "pushes", with the wrench of each place as
-            ``robokit.sim.driving.pushes.OutsideForces`` gives it for the step.
+        pushes: keep the pushes of the run: both kernels have one more input, "pushes", with the wrench of
+            each place as ``robokit.sim.driving.pushes.OutsideForces`` gives it for the step.
     """
-    kept = program.given if pushes else GivenLayout()
+    kept = program if pushes else without_pushes(program)
     bare = replace(
-        program,
+        kept,
         dtype="float64",
-        given=GivenLayout(kept.drives, kept.places, bodies=program.robot.nbodies),
-        given_numbers=tuple(program.given_numbers) if pushes else (),
+        given=GivenLayout(kept.given.drives, kept.given.places, bodies=program.robot.nbodies),
+        given_numbers=tuple(kept.given_numbers),
         reproducible=program.reproducible or wanted(reproducible),
     )
     robot = bare.robot
@@ -100,6 +100,13 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
         [("places", (robot.nbodies, 12)), ("figures", (11,)), ("kept", (7,))],
     )
     return PageStep(bare, step, look)
+
+
+def without_pushes(program: Program) -> Program:
+    """The step with its driven joints, without pushes and without a controller's wrench on the base."""
+    drives = program.given.drives
+    numbers = list(program.given_numbers)[: sum(len(drive.parameters) for drive in drives)]
+    return replace(program, given=GivenLayout(drives), given_numbers=tuple(numbers))
 
 
 def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Sequence[Any]) -> Problem:

@@ -64,7 +64,7 @@ page.selected = new SelectedCard(page, branches);
 page.outline = new Outline(stage);
 if (data.walk) page.walk = new Walk(panels.add("walk", "Algorithms", () => page.walk.open()), page);
 const { curves, joints, structure } = page;
-panels.open([...panels.known.keys()][0]);
+panels.open(curves?.own.length ? "curves" : [...panels.known.keys()][0]);
 
 selection.onHover((body) => {
   structure.highlight(body);

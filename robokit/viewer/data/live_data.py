@@ -8,6 +8,7 @@ import gzip
 import math
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -24,6 +25,7 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.page_step import PageStep, page_step
+from robokit.viewer.data.motors_data import motors_of
 from robokit.viewer.data.packing import base64_text
 from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData, StepperData
 
@@ -47,7 +49,8 @@ def live_data(trajectory: Trajectory, worker: str) -> LiveData:
     program = _program(trajectory)
     # Its steps are not divided to an accuracy.
     dt = trajectory.summary["dt"] if program.accuracy is None else default_step(program.robot, True)
-    return live_data_of(program, dt, trajectory.q[0], trajectory.v[0], worker)
+    made = live_data_of(program, dt, trajectory.q[0], trajectory.v[0], worker)
+    return replace(made, motors=motors_of(trajectory, program))
 
 
 def live_data_of(
@@ -118,7 +121,6 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         kept=[a.name for a in ARRAYS if a.role == "inout"],
         given=[(name, len(table)) for name, table in told.items()],
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
-        ground_pairs=len(page.grips),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
 

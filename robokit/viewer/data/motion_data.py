@@ -60,7 +60,7 @@ def motion_frames(
     def frames(values: np.ndarray | None) -> str | None:
         return None if values is None else packed(values[chosen])
 
-    count, points = touching(trajectory, chosen)
+    count, points, normals = touching(trajectory, chosen)
     return FramesData(
         count=len(chosen),
         sane=sane,
@@ -74,21 +74,28 @@ def motion_frames(
         force=frames(trajectory.contact_force) if np.any(trajectory.contact_force) else None,
         contact_count=count,
         contacts=points,
+        contact_normals=normals,
         peaks=peaks(trajectory, chosen, states),
     )
 
 
-def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, str | None]:
-    """How many contact points touch at each frame, and their positions and forces; None without a ground.
+def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, str | None, str | None]:
+    """How many contact points touch at each frame, their positions and forces, and their normals.
 
-    Most points of most frames touch nothing: they are left out.
+    Most points of most frames touch nothing: they are left out. Without a ground all three are None; the
+    normals are where all are that of the ground's plane.
     """
     contacts = trajectory.contacts
     if contacts is None:
-        return None, None
+        return None, None, None
     points, forces = contacts.points[chosen], contacts.forces[chosen]
     touch = np.any(forces != 0.0, axis=-1)
-    return packed(touch.sum(axis=1)), packed(np.concatenate([points[touch], forces[touch]], axis=1))
+    normals = None
+    if contacts.normals is not None and trajectory.ground is not None:
+        own = contacts.normals[chosen][touch]
+        level = trajectory.ground.plane and np.allclose(own, trajectory.ground.up, rtol=0.0, atol=1e-6)
+        normals = None if level else packed(own)
+    return packed(touch.sum(axis=1)), packed(np.concatenate([points[touch], forces[touch]], axis=1)), normals
 
 
 def joint_forces(trajectory: Trajectory) -> np.ndarray | None:

@@ -31,7 +31,14 @@ from robokit.viewer.payload_keys.of_events import (
     TouchedData,
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData, StepperData
+from robokit.viewer.payload_keys.of_live import (
+    LiveData,
+    ModuleData,
+    MotorData,
+    MotorsData,
+    SlotData,
+    StepperData,
+)
 from robokit.viewer.payload_keys.of_motion import (
     CurveData,
     FigureData,
@@ -91,6 +98,8 @@ __all__ = [
     "ListingData",
     "LiveData",
     "ModuleData",
+    "MotorData",
+    "MotorsData",
     "NodeData",
     "Packed",
     "PackedBits",
@@ -141,6 +150,8 @@ class Payload:
         ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
+        follow: name of the link that the camera goes along with, true for the centre of mass, false for
+            neither; None where the page chooses.
     """
 
     robot: RobotData
@@ -163,3 +174,4 @@ class Payload:
     ghost: GhostData | None = None
     walk: WalkData | None = None
     live: LiveData | None = None
+    follow: bool | str | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robokit.viewer.payload_keys.packed_tables import Packed
+
 
 @dataclass(frozen=True)
 class SlotData:
@@ -51,7 +53,6 @@ class StepperData:
             0; the others are 0, but for the normals of faces, which are made of the corners.
         numbers: deflated, as base64: the lowest bytes of all numbers, one array after another, then all
             second bytes likewise.
-        ground_pairs: how many of the pairs of shapes, the first ones, touch the world.
     """
 
     module: str
@@ -63,7 +64,45 @@ class StepperData:
     kept: list[str]
     given: list[tuple[str, int]]
     numbers: str
-    ground_pairs: int
+
+
+@dataclass(frozen=True)
+class MotorData:
+    """A driven joint: with the target t it is given bias + gain clip(t, -limit, limit) [N m | N].
+
+    Attributes:
+        joint: its name.
+        kind: "position", "velocity" or "force": what its target is.
+        unit: of the target.
+        lower, upper: of the target, for a slider.
+        gain, bias, limit: of that law; limit None where there is none.
+    """
+
+    joint: str
+    kind: str
+    unit: str
+    lower: float
+    upper: float
+    gain: float
+    bias: float
+    limit: float | None
+
+
+@dataclass(frozen=True)
+class MotorsData:
+    """The driven joints of a run, and what they wanted in it.
+
+    Attributes:
+        list: the joints, n.
+        t: times at which targets change, or some of them, (K,) [s].
+        targets: from these times on, (K, n).
+        commands: what the joints are given in the first step, (n,) as base64 of float64.
+    """
+
+    list: list[MotorData]
+    t: Packed
+    targets: Packed
+    commands: str
 
 
 @dataclass(frozen=True)
@@ -89,6 +128,7 @@ class LiveData:
         floats: whether nothing but the ground and the hand changes its momentum.
         ledger: names of the first entries of the ledger.
         stiffness, damping: of a hand that suits the robot [N/m], [N s/m].
+        motors: the driven joints whose targets the page has sliders for; None where there are none.
     """
 
     worker: str
@@ -110,3 +150,4 @@ class LiveData:
     ledger: list[str]
     stiffness: float
     damping: float
+    motors: MotorsData | None = None

@@ -41,6 +41,8 @@ class FramesData:
         force: of the ground on the robot, (T, 3) [N]; None where there is none all the time.
         contact_count: points that touch the ground, (T,); or None.
         contacts: positions [m] and forces [N] of these points, frame after frame, (sum, 6); or None.
+        contact_normals: unit normals of these points out of what they touch, (sum, 3); None where all are
+            those of the ground's plane, or are not known.
         peaks: what joints do between frames.
     """
 
@@ -56,6 +58,7 @@ class FramesData:
     force: Packed | None = None
     contact_count: Packed | None = None
     contacts: Packed | None = None
+    contact_normals: Packed | None = None
     peaks: list[PeaksData] = field(default_factory=list)
 
 
@@ -65,7 +68,7 @@ class SeriesData:
 
     Attributes:
         name: in the legend; chooses the colour.
-        y: values at the curve's times.
+        y: values at the curve's times; NaN where a line of the caller's own has a gap.
     """
 
     name: str
@@ -77,7 +80,7 @@ class CurveData:
     """A plot over time.
 
     Attributes:
-        key: chooses its tab.
+        key: which of the page's plots it is; begins with "own " for those of the caller.
         title: over the plot.
         unit: of all its lines.
         t: since the start [s].

@@ -36,7 +36,9 @@ class Address {
       show: shown.map((button) => button.dataset.key).join(),
       tab: panels.current || "",
       link: selection.link || "",
+      opacity: String(stage.share),
       follow: framing.following ? "1" : "0",
+      goes: framing.following ? framing.link?.name ?? "" : "",
       camera: moved ? [...round(zUp(viewer.camera.position)), ...round(zUp(viewer.controls.target))].join() : "",
     };
   }
@@ -72,7 +74,9 @@ class Address {
     const link = data.links.find(({ name }) => name === read("link"));
     if (link) selection.select(link.body, link.name);
     else if (selection.body !== null) selection.select(null);
-    if (stage.framing.canFollow) cameras.follow(read("follow") === "1");
+    const share = Number(read("opacity"));
+    if (share > 0) cameras.opacity(Math.min(share, 1));
+    if (stage.framing.canFollow) cameras.follow(read("follow") === "1", read("goes") || null);
     const numbers = read("camera").split(",").map(Number);
     if (numbers.length === 6 && numbers.every(Number.isFinite)) stage.framing.place(numbers);
   }

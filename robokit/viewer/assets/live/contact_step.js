@@ -2,7 +2,10 @@
 // its ground are arrays in its memory. Part of the Worker (worker.js).
 
 // What a step may find no place for, in the order in which it says how much it needs.
-const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows"];
+const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts"];
+
+// Numbers of a contact and of a link that a step notes (robokit/contact/monitor.py).
+const NOTED_CONTACT = 11, NOTED_LINK = 7;
 
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
@@ -26,6 +29,10 @@ class ContactStep {
       }
     }
     made.faceNormals();
+    made.x.watched[0] = 2;
+    // Bodies of the links that can touch the ground.
+    made.bodyOfLink = [];
+    made.x.link_of_shape.forEach((link, k) => { if (link >= 0) made.bodyOfLink[link] = made.x.shape_body[k]; });
     made.grips = made.x.pair_friction.slice();
     made.give(ownOf(live));
     return made;
@@ -82,7 +89,6 @@ class ContactStep {
   start(q, v) {
     const { x, live: { stepper } } = this;
     for (const name of stepper.kept) x[name].fill(name.endsWith("_pair") ? -1 : 0);
-    x.n_of[0] = 0;
     this.acting = 0;
     x.push_wrench.fill(0);
     x.q.set(q);
@@ -95,6 +101,7 @@ class ContactStep {
   // Takes the step again where there was no place for what it found, or no room to work in.
   take() {
     for (;;) {
+      this.x.noted.fill(0);
       const status = this.exports.contact_step(...this.given), { x } = this, { needed } = x;
       if (!status && !needed[0]) return;
       if (status) {
@@ -120,7 +127,7 @@ class ContactStep {
       this.x[name].set(values);
       if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
     }
-    this.x.n_of[0] = 0;
+    this.x.noted.fill(0);
   }
 
   // ---- what acts -----------------------------------------------------------------------------------
@@ -145,26 +152,42 @@ class ContactStep {
   give(own) {
     const { x } = this;
     for (const [name, values] of Object.entries(own)) if (name in x && name !== "q" && name !== "v") x[name].set(values);
-    own.drives?.forEach((wanted, k) => { x.motor_command[2 * k] = wanted; });
+    if (own.drives) this.drive(own.drives);
     this.grips = x.pair_friction.slice();
   }
+
+  // What the driven joints are given [N m | N].
+  drive(commands) { commands.forEach((wanted, k) => { this.x.motor_command[2 * k] = wanted; }); }
 
   setGravity(gravity) { this.x.gravity.set(gravity); }
 
   setStep(dt) { this.x.dt[0] = dt; }
+
+  // Least and largest coefficient of friction on the ground, if anything can touch it.
+  get groundGrips() {
+    const found = Array.from(this.grips).filter((_, k) => !this.x.pair_of_links[k]);
+    return found.length ? [Math.min(...found), Math.max(...found)] : [];
+  }
 
   setFriction(value) {
     const { pair_friction: grips, pair_of_links: links } = this.x;
     grips.forEach((_, k) => { grips[k] = links[k] ? this.grips[k] : value ?? this.grips[k]; });
   }
 
-  // ---- what the ground did in the last step ---------------------------------------------------------
+  // ---- what the ground did in the last step, as the step noted it ------------------------------------
 
   touching() {
-    const { x } = this, n = x.touch_count[0];
-    return { contacts: Float32Array.from(x.touch.subarray(0, 6 * n)), bodies: Uint16Array.from(x.touch_body.subarray(0, n)) };
+    const { x } = this, n = x.noted[1];
+    // A row: two shapes, place, force on the second, normal.
+    const rows = Array.from({ length: n }, (_, k) => x.noted_contact.subarray(NOTED_CONTACT * k, NOTED_CONTACT * (k + 1)));
+    const of = (first, width) => Float32Array.from({ length: width * n }, (_, k) => rows[Math.floor(k / width)][first + (k % width)]);
+    return { contacts: of(2, 6), normals: of(8, 3), bodies: Uint16Array.from(rows, (row) => x.shape_body[row[1]]) };
   }
 
-  // On each body, (N, 3).
-  forces() { return Float64Array.from(this.x.ground_force.subarray(3)); }
+  // Of the ground on each body, (N, 3).
+  forces() {
+    const { x } = this, out = new Float64Array(3 * (this.sizes.get("n_bodies") - 1));
+    if (x.noted[0]) this.bodyOfLink.forEach((body, link) => { for (let c = 0; c < 3; c++) out[3 * (body - 1) + c] += x.noted_link[NOTED_LINK * link + c]; });
+    return out;
+  }
 }

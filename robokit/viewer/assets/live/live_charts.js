@@ -66,6 +66,37 @@ function airy(_, low, high) {
 
 const livePart = (value) => steady(value, Math.abs(value) < 100 ? 2 : 1);
 
+// Place and speed of a link over the kept frames: each frame is computed once.
+class LiveLink {
+  constructor(run) {
+    this.run = run;
+    this.known = new Map();
+  }
+
+  // {name, values}: of the link's frame x, y, z [m] and speed [m/s], for all frames that are kept.
+  read() {
+    const { run } = this, { motion, page } = run, { data, selection } = page;
+    const link = data.links.find((link) => link.name === selection.link) || data.links.find((link) => link.body > 0) || data.links[0];
+    if (this.link !== link || this.number !== run.number) this.known.clear();
+    Object.assign(this, { link, number: run.number });
+    this.moving ??= new LinkMotion(data, motion);
+    const fixed = pointOfLink(link, [0, 0, 0]), values = new Float64Array(4 * motion.count), found = new Map();
+    for (let k = 0; k < motion.count; k++) {
+      const row = this.known.get(motion.t[k]) || this.row(link, fixed, k);
+      found.set(motion.t[k], row);
+      values.set(row, 4 * k);
+    }
+    this.known = found;
+    return { name: link.name, values };
+  }
+
+  row(link, fixed, frame) {
+    const { motion } = this.run, { arm, place } = placed(motion.poses, link.body ? 7 * (link.body - 1 + frame * motion.bodies) : -1, fixed);
+    const own = this.moving.at(frame).subarray(6 * link.body, 6 * link.body + 6), moved = cross3(own, arm);
+    return [...place, Math.hypot(...moved.map((part, c) => part + own[3 + c]))];
+  }
+}
+
 // Energies, and below them what the reader chooses.
 class LiveCharts {
   constructor(host, run) {
@@ -82,6 +113,10 @@ class LiveCharts {
       angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
       balance: ["Balance", "J", "energy", 5, [["total minus start", "total"]], (row) => [row[4] - this.run.startEnergy]],
     };
+    // Of the link that is selected, or the first one that moves.
+    this.links = new LiveLink(run);
+    this.kinds.link = ["Link", "m", "link", 4, ["x", "y", "z"], (row) => row.slice(0, 3)];
+    this.kinds.speed = ["Speed", "m/s", "link", 4, [["of the link", "two"]], (row) => row.slice(3)];
     if (run.page.data.ground === null) for (const key of ["force", "peak"]) delete this.kinds[key];
     this.unit = element("span", { class: "unit" });
     this.key = Object.keys(this.kinds)[0];
@@ -97,7 +132,7 @@ class LiveCharts {
   choose(key) {
     this.key = key;
     const [, unit, , , lines] = this.kinds[key];
-    this.unit.textContent = unit;
+    this.words = unit;
     this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)), key === "balance" ? (value) => figure(value, 2) : livePart);
     this.draw();
   }
@@ -112,6 +147,8 @@ class LiveCharts {
     if (!motion.count) return;
     this.energy.show(columns(motion.energy, 5), shown);
     const [, , table, width, , pick] = this.kinds[this.key];
-    this.other.show(columns(motion[table], width, pick), shown);
+    const { name, values } = table === "link" ? this.links.read() : { name: "", values: motion[table] };
+    this.unit.textContent = this.unit.title = name ? `${name} [${this.words}]` : this.words;
+    this.other.show(columns(values, width, pick), shown);
   }
 }

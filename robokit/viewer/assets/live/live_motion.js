@@ -7,7 +7,7 @@ const KEPT_NUMBERS = 6e6;
 
 class LiveMotion extends Motion {
   constructor(data) {
-    const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_count: "" };
+    const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_normals: "", contact_count: "" };
     super(empty, data.bodies.name.length - 1);
     this.nq = Math.max(0, ...data.joints.map((joint) => joint.q[1]));
     this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5, gravity: 3 };
@@ -33,6 +33,7 @@ class LiveMotion extends Motion {
     this.from = this.count = 0;
     this.touching.length = 0;
     this.contacts = [];
+    this.normals = [];
     this.contactBody = [];
     this.contactStart = [0];
     this.show();
@@ -54,7 +55,7 @@ class LiveMotion extends Motion {
     for (const [key, width] of Object.entries(this.widths)) this.rows[key].set(given[key], end * width);
     // Neighbouring quaternions without a jump of sign can be mixed.
     if (this.count) alignTurns(this.rows.poses, end * this.widths.poses, this.widths.poses);
-    this.touching.push({ points: frame.contacts, bodies: frame.contactBody });
+    this.touching.push({ points: frame.contacts, normals: frame.contactNormals, bodies: frame.contactBody });
     if (this.count === this.kept) {
       this.from += 1;
       this.touching.shift();
@@ -75,6 +76,7 @@ class LiveMotion extends Motion {
   at(frame) {
     const k = this.nearest(frame);
     this.contacts = this.touching[k]?.points || [];
+    this.normals = this.touching[k]?.normals || [];
     this.contactBody = this.touching[k]?.bodies || [];
     this.contactStart = { [k]: 0, [k + 1]: this.contacts.length / 6 };
     return super.at(frame);

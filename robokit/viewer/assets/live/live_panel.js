@@ -14,6 +14,7 @@ class LivePanel {
     this.door = element("button", { type: "button", class: "small live-door", onclick: () => run.enter() }, "Live from here");
     this.hint = element("p", { class: "live-hint" });
     host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(grips.length > 0 && Math.min(...grips) < this.usual.friction));
+    if (live.motors) this.motors = new LiveMotors(host, page, run);
     this.books = element("p", { id: "live-books", class: "live-hint" });
     this.running = element("div", { class: "live-books" }, this.books);
     this.charts = new LiveCharts(this.running, run);
@@ -56,6 +57,7 @@ class LivePanel {
     this.hint.textContent = this.run.on ? DROP_HINT : "Physics in this page: the robot goes on from the frame that is shown and can be pulled and pushed. Energies, momenta and contact forces are drawn as it runs.";
     this.door.hidden = this.run.on;
     this.running.hidden = !this.run.on;
+    if (this.motors) this.motors.box.hidden = !this.run.on;
     this.draw(true);
   }
 
@@ -66,6 +68,7 @@ class LivePanel {
     this.drawn = time;
     if (!this.charts.energy.plot) this.charts.redraw();
     this.charts.draw();
+    this.motors?.draw();
     const { motion, shown } = this.run;
     if (!motion.count) return;
     const k = Math.min(Math.round(shown), motion.count - 1), total = motion.energy[5 * k + 4];

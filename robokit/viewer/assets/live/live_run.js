@@ -39,12 +39,14 @@ class LiveRun {
     page.timeline?.pause();
     // The first frame starts from the recording's own numbers; others from those of the page, which are rounded.
     this.start = frame === 0 && !posed ? { t: 0, q: null, v: null } : this.state(recording, frame, posed);
+    this.panel.motors?.begin(page.timeline?.time ?? 0, posed, frame === 0 && !posed);
     this.on = true;
     document.documentElement.dataset.live = "on";
     page.shortcuts.instead = { " ": () => this.toggle(), ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), "Shift+ArrowLeft": () => this.step(-10),
       "Shift+ArrowRight": () => this.step(10), Home: () => this.seek(0), End: () => this.seek(this.motion.duration) };
     this.bar.show(true);
     this.wake();
+    this.panel.motors?.send();
     this.drop();
     if (!page.panels.shows("live")) this.tabBefore = page.panels.current;
     page.panels.open("live");

@@ -79,17 +79,22 @@ class PassiveStep {
   // What the first step is handed besides the state, and what driven joints want, as a row of a sweep has them.
   give({ carried, drives }) {
     if (carried) this.step.carried.set(carried);
-    if (drives) this.step.drives.set(drives);
+    if (drives) this.drive(drives);
   }
+
+  // What the driven joints are given [N m | N].
+  drive(commands) { this.step.drives.set(commands); }
 
   setGravity(gravity) { this.step.gravity.set(gravity); }
 
   setStep(dt) { this.step.parameters[0] = dt; }
 
   // Nothing touches.
+  groundGrips = [];
+
   setFriction() {}
 
-  touching() { return { contacts: new Float32Array(0), bodies: new Uint16Array(0) }; }
+  touching() { return { contacts: new Float32Array(0), normals: new Float32Array(0), bodies: new Uint16Array(0) }; }
 
   forces() { return new Float64Array(3 * this.live.masses.length); }
 }

@@ -28,6 +28,8 @@ class Physics {
     physics.at = Object.fromEntries(live.ledger.map((name, k) => [name, k]));
     physics.gravity = [...live.gravity];
     physics.setStep(live.dt);
+    const { motors } = live;
+    physics.recorded = physics.commands = motors ? doubles(motors.commands) : null;
     physics.started = false;
     return physics;
   }
@@ -39,6 +41,7 @@ class Physics {
     model.start(q || doubles(live.q), v || doubles(live.v));
     model.setGravity(this.gravity);
     if (this.friction !== undefined) model.setFriction(this.friction);
+    if (this.commands) model.drive(this.commands);
     Object.assign(this, { t, steps: 0, hand: null, push: null, shifted: 0, fell: [0, 0, 0], held: 0, peak: 0, sent: t });
     this.started = true;
     model.see();
@@ -126,6 +129,12 @@ class Physics {
     this.model.free();
   }
 
+  // What the driven joints are given from now on; null: what they were at the start of the recording.
+  drive(commands) {
+    this.commands = commands ?? this.recorded;
+    this.model.drive(this.commands);
+  }
+
   setFriction(value) {
     this.friction = value;
     this.model.setFriction(value);
@@ -163,14 +172,14 @@ class Physics {
   frame() {
     const { model, at, hand } = this;
     model.see();
-    const { ledger, figures } = model, { contacts, bodies } = model.touching();
+    const { ledger, figures } = model, { contacts, normals, bodies } = model.touching();
     const time = this.t - this.sent, k = at.impulse_fx;
     const force = [0, 1, 2].map((j) => (time > 0 ? (ledger[k + j] - this.before[k + j]) / time : 0));
     const found = {
       t: this.t, steps: this.steps, q: model.q.slice(), v: model.v.slice(), poses: this.poses(),
       com: [...figures.subarray(0, 3)], energy: this.energies(), momentum: [...figures.subarray(5)],
       balance: this.balance(), force, peak: this.peak, forceByBody: Float32Array.from(model.forces()),
-      contacts, contactBody: bodies,
+      contacts, contactNormals: normals, contactBody: bodies,
       hand: hand && { body: hand.body, point: this.place(hand.body, hand.point), target: hand.target, force: hand.force, work: this.held },
       gravity: [...this.gravity],
     };

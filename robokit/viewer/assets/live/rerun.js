@@ -41,7 +41,7 @@ function rerun(physics, { inputs, steps }) {
   physics.start(0, inputs.q, inputs.v);
   model.give(inputs);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
-    poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), touching: new Grown(Float32Array) };
+    poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), normals: new Grown(Float32Array), touching: new Grown(Float32Array) };
   const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
   const forces = new Float32Array(3 * (steps + 1)), byBody = new Float32Array(3 * bodies * (steps + 1));
   const frameEvery = Math.max(1, Math.round(1 / (60 * physics.dt)), Math.ceil(steps / RUN_FRAMES)), sampleEvery = Math.max(1, Math.ceil(steps / RUN_SAMPLES));
@@ -61,8 +61,9 @@ function rerun(physics, { inputs, steps }) {
     pictures.momentum.push(figures.subarray(5));
     pictures.poses.push(physics.poses());
     pictures.force.push(forces.subarray(3 * k, 3 * k + 3));
-    const { contacts, bodies: touching } = k ? model.touching() : { contacts: [], bodies: [] };
+    const { contacts, normals, bodies: touching } = k ? model.touching() : { contacts: [], normals: [], bodies: [] };
     pictures.contacts.push(contacts);
+    pictures.normals.push(normals);
     pictures.touching.push([touching.length]);
   };
   note(0, false);
@@ -84,5 +85,5 @@ function rerun(physics, { inputs, steps }) {
   }
   const whole = (tables) => Object.fromEntries(Object.entries(tables).map(([key, grown]) => [key, grown.whole]));
   return { done, finite, pictures: whole(pictures), samples: whole(samples), forces: forces.slice(0, 3 * (done + 1)), byBody: byBody.slice(0, 3 * bodies * (done + 1)),
-    q: good.q, v: good.v, dt: physics.dt };
+    q: good.q, v: good.v, dt: physics.dt, grips: model.groundGrips };
 }

@@ -18,6 +18,8 @@
 //                                         stiffness, damping left out: what suits the robot's mass
 //   release                               the hand lets go
 //   push     body, point, impulse         once, at `point` of the body, impulse in world axes [N s]
+//   drive    commands                     what the driven joints are given from now on [N m | N], see MotorData; null: what they
+//                                         were given at the start of the recording
 //   set      gravity, friction, dt        any of these: [x, y, z] m/s^2; one coefficient for all links, null for those of
 //                                         the recording; [s]
 //   trace    steps, every                 take so many steps at once and answer with every so many-th state (tests)
@@ -50,6 +52,7 @@
 //   peak        N: length of the largest force of a single step since the last frame
 //   forceByBody (N, 3) N of the last step by body
 //   contacts    (n, 6) of the points that touch in the last step: position [m], force [N]
+//   contactNormals (n, 3) unit normals out of what they touch
 //   contactBody (n) bodies of these points (Uint16Array)
 //   hand        { body, point, target, force, work } or null: where the point is in the world [m], force [N] on the
 //               robot, work [J] put in since it took hold
@@ -159,6 +162,7 @@ const hear = {
   hand(message) { physics.setHand(message); },
   release() { physics.release(); },
   push({ body, point, impulse }) { physics.push = { body, point, impulse }; },
+  drive({ commands }) { physics.drive(commands); },
   set({ gravity, friction, dt }) {
     if (gravity !== undefined) physics.setGravity(gravity);
     if (friction !== undefined) physics.setFriction(friction);
@@ -199,6 +203,6 @@ onmessage = async ({ data: message }) => {
   if (message.kind === "load") loaded = hear.load(message);
   else {
     await loaded; // what comes before the physics is there waits for it, in order
-    if (physics && (physics.started || ["start", "set", "rerun"].includes(message.kind))) hear[message.kind]?.(message);
+    if (physics && (physics.started || ["start", "set", "drive", "rerun"].includes(message.kind))) hear[message.kind]?.(message);
   }
 };

@@ -15,6 +15,7 @@ class Motion {
     this.momentum = frames.momentum ? floats(frames.momentum) : null;
     this.force = frames.force ? floats(frames.force) : null;
     this.contacts = frames.contacts ? floats(frames.contacts) : null;
+    this.normals = frames.contact_normals ? floats(frames.contact_normals) : null;
     if (this.contacts) {
       this.contactStart = [0];
       floats(frames.contact_count).forEach((n, k) => this.contactStart.push(this.contactStart[k] + n));
@@ -61,6 +62,18 @@ class Motion {
   }
 
   vector(values, frame) { return new THREE.Vector3().fromArray(this.mixed(values, 3, frame)); }
+
+  // Where the frame of a link is at a fractional frame.
+  placeOf(link, frame) {
+    const place = new THREE.Vector3().fromArray(link.pose);
+    if (link.body === 0) return place;
+    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k, width = 7 * this.bodies;
+    const at = (one) => {
+      const from = one * width + 7 * (link.body - 1);
+      return place.clone().applyQuaternion(new THREE.Quaternion().fromArray(this.poses, from + 3)).add(new THREE.Vector3().fromArray(this.poses, from));
+    };
+    return rest > 0 ? at(k).lerp(at(k + 1), rest) : at(k);
+  }
 
   // The largest angular and linear momentum, which their arrows are scaled by.
   largestMomenta() {

@@ -1,9 +1,11 @@
 // The plots of a run: two at a time, each of what the reader chooses, in step with the timeline and one another.
 
-const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", velocity: "Link velocity", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
+const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", link: "Link motion", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
 // Size below which what a plot shows is zero, in SI units.
 const LEAST = 1e-9;
-const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], velocity: [["linear", "linear"], ["angular", "angular"]] };
+const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], link: Object.entries(LINK_PARTS).map(([part, { label }]) => [part, label]) };
+// Plots at first, of curves of the caller's own, and at most.
+const MOST_FIRST = 4, MOST_PLOTS = 8;
 
 class Curves {
   constructor(host, page) {
@@ -13,17 +15,23 @@ class Curves {
     const moving = data.joints.filter((joint) => joint.v[1] > joint.v[0]);
     const joint = moving.find((joint) => joint.q[1] - joint.q[0] === 1) || moving[0];
     const { stored, forces } = this.graphs;
-    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && joint) || key === "velocity" || key === "bodies")));
+    this.own = [...stored.keys()].filter((key) => key.startsWith(OWN));
+    this.keys = [...this.own, ...Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (key === "link" && data.links.length) || (motion.v && ((key === "joint" && joint) || key === "bodies")))];
     this.window = new TimeWindow(motion.duration, Math.max(2e-3 * motion.duration, 1e-6));
     this.over = null;
     this.link = this.body = null;
+    this.host = host;
     this.picker = new JointPicker(host, data);
     this.picker.onChange(() => this.redrawOf("joint"));
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
-    const act = { window: this.window, stopped: Boolean(data.stopped), seek, point: (time, plot) => this.point(time, plot), over: () => this.over };
-    const wanted = ["energy", stored.has("force") ? "force" : "joint"];
-    this.panes = wanted.map((key) => this.pane(host, act, this.keys.includes(key) ? key : this.keys[0]));
-    this.plots = this.panes.map((pane) => pane.plot);
+    this.act = { window: this.window, stopped: Boolean(data.stopped), seek, point: (time, plot) => this.point(time, plot), over: () => this.over };
+    const usual = ["energy", stored.has("force") ? "force" : "joint"].filter((key) => this.keys.includes(key));
+    this.panes = [];
+    this.plots = [];
+    this.adder = element("button", { class: "small add-plot", type: "button", title: "One more plot below", onclick: () => this.add() }, "Add a plot");
+    host.append(this.adder);
+    const own = this.own.slice(0, MOST_FIRST);
+    for (const key of own.length > 1 ? own : [...own, ...usual].slice(0, 2)) this.pane(key);
     if (joint) this.picker.chosen.add(joint.body);
     this.picker.set(this.picker.chosen);
     this.addRange();
@@ -36,15 +44,64 @@ class Curves {
   }
 
   // One plot with its choices.
-  pane(host, act, key) {
-    const pane = { plot: new Plot(host, act), key, part: { joint: "q", velocity: "linear" } };
-    pane.select = element("select", { class: "which", "aria-label": "What the plot shows" }, ...this.keys.map((one) => element("option", { value: one }, GRAPH_NAMES[one])));
+  pane(key) {
+    const pane = { plot: new Plot(this.host, this.act), key, part: { joint: "q", link: "position" }, point: [0, 0, 0] };
+    pane.select = element("select", { class: "which", "aria-label": "What the plot shows" }, ...this.keys.map((one) => element("option", { value: one }, this.nameOf(one))));
     pane.select.addEventListener("change", () => this.draw(pane, pane.select.value));
     pane.unit = element("span", { class: "unit" });
     pane.tools = element("span", { class: "tools" });
     pane.peak = element("button", { class: "largest", type: "button" });
-    pane.plot.header.append(pane.select, pane.unit, pane.plot.cut, pane.tools, pane.peak);
+    pane.close = element("button", { class: "small close-plot", type: "button", title: "Take this plot away", "aria-label": "Take this plot away", onclick: () => this.remove(pane) }, "×");
+    pane.plot.header.append(pane.select, pane.unit, pane.plot.cut, pane.tools, pane.peak, pane.close);
+    this.addLinkRow(pane);
+    this.host.insertBefore(pane.plot.card, this.adder);
+    this.panes.push(pane);
+    this.counted();
     return pane;
+  }
+
+  nameOf(key) { return GRAPH_NAMES[key] || this.graphs.stored.get(key).title; }
+
+  // Which link a plot of one is about, and which point of it.
+  addLinkRow(pane) {
+    pane.linkSelect = element("select", { "aria-label": "Link" }, ...this.page.data.links.map((link) => element("option", { value: link.name }, link.name)));
+    pane.linkSelect.addEventListener("change", () => {
+      pane.link = pane.linkSelect.value;
+      this.draw(pane, "link");
+    });
+    const point = element("input", { type: "text", value: "0 0 0", size: 12, "aria-label": "Point in the link's axes, x y z in metres", title: "x y z in the link's axes [m]" });
+    point.addEventListener("input", () => {
+      const numbers = point.value.trim().split(/[\s,;]+/).map(Number);
+      const good = numbers.length === 3 && numbers.every(Number.isFinite);
+      point.setAttribute("aria-invalid", String(!good));
+      if (!good) return;
+      pane.point = numbers;
+      this.draw(pane, "link");
+    });
+    pane.parts = element("span");
+    pane.plot.more.append(pane.linkSelect, element("label", {}, "point ", point, " m"), pane.parts);
+  }
+
+  add() {
+    const shown = this.panes.map((pane) => pane.key);
+    const pane = this.pane(this.keys.find((key) => !shown.includes(key)) || this.keys[0]);
+    this.draw(pane, pane.key);
+    pane.plot.setTime(this.page.timeline.time);
+    pane.plot.card.scrollIntoView({ block: "nearest" });
+    pane.select.focus();
+  }
+
+  remove(pane) {
+    this.panes.splice(this.panes.indexOf(pane), 1);
+    pane.plot.card.remove();
+    this.counted();
+    this.adder.focus();
+  }
+
+  counted() {
+    this.plots.splice(0, Infinity, ...this.panes.map((pane) => pane.plot));
+    for (const pane of this.panes) pane.close.hidden = this.panes.length <= 2;
+    this.adder.hidden = this.panes.length >= MOST_PLOTS;
   }
 
   // What a plot shows, the second one unless said otherwise.
@@ -55,6 +112,8 @@ class Curves {
     const graph = this.graphOf(pane);
     pane.unit.textContent = graph.unit;
     pane.unit.title = pane.select.title = graph.title;
+    pane.plot.more.hidden = key !== "link";
+    if (key === "link") pane.linkSelect.value = this.linkOf(pane);
     pane.plot.draw(graph);
     this.drawTools(pane);
     this.drawPeak(pane);
@@ -65,33 +124,37 @@ class Curves {
     return { ...this.dataOf(pane), least: pane.key === "drift" ? 0 : LEAST };
   }
 
-  dataOf({ key, part }) {
+  dataOf(pane) {
+    const { key, part } = pane;
     if (key === "joint") return this.graphs.joints(this.picker.joints, part.joint);
     if (key === "links") return this.graphs.links(this.link);
     if (key === "bodies") return this.graphs.bodies(this.body);
-    if (key === "velocity") return this.graphs.velocity(this.velocityLink(), part.velocity);
+    if (key === "link") return this.graphs.link(this.linkOf(pane), pane.point, part.link);
     return this.graphs.run(key);
   }
 
-  velocityLink() {
-    const { data } = this.page;
-    const known = data.links.some((link) => link.name === this.link);
-    return known ? this.link : (data.links.find((link) => link.body > 0) || data.links[0]).name;
+  // The link of a plot's own choice, else the one that is selected.
+  linkOf(pane) {
+    const { data } = this.page, name = pane.link ?? this.link;
+    const known = data.links.some((link) => link.name === name);
+    return known ? name : (data.links.find((link) => link.body > 0) || data.links[0]).name;
   }
 
   drawTools(pane) {
     const { key } = pane;
     const made = [];
     if (PARTS[key]) {
-      const parts = PARTS[key].filter(([part]) => part !== "tau" || this.page.motion.tau);
-      made.push(choice(parts, pane.part[key], (part) => { pane.part[key] = part; this.draw(pane, key); }).group);
+      const { v, tau } = this.graphs.motion;
+      const parts = PARTS[key].filter(([part]) => (part !== "tau" || tau) && (v || !["linear", "angular"].includes(part)));
+      const { group } = choice(parts, pane.part[key], (part) => { pane.part[key] = part; this.draw(pane, key); });
+      if (key === "link") pane.parts.replaceChildren(group);
+      else made.push(group);
     }
     if (key === "joint") {
       const opener = element("button", { class: "small", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false" }, `${this.picker.chosen.size} shown ▾`);
       opener.addEventListener("click", () => this.picker.toggle(opener));
       made.push(opener);
     }
-    if (key === "velocity") pane.unit.textContent = `${this.velocityLink()} [${pane.unit.textContent}]`;
     pane.tools.replaceChildren(...made);
   }
 
@@ -125,7 +188,8 @@ class Curves {
     const joint = this.page.data.joints.find((joint) => joint.body === body && joint.v[1] > joint.v[0]);
     if (joint && !this.picker.chosen.has(body)) this.picker.set(this.picker.chosen.size > 1 ? [...this.picker.chosen, body] : [body]);
     this.body = body;
-    this.redrawOf("links", "velocity", "bodies");
+    if (this.link !== null) for (const pane of this.panes) pane.link = null;
+    this.redrawOf("links", "link", "bodies");
   }
 
   onPick(listener) { this.picker.onChange(listener); }

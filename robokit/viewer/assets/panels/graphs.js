@@ -1,6 +1,14 @@
 // What plots can show: the curves of the run as they were stored, and those made here of frames, by joint or link.
 
 const MOST_LINES = 6;
+// Begins the keys of curves of the caller's own (viewer/data/own_curves.py).
+const OWN = "own ";
+const LINK_PARTS = {
+  position: { label: "position", words: "Position", unit: "m" },
+  linear: { label: "velocity", words: "Velocity", unit: "m/s" },
+  orientation: { label: "orientation", words: "Roll, pitch and yaw", unit: "rad", names: ["roll", "pitch", "yaw"] },
+  angular: { label: "angular velocity", words: "Angular velocity", unit: "rad/s" },
+};
 const FREE_NAMES = { 7: ["w", "x", "y", "z", "px", "py", "pz"], 6: ["ωx", "ωy", "ωz", "vx", "vy", "vz"], 4: ["w", "x", "y", "z"] };
 
 class Graphs {
@@ -10,11 +18,11 @@ class Graphs {
     this.t = Array.from(motion.t);
     this.stored = new Map(data.curves.map((curve) => [curve.key, {
       title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)),
-      lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)), hold: curve.hold })),
+      lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)), hold: curve.hold, gaps: curve.key.startsWith(OWN) })),
     }]));
     const { link_forces } = data;
     this.forces = link_forces.map((linkForce) => ({ name: linkForce.link, x: Array.from(floats(linkForce.t)), y: Array.from(floats(linkForce.y)), hold: linkForce.hold }));
-    this.moving = motion.v ? new Velocities(data, motion) : null;
+    this.moving = new LinkMotion(data, motion);
     this.peaks = new Map();
     const { peaks } = data.frames;
     for (const peak of peaks) this.peaks.set(`${peak.line} ${peak.index}`, { x: floats(peak.t), y: floats(peak.y) });
@@ -63,8 +71,6 @@ class Graphs {
     return { title: `${names[line]} of joints`, unit: [...units].join(", "), x: this.t, lines };
   }
 
-  velocities(name) { return this.moving.link(name); }
-
   // The bodies with the largest kinetic energies, and the one that is selected.
   bodies(selected) {
     this.energies ??= this.moving.energies();
@@ -74,11 +80,15 @@ class Graphs {
     return { title: "Kinetic energy of each body, rotors not counted", unit: "J", x: this.t, lines: shown.map(({ name, y }) => ({ name, y })) };
   }
 
-  // Linear or angular velocity of a link's frame.
-  velocity(name, part) {
-    const values = this.velocities(name)[part];
-    const size = values[0].map((_, k) => Math.hypot(...values.map((one) => one[k])));
-    const lines = ["x", "y", "z"].map((axis, k) => ({ name: axis, y: values[k] }));
-    return { title: `Velocity of the frame of ${name}, world axes`, unit: part === "linear" ? "m/s" : "rad/s", x: this.t, lines: [{ name: "size", y: size }, ...lines] };
+  // Place, orientation or velocity of a point of a link, in world axes.
+  link(name, point, part) {
+    const { words, unit, names = ["x", "y", "z"] } = LINK_PARTS[part];
+    const key = [name, ...point].join(" ");
+    if (this.linkKey !== key) this.linkLines = this.moving.link(name, point);
+    this.linkKey = key;
+    const values = this.linkLines[part];
+    const lines = names.map((axis, k) => ({ name: axis, y: values[k] }));
+    if (part === "linear" || part === "angular") lines.unshift({ name: "size", y: values[0].map((_, k) => Math.hypot(...values.map((one) => one[k]))) });
+    return { title: `${words} of ${name}, world axes`, unit, x: this.t, lines };
   }
 }

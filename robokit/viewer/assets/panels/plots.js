@@ -3,7 +3,7 @@
 // A graph is {title, unit, x, lines: [{name, y, x, colour, low, high}]}; a line may have times of its own, and
 // limits that are shaded.
 
-const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "s3", ground: "s1", joints: "s2", limits: "s4", collisions: "s7", x: "x", y: "y", z: "z", drift: "total" };
+const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "s3", ground: "s1", joints: "s2", limits: "s4", collisions: "s7", x: "x", y: "y", z: "z", roll: "x", pitch: "y", yaw: "z", drift: "total" };
 
 // Colours of lines without a name of their own.
 const SERIES = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
@@ -21,7 +21,9 @@ class Plot {
     this.header = element("header");
     this.legend = element("div", { class: "legend" });
     this.chart = element("div", { class: "chart" });
-    this.card = element("section", { class: "plot" }, this.header, this.legend, this.chart);
+    this.more = element("div", { class: "more" });
+    this.more.hidden = true;
+    this.card = element("section", { class: "plot" }, this.header, this.more, this.legend, this.chart);
     this.cut = element("button", { class: "cut", type: "button", title: "Values beyond the range of the motion before; click to show all or not" });
     this.cut.addEventListener("click", () => { this.all = !this.all; this.rescale(); });
     host.append(this.card);
@@ -61,7 +63,7 @@ class Plot {
         { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => timeLabels(ticks, step) },
         { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
       ],
-      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, pxAlign: 0, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
+      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: !line.gaps, pxAlign: 0, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
       hooks: { drawAxes: [(u) => this.drawLimits(u)], draw: [() => this.place()] },
     };
     this.chartObject = new uPlot(options, this.columns(), this.chart);

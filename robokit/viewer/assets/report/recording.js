@@ -112,8 +112,7 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.mass = header.mass;
     live.masses = inertial.map(([m]) => m);
   }
-  const { stepper } = made.live, grips = stepper ? Array.from((inputs.pair_friction ?? []).slice(0, stepper.ground_pairs)) : [];
-  if (grips.length) made.live.grips = [Math.min(...grips), Math.max(...grips)];
+  if (inputs.pair_friction && run.grips.length) made.live.grips = run.grips;
   Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v) });
   if (inputs.parameters) made.live.parameters = base64(inputs.parameters);
   const shared = ["q", "v", "parameters", "carried", "push_spans"];
@@ -122,7 +121,7 @@ function rowData(base, run, inputs, inertial, title, row) {
   made.frames = {
     count, sane: count, t: singles(pictures.t), poses: singles(alignedPoses(pictures.poses, bodies)), q: singles(pictures.q), v: singles(pictures.v), tau: null,
     com: base64(pictures.com), momentum: base64(pictures.momentum), force: run.forces.some(Boolean) ? base64(pictures.force) : null,
-    contact_count: base64(pictures.touching), contacts: base64(pictures.contacts), peaks: [],
+    contact_count: base64(pictures.touching), contacts: base64(pictures.contacts), contact_normals: base64(pictures.normals), peaks: [],
   };
   made.curves = curvesOf(run);
   const t = Float32Array.from({ length: run.done + 1 }, (_, k) => k * run.dt);

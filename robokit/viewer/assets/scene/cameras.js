@@ -4,12 +4,18 @@ class Cameras {
   constructor(page) {
     this.page = page;
     const { stage, overlays } = page;
-    for (const [key, label, tint, on] of overlays.list()) {
-      const button = toggle(label, on, (now) => overlays.show(key, now), { colour: tint });
+    for (const [key, label, tint, on, , title] of overlays.list()) {
+      const button = toggle(label, on, (now) => overlays.show(key, now), { colour: tint, title });
       button.dataset.key = key;
       $("switches").append(button);
       overlays.show(key, on);
     }
+    this.addOpacity();
+    // The card of a link stands below them, on however many rows they are.
+    new ResizeObserver(() => {
+      const { offsetTop, offsetHeight } = $("switches");
+      $("view").style.setProperty("--under-switches", `${offsetTop + Math.max(offsetHeight, 27) + 13}px`);
+    }).observe($("switches"));
     this.addSheet();
     const fit = () => stage.frameMotion();
     const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);
@@ -21,11 +27,7 @@ class Cameras {
     );
     this.centre = null;
     const { framing } = stage;
-    if (framing.canFollow) {
-      this.button = toggle("Follow", framing.following, (on) => this.follow(on), { title: "The camera goes with the centre of mass" });
-      $("cameras").append(this.button);
-      this.follow(framing.following);
-    }
+    if (framing.canFollow) this.addFollowing();
     page.shortcuts.add("f", "The whole motion in view", fit);
     stage.now = () => {
       const now = [page.frame(), page.motion];
@@ -33,6 +35,20 @@ class Cameras {
       return now;
     };
     fit();
+  }
+
+  // How opaque the robot is: frames, inertias and contacts show through it.
+  addOpacity() {
+    const { stage } = this.page;
+    const slider = element("input", { id: "opacity", type: "range", min: 0.05, max: 1, step: 0.05, value: 1, "aria-label": "Opacity of the robot" });
+    this.opacity = (share) => {
+      slider.value = String(share);
+      slider.style.setProperty("--done", `${(100 * (slider.value - slider.min)) / (slider.max - slider.min)}%`);
+      stage.opaque(Number(slider.value));
+    };
+    slider.addEventListener("input", () => this.opacity(slider.value));
+    $("switches").append(element("label", { class: "chip plain", title: "Opacity of the robot" }, "Opacity", slider));
+    this.opacity(1);
   }
 
   // In small views the switches are a sheet that a button opens.
@@ -51,11 +67,33 @@ class Cameras {
     });
   }
 
-  follow(on) {
+  // Whether the camera goes along, and with what: while it does, a list says with which link or the centre of mass.
+  addFollowing() {
+    const { data, stage } = this.page, { framing } = stage, { follow } = data;
+    this.button = toggle("Follow", false, (on) => {
+      // A link that is selected is what its reader looks at.
+      const { link } = this.page.selection;
+      this.follow(on, on && link !== null ? link : framing.link?.name ?? null);
+    }, { title: "The camera goes along with the centre of mass, or with a link" });
+    // A link may have any name: the centre of mass has the number of no link.
+    this.targets = [...(framing.massive ? [null] : []), ...data.links.map((link) => link.name)];
+    this.target = element("select", { class: "chip", id: "followed", "aria-label": "What the camera goes along with" }, ...this.targets.map((name, k) => element("option", { value: k }, name ?? "centre of mass")));
+    this.target.addEventListener("change", () => this.follow(true, this.targets[this.target.value]));
+    $("cameras").append(this.button, this.target);
+    this.follow(follow === null ? framing.following : follow !== false, typeof follow === "string" ? follow : null);
+  }
+
+  // name: of a link, or null for the centre of mass.
+  follow(on, name = null) {
     const { framing } = this.page.stage;
+    framing.followLink(name);
     framing.following = on;
     this.centre = on ? framing.centre(this.page.frame(), this.page.motion) : null;
     this.button.setAttribute("aria-pressed", String(on));
+    this.target.hidden = !on;
+    this.target.value = String(this.targets.indexOf(framing.link?.name ?? null));
+    // What goes out of the picture otherwise is looked at anew.
+    if (on && !framing.touched) framing.look(...framing.last, this.page.frame(), this.page.motion);
   }
 
   // The camera goes along, if it follows; light and floor too, where the robot travels far.

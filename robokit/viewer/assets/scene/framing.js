@@ -1,5 +1,6 @@
 // Where the camera stands: the motion fills the view, clear of the buttons over it. A robot that travels far
-// would be a dot in the picture of its whole way: then the camera goes with it, and its own extent counts.
+// would be a dot in the picture of its whole way: then the camera goes with it, and its own extent counts. What it goes
+// with is the centre of mass, or a link.
 
 // The camera goes with the robot where the whole way would show it this many times smaller.
 const FAR = 1.6;
@@ -9,9 +10,13 @@ class Framing {
   constructor(stage, data, motion) {
     this.stage = stage;
     this.motion = motion;
-    this.canFollow = motion.count > 1 && data.robot.mass > 0;
+    this.data = data;
+    this.massive = data.robot.mass > 0;
     this.touched = false;
     this.following = false;
+    // The link whose frame the camera goes with; null for the centre of mass.
+    this.link = this.massive ? null : data.links[0] ?? null;
+    this.canFollow = motion.count > 1 && (this.massive || this.link !== null);
     this.boxes = this.bodyBoxes(data);
     const box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));
     const size = box.getSize(new THREE.Vector3());
@@ -20,7 +25,7 @@ class Framing {
     this.near = this.canFollow ? this.extremes(true) : this.whole;
     this.angles = [((size.x >= size.y ? -58 : -32) * Math.PI) / 180, (17 * Math.PI) / 180];
     if (!this.whole.length) this.whole.push(yUp(box.min), yUp(box.max));
-    this.following = this.canFollow && this.travel() > extent(this.near) && extent(this.whole) > FAR * extent(this.near);
+    this.following = this.canFollow && this.massive && this.travel() > extent(this.near) && extent(this.whole) > FAR * extent(this.near);
     this.local = this.following;
     // The length that shadows and the ground's lines are made for.
     this.reach = Math.max(extent(this.following ? this.near : this.whole), 0.05);
@@ -46,7 +51,14 @@ class Framing {
     return sizes.length ? sizes[sizes.length >> 1] : Infinity;
   }
 
-  // Corners of every body's box at some forty instants (y up); relative to the centre of mass, or in the world.
+  // What the camera goes with: the name of a link, or null for the centre of mass.
+  followLink(name) {
+    const link = this.data.links.find((link) => link.name === name) ?? null;
+    this.link = link ?? (this.massive ? null : this.link);
+    this.near = this.extremes(true);
+  }
+
+  // Corners of every body's box at some forty instants (y up); relative to what the camera goes with, or in the world.
   extremes(relative) {
     const corners = [], { motion, boxes } = this, { sane } = motion;
     const place = new THREE.Matrix4(), turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1), at = new THREE.Vector3();
@@ -66,7 +78,7 @@ class Framing {
     return corners;
   }
 
-  // How far the centre of mass gets from where it was first [m].
+  // How far what the camera goes with gets from where it was first [m].
   travel() {
     const start = this.centre(0);
     let most = 0;
@@ -74,8 +86,11 @@ class Framing {
     return most;
   }
 
-  // The centre of mass at a frame, no later than the last one that can be trusted (y up).
-  centre(frame, motion = this.motion) { return yUp(motion.vector(motion.com, Math.min(frame, motion.sane - 1))); }
+  // The centre of mass, or the link's frame, at a frame, no later than the last one that can be trusted (y up).
+  centre(frame, motion = this.motion) {
+    const { link } = this, held = Math.min(frame, motion.sane - 1);
+    return yUp(link === null ? motion.vector(motion.com, held) : motion.placeOf(link, held));
+  }
 
   // Looks from where it looked last, or from the side on which the motion is longest.
   fit(frame = 0, motion = this.motion) {

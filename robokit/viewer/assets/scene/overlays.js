@@ -17,7 +17,7 @@ class Overlays {
     this.mark = Math.sqrt(this.size * Math.min(this.size, BODIES * stage.framing.bodySize()));
   }
 
-  // Key, label, colour and whether it starts switched on, for those that this page can show.
+  // Key, label, colour, whether it starts switched on, and what there is to say, for those that this page can show.
   list() {
     const { roles } = this.stage;
     const massive = this.data.robot.mass > 0;
@@ -30,6 +30,7 @@ class Overlays {
       ["frames", "Frames", "#2b8a3e", false, true],
       ["com", "CoM", "var(--text)", moving && massive, massive],
       ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force)],
+      ["contactFrames", "Contact frames", "#1971c2", false, Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
       ["momentum", "Momentum", "#0b7285", false, Boolean(this.motion.momentum && massive)],
       ["names", "Names", "#868e96", false, true],
     ].filter((entry) => entry[4]);
@@ -91,8 +92,9 @@ class Overlays {
   }
 
   names() {
-    this.stage.labels = new Labels(this.stage, this.data);
-    return this.stage.labels;
+    const labels = new Labels(this.stage, this.data);
+    this.stage.placed.push(labels);
+    return labels;
   }
 
   // A group whose members hang on bodies: switching it switches them.
@@ -168,6 +170,8 @@ class Overlays {
     };
     return group;
   }
+
+  contactFrames() { return new ContactFrames(this); }
 
   momentum() {
     const group = new THREE.Group();

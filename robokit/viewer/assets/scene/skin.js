@@ -81,12 +81,11 @@ class Skin {
     this.table.needsUpdate = true;
   }
 
-  // As glass, so that what lies inside shows.
-  glass(on) {
+  // So much of its opacity, from 0 to 1; what lies inside shows.
+  fade(share) {
     this.parts.forEach(({ material }, k) => {
-      const own = this.alphas[k];
-      material.opacity = on ? 0.28 * own : own;
-      material.transparent = on || own < 1;
+      material.opacity = share * this.alphas[k];
+      material.transparent = material.opacity < 1;
       material.depthWrite = !material.transparent;
       material.needsUpdate = true;
     });

@@ -3,6 +3,8 @@
 
 // The layer of shapes that are not drawn, only pointed at.
 const POINTED = 1;
+// How opaque the robot is at most where something inside it is shown.
+const GLASS = 0.28;
 
 class Stage {
   constructor(host, data, motion) {
@@ -27,6 +29,11 @@ class Stage {
     this.materials = [];
     this.roles = { visual: [], collision: [], inertia: [], axis: [] };
     this.lit = new Set();
+    // What is placed on the screen before every picture.
+    this.placed = [];
+    // How opaque the robot is, and whether it is glass whatever that says.
+    this.share = 1;
+    this.isGlass = false;
     // The frame that is shown, and of which motion.
     this.now = () => [0, motion];
     this.addBodies();
@@ -61,7 +68,7 @@ class Stage {
   render() { if (this.viewer.needs_render) this.draw(); }
 
   draw() {
-    if (this.labels?.visible) this.labels.place();
+    for (const one of this.placed) if (one.visible) one.place();
     this.viewer.render();
   }
 
@@ -185,7 +192,14 @@ class Stage {
 
   // The robot as glass, so that what lies inside it shows.
   glass(on) {
-    this.skin.glass(on);
+    this.isGlass = on;
+    this.opaque(this.share);
+  }
+
+  // How opaque it is, from 0 to 1.
+  opaque(share) {
+    this.share = share;
+    this.skin.fade(this.isGlass ? Math.min(share, GLASS) : share);
     this.dirty();
   }
 

@@ -17,14 +17,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 
 from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedBody,
     DescribedJoint,
@@ -36,9 +33,11 @@ from robokit.parity.readers.description import (
     joints_outwards,
     parents_first,
 )
-from robokit.urdf.description import InertialDescription, Origin
+from robokit.formats.other_programs import one_line
+from robokit.formats.sdf import NEWEST, SdfFiles, closing_joints, idle, number, origin_of, version_of
+from robokit.model.geometry import Placement
+from robokit.urdf.description import InertialDescription
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.source import MAX_BYTES
 
 KINDS = {
     "revolute": "revolute",
@@ -68,7 +67,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
         if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
             side.notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
         return side
-    files = SdfFiles(Path(path), package_dirs)
+    files = DrakeFiles(Path(path), package_dirs)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         plain = files.write(Path(first))
         left_out = files.meshes_left_out
@@ -144,30 +143,26 @@ def _read(path: str | os.PathLike[str], shapes: bool) -> tuple[Any, Any, list[De
 
 def _take_out_loops(plant: Any) -> list[DescribedLoop]:
     """Take the joints that close loops out of a plant, which Drake refuses to build with them."""
-    group = {k: {k} for k in range(plant.num_bodies())}
     loops = []
     names = _names(plant, [plant.get_body(_index(k)) for k in range(plant.num_bodies())])
-    for index in plant.GetJointIndices():
-        joint = plant.get_joint(index)
-        a, b = int(joint.parent_body().index()), int(joint.child_body().index())
-        if group[a] is not group[b]:
-            group[a] |= group[b]
-            for member in group[b]:
-                group[member] = group[a]
-            continue
+    joints = [(index, plant.get_joint(index)) for index in plant.GetJointIndices()]
+    between = [
+        (names[_key(plant, joint.parent_body())], names[_key(plant, joint.child_body())])
+        for _, joint in joints
+    ]
+    for k in closing_joints(between):
+        index, joint = joints[k]
         kind, turn = KINDS.get(joint.type_name(), joint.type_name()), Placement()
         if kind in ("revolute", "prismatic"):
             own = joint.revolute_axis() if kind == "revolute" else joint.translation_axis()
             turn = frame_along(np.zeros(3), np.array(own))
         first = _placement(joint.frame_on_parent().GetFixedPoseInBodyFrame()) @ turn
         second = _placement(joint.frame_on_child().GetFixedPoseInBodyFrame()) @ turn
-        ends = [names[_key(plant, body)] for body in (joint.parent_body(), joint.child_body())]
-        loops.append(DescribedLoop(joint.name(), kind, ends[0], ends[1], first, second))
-        for k in range(plant.num_actuators() - 1, -1, -1):
-            if plant.has_joint_actuator(_actuator(k)):
-                actuator = plant.get_joint_actuator(_actuator(k))
-                if int(actuator.joint().index()) == int(index):
-                    plant.RemoveJointActuator(actuator)
+        loops.append(DescribedLoop(joint.name(), kind, *between[k], first, second))
+        for each in list(plant.GetJointActuatorIndices()):
+            actuator = plant.get_joint_actuator(each)
+            if int(actuator.joint().index()) == int(index):
+                plant.RemoveJointActuator(actuator)
         plant.RemoveJoint(joint)
     return loops
 
@@ -188,8 +183,8 @@ def _describe(plant: Any, graph: Any, format: str, file: str) -> Description:
         name = names[_key(plant, each)]
         bodies[name] = _body(plant, each, context, name)
     drives: dict[int, list[Any]] = {}
-    for k in range(plant.num_actuators()):
-        actuator = plant.get_joint_actuator(_actuator(k))
+    for each in plant.GetJointActuatorIndices():
+        actuator = plant.get_joint_actuator(each)
         drives.setdefault(int(actuator.joint().index()), []).append(actuator)
     found = []
     for joint in joints:
@@ -226,12 +221,6 @@ def _index(k: int) -> Any:
     from pydrake.multibody.tree import BodyIndex
 
     return BodyIndex(k)
-
-
-def _actuator(k: int) -> Any:
-    from pydrake.multibody.tree import JointActuatorIndex
-
-    return JointActuatorIndex(k)
 
 
 def _body(plant: Any, body: Any, context: Any, name: str) -> DescribedBody:
@@ -318,16 +307,16 @@ def _passive(side: Description, files: SdfFiles) -> None:
         if joint is None or axis is None or joint.kind not in ("revolute", "prismatic"):
             continue
         joint.drives = None  # Drake's own: a limit of effort in SDF is no actuator
-        joint.friction = _number(axis, "dynamics/friction", 0.0)
-        stiffness = _number(axis, "dynamics/spring_stiffness", 0.0)
+        joint.friction = number(axis, "dynamics/friction", 0.0)
+        stiffness = number(axis, "dynamics/spring_stiffness", 0.0)
         joint.stiffness = stiffness
-        effort = _number(axis, "limit/effort", -1.0)
+        effort = number(axis, "limit/effort", -1.0)
         joint.effort = math.inf if effort < 0.0 else effort
         joint.laws = tuple(
             Law(
                 mimic.get("joint", ""),
-                k := _number(mimic, "multiplier", 1.0),
-                _number(mimic, "offset", 0.0) - k * _number(mimic, "reference", 0.0),
+                k := number(mimic, "multiplier", 1.0),
+                number(mimic, "offset", 0.0) - k * number(mimic, "reference", 0.0),
             )
             for mimic in axis.iterfind("mimic")
         )
@@ -349,25 +338,11 @@ def _passive(side: Description, files: SdfFiles) -> None:
 def _inertia_as_written(body: DescribedBody, inertial: Any) -> None:
     """What the file says: Drake puts a ball of water in the place of an inertia that no body can have."""
     entries = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
-    xx, xy, xz, yy, yz, zz = (_number(inertial, f"inertia/{name}", absent) for name, absent in entries)
+    xx, xy, xz, yy, yz, zz = (number(inertial, f"inertia/{name}", absent) for name, absent in entries)
     said = InertialDescription(
-        _number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz), _origin(inertial.find("pose"))
+        number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz), origin_of(inertial.find("pose"))
     )
     body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
-
-
-def _origin(pose: Any) -> Origin:
-    """A <pose>: position, then roll, pitch and yaw or a quaternion xyzw."""
-    numbers = [float(x) for x in (pose.text or "").split()] if pose is not None else []
-    x, y, z, *turn = numbers if len(numbers) in (6, 7) else [0.0] * 6
-    if len(turn) == 4:
-        return Origin((x, y, z), quat_xyzw=(turn[0], turn[1], turn[2], turn[3]))
-    unit = math.pi / 180.0 if pose is not None and pose.get("degrees", "0") in ("1", "true") else 1.0
-    return Origin((x, y, z), (unit * turn[0], unit * turn[1], unit * turn[2]))
-
-
-def _number(element: Any, path: str, absent: float) -> float:
-    return float(element.findtext(path) or absent)
 
 
 # An SDF and the models that it includes, without what Drake refuses and a comparison does not need
@@ -395,7 +370,7 @@ KEPT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "joint": ("parent", "child", "pose", "axis", "axis2", "screw_thread_pitch", "thread_pitch"),
     "axis": ("xyz", "limit", "dynamics", "use_parent_model_frame"),
     "limit": ("lower", "upper", "effort", "velocity", "stiffness", "dissipation"),
-    "dynamics": ("damping", "friction", "spring_reference", "spring_stiffness"),
+    "dynamics": ("damping", "friction"),  # with springs Drake does not let joints of loops be taken out
 }
 """Element -> the elements in it that say where bodies are, what they weigh, how they move and collide."""
 
@@ -416,14 +391,6 @@ KEPT_ATTRIBUTES = {
 }
 """Element -> its attributes; the others have none."""
 
-NUMBERS = (
-    *("mass", "pose", "xyz", "ixx", "ixy", "ixz", "iyy", "iyz", "izz", "density"),
-    *("size", "radius", "length", "radii", "scale", "normal", "screw_thread_pitch", "thread_pitch"),
-    *("lower", "upper", "effort", "velocity", "damping", "friction", "spring_reference", "spring_stiffness"),
-    *("multiplier", "offset", "reference"),
-)
-"""Elements that hold numbers."""
-
 UNSAID = ("visual", "self_collide", "enable_wind", "allow_auto_disable", "surface", "physics", "mimic")
 """What every model has and no comparison needs, or what is read from the file itself: no note is due."""
 
@@ -442,120 +409,21 @@ DYNAMIC = (
 OLD = {"use_parent_model_frame": (1, 7), "pose frame": (1, 7)}
 """Element, or element and attribute -> the first version of SDF that does not have it."""
 
-NEWEST = (9,)
-"""Version of a file that says none: newer than all."""
-
 MESHES = (".obj", ".vtk", ".gltf")
 """Endings of the mesh files that Drake reads."""
 
-MOST_INCLUDED_FILES = 1000
-"""Files that a model may include, directly and through others."""
 
-
-class SdfFiles:
-    """An SDF and what it includes.
-
-    Args:
-        path: the file.
-        package_dirs: folders searched first for ``model://`` and ``package://``.
+class DrakeFiles(SdfFiles):
+    """An SDF and what it includes, written again for Drake.
 
     Attributes:
-        notes: what was set aside.
         meshes_left_out: whether a collision mesh was.
-
-    Raises:
-        RobokitError: no XML, a model that includes itself, or one that is not there.
     """
 
     def __init__(self, path: Path, package_dirs: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self.path, self._package_dirs = path, package_dirs
-        self._trees: dict[Path, Any] = {}
-        self._included: dict[Any, Path] = {}
+        super().__init__(path, package_dirs)
         self._left: Counter[str] = Counter()
         self.meshes_left_out = False
-        self.notes: list[str] = []
-        self._read(path, ())
-
-    def _read(self, path: Path, stack: tuple[Path, ...]) -> None:
-        real = path.resolve()
-        if real in stack:
-            names = " > ".join("/".join(each.parts[-2:]) for each in (*stack[stack.index(real) :], real))
-            raise RobokitError(f"{path} includes itself ({names}); remove the <include>")
-        if real in self._trees:
-            return
-        if len(self._trees) == MOST_INCLUDED_FILES:
-            raise RobokitError(
-                f"{self.path} includes more than {MOST_INCLUDED_FILES} files; remove some <include>s"
-            )
-        root = _parse(path)
-        self._trees[real] = root
-        for element in root.iter(*NUMBERS):
-            _check_numbers(path, element)
-        _split_joints(root)
-        finder = Resolver(path.absolute().parent, self._package_dirs)
-        for element in list(root.iter("include")):
-            found = self._model(element, finder)
-            if found is not None:
-                self._included[element] = found
-                self._read(found, (*stack, real))
-            elif element.getparent().tag == "world":  # beside the robot: sun, ground
-                self.notes.append(f"<include> of {_uri(element)!r} in the world is left out: no such model")
-            else:
-                raise RobokitError(
-                    f"{path}: <include> (line {element.sourceline}): no model {_uri(element)!r} in the "
-                    "folders above the file, and nothing is fetched from a network; pass package_dirs "
-                    "(--package-dir) with the folder that holds it"
-                )
-
-    def _model(self, include: Any, finder: Resolver) -> Path | None:
-        """The file that an <include> means: a file, or what the model.config of a folder names."""
-        uri = _uri(include)
-        scheme, mark, rest = uri.partition("://")
-        rest = unquote(rest) if mark else uri
-        if mark and scheme not in ("model", "package", "file"):
-            return None  # nothing is fetched from a network
-        if mark and scheme != "file":
-            folders = [*finder.roots, *_model_folders(), str(finder.folder)]
-        else:
-            folders = [str(finder.folder), *finder.roots]
-        for folder in folders:
-            found = Path(folder, rest.lstrip("/") if mark and scheme != "file" else rest)
-            # A model's own folder may be the one that is named.
-            own = Path(folder) if Path(folder).name == rest.strip("/") else None
-            for place in (found, *([own] if own is not None else [])):
-                if place.is_file():
-                    return place
-                named = _named_in(place) if place.is_dir() else None
-                if named is not None:
-                    return named
-        return None
-
-    def elements(self, *tags: str) -> Iterator[tuple[str, Any]]:
-        """Elements of these names of all files, each with the scope of its model, such as "drone::camera"."""
-        yield from self._scoped(self._trees[self.path.resolve()], "", "", tags, 0)
-
-    def _scoped(
-        self, element: Any, scope: str, name: str, tags: Sequence[str], depth: int
-    ) -> Iterator[tuple[str, Any]]:
-        if depth > 100:
-            return
-        for child in element:
-            if child.tag in tags:
-                yield scope, child
-            if child.tag == "model":
-                own = name or child.get("name", "")
-                yield from self._scoped(child, f"{scope}::{own}" if scope else own, "", tags, depth + 1)
-            elif child.tag == "include" and child in self._included:
-                root = self._trees[self._included[child].resolve()]
-                if child.get("merge", "").lower() in ("1", "true"):
-                    for model in root.iter("model"):
-                        yield from self._scoped(model, scope, "", tags, depth + 1)
-                        break
-                else:
-                    given = (child.findtext("name") or "").strip()
-                    yield from self._scoped(root, scope, given, tags, depth + 1)
-            elif child.tag == "world":
-                yield from self._scoped(child, scope, "", tags, depth + 1)
 
     def write(self, folder: Path, meshes: bool = True) -> Path:
         """Write copies of all files into a folder; the path of the first.
@@ -576,7 +444,7 @@ class SdfFiles:
                     element.getparent().remove(element)
                 else:
                     element.find("uri").text = names[found.resolve()].as_uri()
-            self._strip(own, _version(own))
+            self._strip(own, version_of(own))
             self._place_meshes(own, Resolver(real.parent, self._package_dirs), meshes)
             names[real].write_bytes(etree.tostring(own))
         for how, wanted in ("set aside, as they have no rigid-body dynamics", False), ("not compared", True):
@@ -609,7 +477,7 @@ class SdfFiles:
 
     def _set_aside(self, element: Any, child: Any, name: str = "") -> None:
         tag = name or re.sub(r"^\{.*\}", "", str(child.tag))
-        if tag not in UNSAID and not (tag in DYNAMIC and _idle(child)):
+        if tag not in UNSAID and not (tag in DYNAMIC and idle(child)):
             self._left[tag] += 1
         element.remove(child)
 
@@ -626,121 +494,3 @@ class SdfFiles:
                 self.meshes_left_out = True
                 if meshes:
                     self._left["mesh"] += 1
-
-
-def _parse(path: Path) -> Any:
-    """The outermost element of a file; SDF knows no namespaces, so their prefixes need not be declared."""
-    from lxml import etree
-
-    options = {"remove_pis": True, "resolve_entities": False, "no_network": True, "recover": True}
-    parser = etree.XMLParser(huge_tree=True, **options)
-    if not path.is_file() or path.stat().st_size > MAX_BYTES:
-        raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
-    try:
-        root = etree.fromstring(_without_comments(path.read_bytes()), parser)
-        said = [e for e in parser.error_log if e.domain_name != "NAMESPACE"]
-        problem = f"{said[0].message}, line {said[0].line}" if said else "it is empty" if root is None else ""
-    except (etree.XMLSyntaxError, ValueError, OSError) as error:
-        problem = one_line(error)
-    if problem:
-        raise RobokitError(f"{path}: no XML that can be read: {problem}")
-    return root
-
-
-def _without_comments(text: bytes) -> bytes:
-    """Without comments, in which Gazebo's parser, unlike XML, allows "--"; every line keeps its number."""
-    return re.sub(rb"<!--.*?-->", lambda found: b"\n" * found.group().count(b"\n"), text, flags=re.DOTALL)
-
-
-def _idle(element: Any) -> bool:
-    """Whether all that an element says is zero, false or nothing."""
-    return all((each.text or "").strip() in ("", "0", "0.0", "false") for each in element.iter())
-
-
-def _uri(include: Any) -> str:
-    return (include.findtext("uri") or "").strip()
-
-
-def _check_numbers(path: Path, element: Any) -> None:
-    """An error for what is no number where the comparison needs one: NaN and words."""
-    if element.getparent() is None or element.getparent().tag not in (*KEPT_ELEMENTS, "mimic"):
-        return
-    for word in (element.text or "").split():
-        try:
-            value = float(word)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            raise RobokitError(
-                f"{path}: <{element.tag}> (line {element.sourceline}): expected a number, got {word!r}"
-            )
-
-
-def _version(element: Any) -> tuple[int, ...]:
-    """The version of SDF that an element says, (1, 11) for 1.11; the newest if it says none."""
-    return tuple(int(part) for part in re.findall(r"\d+", element.get("version", ""))) or NEWEST
-
-
-def _model_folders() -> Iterator[str]:
-    """Folders of models that environment variables of Gazebo and sdformat name."""
-    for variable in ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH"):
-        yield from (folder for folder in os.environ.get(variable, "").split(os.pathsep) if folder)
-
-
-def _named_in(folder: Path) -> Path | None:
-    """The SDF of a model's folder: the newest that its model.config names, else model.sdf."""
-    from lxml import etree
-
-    best: tuple[tuple[int, ...], Path] | None = None
-    for config in ("model.config", "manifest.xml"):
-        file = folder / config
-        if not file.is_file() or file.stat().st_size > MAX_BYTES:
-            continue
-        try:
-            root = etree.parse(str(file), etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
-        except etree.XMLSyntaxError:
-            continue
-        for sdf in root.iter("sdf"):
-            found = folder / (sdf.text or "").strip()
-            if found.is_file() and (best is None or _version(sdf) > best[0]):
-                best = _version(sdf), found
-    plain = folder / "model.sdf"
-    return best[1] if best is not None else plain if plain.is_file() else None
-
-
-def _split_joints(root: Any) -> None:
-    """Joints with two axes as two revolute joints, as a URDF has them, with a body without mass between."""
-    from lxml import etree
-
-    for joint in list(root.iter("joint")):
-        second = joint.find("axis2")
-        if second is None:
-            continue
-        model, name, child = joint.getparent(), joint.get("name", ""), joint.find("child")
-        held = "" if child is None else (child.text or "").strip()
-        if joint.get("type") not in ("universal", "revolute2") or joint.find("axis") is None or not held:
-            joint.remove(second)
-            continue
-        at, between = f"{name}_at", f"{name}_between"
-        frame = etree.SubElement(model, "frame", name=at, attached_to=held)
-        pose = joint.find("pose")
-        if pose is None:
-            pose = etree.Element("pose")
-        if not pose.get("relative_to"):
-            pose.set("relative_to", held)
-        frame.append(pose)
-        link = etree.SubElement(model, "link", name=between)
-        etree.SubElement(link, "pose", relative_to=at)
-        inertial = etree.SubElement(link, "inertial")
-        etree.SubElement(inertial, "mass").text = "0"
-        inertia = etree.SubElement(inertial, "inertia")
-        for entry in ("ixx", "iyy", "izz"):
-            etree.SubElement(inertia, entry).text = "0"
-        other = etree.SubElement(model, "joint", name=f"{name}_2", type="revolute")
-        etree.SubElement(other, "parent").text = between
-        etree.SubElement(other, "child").text = held
-        etree.SubElement(other, "pose", relative_to=at)
-        second.tag = "axis"
-        other.append(second)
-        joint.set("type", "revolute")
-        child.text = between

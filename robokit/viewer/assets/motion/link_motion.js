@@ -1,10 +1,32 @@
-// Velocities of bodies at the frames, in world axes, and what follows: of a link's frame, kinetic energy by body.
+// Links at the frames, in world axes: place, orientation and velocity of a point of a link; kinetic energy by body.
 
-class Velocities {
+// Pose of a link's frame moved to a point of the link, in its body: seven numbers.
+function pointOfLink(link, point) {
+  const place = new THREE.Vector3(...point).applyQuaternion(new THREE.Quaternion().fromArray(link.pose, 3)).add(new THREE.Vector3().fromArray(link.pose));
+  return [place.x, place.y, place.z, ...link.pose.slice(3)];
+}
+
+// Rows of the rotation from a link's axes to the world's, and where a point of it is, at the pose of its body.
+function placed(poses, at, fixed) {
+  if (at < 0) return { rows: rotationRows(fixed, 0), arm: [0, 0, 0], place: fixed.slice(0, 3) };
+  const body = rotationRows(poses, at), own = rotationRows(fixed, 0);
+  const arm = body.map((row) => dot3(row, fixed));
+  return { rows: body.map((row) => [0, 1, 2].map((c) => row[0] * own[0][c] + row[1] * own[1][c] + row[2] * own[2][c])), arm, place: arm.map((part, c) => part + poses[at + c]) };
+}
+
+// Roll, pitch and yaw about the fixed axes x, y, z, as URDF has them, of the rotation with these rows.
+function rollPitchYaw([[xx, xy], [yx, yy], [zx, zy, zz]]) {
+  const level = Math.hypot(zy, zz);
+  // Looking straight up or down only roll and yaw together are known: all of it is yaw.
+  if (level < 1e-9) return [0, Math.atan2(-zx, level), Math.atan2(-xy, yy)];
+  return [Math.atan2(zy, zz), Math.atan2(-zx, level), Math.atan2(yx, xx)];
+}
+
+class LinkMotion {
   constructor(data, motion) {
     this.data = data;
     this.motion = motion;
-    this.width = motion.v.length / motion.count;
+    this.width = data.robot.dof;
     this.now = new Float64Array(6 * data.bodies.name.length);
     this.joints = data.joints.map((joint) => ({ joint, columns: jointColumns(joint), leading: this.leading(joint) }));
   }
@@ -45,18 +67,26 @@ class Velocities {
     return now;
   }
 
-  // {angular, linear}: x, y, z over the frames [rad/s; m/s] of a link; linear is that of its frame's origin.
-  link(name) {
+  // {position [m], orientation [rad]} and, where velocities are known, {linear [m/s], angular [rad/s]}: three lines over the
+  // frames each, of a point of a link given in the link's axes [m].
+  link(name, point = [0, 0, 0]) {
     const { motion } = this;
-    const link = this.data.links.find((link) => link.name === name);
-    const lines = { angular: [[], [], []], linear: [[], [], []] };
+    const link = this.data.links.find((link) => link.name === name), fixed = pointOfLink(link, point);
+    const lines = { position: [[], [], []], orientation: [[], [], []] };
+    if (motion.v) Object.assign(lines, { linear: [[], [], []], angular: [[], [], []] });
     for (let frame = 0; frame < motion.count; frame++) {
-      const own = this.at(frame).subarray(6 * link.body, 6 * link.body + 6);
-      const rows = link.body ? rotationRows(motion.poses, 7 * (link.body - 1 + frame * motion.bodies)) : [];
-      const moved = cross3(own, rows.map((row) => dot3(row, link.pose)));
+      const { rows, arm, place } = placed(motion.poses, link.body ? 7 * (link.body - 1 + frame * motion.bodies) : -1, fixed);
+      place.forEach((part, c) => lines.position[c].push(part));
+      // Angles go on beyond a half turn.
+      rollPitchYaw(rows).forEach((angle, c) => {
+        const before = lines.orientation[c][frame - 1] ?? angle;
+        lines.orientation[c].push(angle - 2 * Math.PI * Math.round((angle - before) / (2 * Math.PI)));
+      });
+      if (!motion.v) continue;
+      const own = this.at(frame).subarray(6 * link.body, 6 * link.body + 6), moved = cross3(own, arm);
       for (let c = 0; c < 3; c++) {
         lines.angular[c].push(own[c]);
-        lines.linear[c].push(own[3 + c] + (link.body ? moved[c] : 0));
+        lines.linear[c].push(own[3 + c] + moved[c]);
       }
     }
     return lines;

@@ -17,26 +17,34 @@ from typing import Any
 
 from robokit.child_process import Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
-from robokit.parity import worker
+from robokit.formats import worker
 
-ANSWER_MODULES = ("robokit.parity.readers.description", "robokit.model.geometry")
+ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robokit.errors", "pathlib")
 """Modules with the classes that answers are made of."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Another program: its name, the Python module that is imported, and the package that has it."""
+    """Another program.
+
+    Attributes:
+        name: its own.
+        module: the Python module that is imported.
+        package: the package that has it.
+        extra: robokit's extra with it.
+    """
 
     name: str
     module: str
     package: str
+    extra: str
 
 
 PROGRAMS = {
-    "mujoco": Program("MuJoCo", "mujoco", "mujoco"),
-    "drake": Program("Drake", "pydrake.multibody.parsing", "drake"),
-    "pinocchio": Program("Pinocchio", "pinocchio", "pin"),
-    "usd": Program("USD", "pxr.Usd", "usd-core"),
+    "mujoco": Program("MuJoCo", "mujoco", "mujoco", "mjcf"),
+    "drake": Program("Drake", "pydrake.multibody.parsing", "drake", "parity"),
+    "pinocchio": Program("Pinocchio", "pinocchio", "pin", "parity"),
+    "usd": Program("USD", "pxr.Usd", "usd-core", "usd"),
 }
 
 _child = Child(worker.__file__, modules=ANSWER_MODULES)
@@ -81,7 +89,10 @@ def require(key: str) -> None:
     """
     program = PROGRAMS[key]
     if importlib.util.find_spec(program.module.partition(".")[0]) is None:
-        raise MissingDependency(f"{program.name} is needed and not installed; pip install {program.package}")
+        raise MissingDependency(
+            f"{program.name} is needed and not installed; pip install {program.package}, "
+            f"or 'robokit[{program.extra}]'"
+        )
     try:
         broken = call(__name__, "import_problem", program.module)
     except NoAnswer as problem:
@@ -126,7 +137,7 @@ class Fault:
     """A fault of a program.
 
     Attributes:
-        program: key of ``robokit.parity.other_programs.PROGRAMS``.
+        program: key of ``robokit.formats.other_programs.PROGRAMS``.
         first, fixed: the first version that has it, and the first after it that does not.
         concerns: names of the links of a file that it concerns, by the root of its XML.
         text: what the program does.
@@ -204,7 +215,7 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     """The faults of the installed version that concern a file, a sentence each.
 
     Args:
-        program: key of ``robokit.parity.other_programs.PROGRAMS``.
+        program: key of ``robokit.formats.other_programs.PROGRAMS``.
         read: gives the file, URDF or MJCF; called only where a fault may concern it.
         fuses: whether links behind fixed joints are merged in this reading.
     """

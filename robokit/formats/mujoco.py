@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     WORLD,
     DescribedBody,
     DescribedJoint,
@@ -27,6 +25,8 @@ from robokit.parity.readers.description import (
     Relation,
     frame_along,
 )
+from robokit.formats.other_programs import one_line
+from robokit.model.geometry import Placement
 
 KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
 """MuJoCo's types of joints: free, ball, slide, hinge."""
@@ -57,10 +57,8 @@ def read_mujoco(path: str | os.PathLike[str]) -> Description:
     Raises:
         RobokitError: MuJoCo refuses the file.
     """
-    import mujoco
-
     notes: list[str] = []
-    model, spec = _compile(mujoco, Path(path), notes)
+    model, spec = compiled(Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
     if model.nbody == 1 and not model.ngeom and not urdf:
         raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
@@ -93,24 +91,40 @@ def _merged_root(path: Path, side: Description) -> str:
     return ""
 
 
-def _compile(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
+def compiled(path: Path, notes: list[str], lenient: bool = True) -> tuple[Any, Any]:
+    """The model (``mujoco.MjModel``) and its ``MjSpec``.
+
+    Args:
+        path: the file.
+        notes: what MuJoCo says is added.
+        lenient: read a file without its meshes where it cannot be read with them.
+
+    Raises:
+        RobokitError: MuJoCo refuses the file.
+    """
+    import mujoco
+
     def parsed() -> Any:
         return mujoco.MjSpec.from_file(str(path))
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = _with_meshes_or_without(mujoco, parsed, path, notes)
+        found = _with_meshes_or_without(mujoco, parsed, path, notes, lenient)
     for message in dict.fromkeys(" ".join(str(each.message).split()) for each in said):
         notes.append(f"MuJoCo: {message[:160]}")
     return found
 
 
-def _with_meshes_or_without(mujoco: Any, parsed: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
+def _with_meshes_or_without(
+    mujoco: Any, parsed: Any, path: Path, notes: list[str], lenient: bool
+) -> tuple[Any, Any]:
     try:
         spec = parsed()
         return spec.compile(), spec
     except Exception as refusal:  # of any type: it is another program's
         first = one_line(refusal)
+        if not lenient:
+            raise RobokitError(f"{path}: MuJoCo cannot load it: {first}") from None
     try:
         spec = parsed()
         for geom in list(spec.geoms):
@@ -130,12 +144,7 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
     """The side of a compiled model (``mujoco.MjModel``)."""
     import mujoco
 
-    data = mujoco.MjData(model)
-    data.qpos[:] = model.qpos0
-    for j in range(model.njnt):  # the coordinates at zero; a free body and balls stay where they are
-        if KINDS[int(model.jnt_type[j])] in ("prismatic", "revolute"):
-            data.qpos[model.jnt_qposadr[j]] = 0.0
-    mujoco.mj_kinematics(model, data)
+    data = data_at_zero(model)
     bodies, joints = {}, []
     for b in range(model.nbody):
         body = _body(model, data, b)
@@ -145,11 +154,11 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
             joints.append(joint)
         bodies[body.name] = body
     for k in range(model.nsite):
-        body = bodies[_name(model, "body", int(model.site_bodyid[k]))]
-        body.frames[model.site(k).name] = _pose(model.site_quat[k], model.site_pos[k])
+        body = bodies[name_of(model, "body", int(model.site_bodyid[k]))]
+        body.frames[model.site(k).name] = placement_of(model.site_quat[k], model.site_pos[k])
     for k in range(model.ngeom):
-        shape = _shape(model, k)
-        body = bodies[_name(model, "body", int(model.geom_bodyid[k]))]
+        shape = described_shape(model, k)
+        body = bodies[name_of(model, "body", int(model.geom_bodyid[k]))]
         floor = body.static and int(model.geom_type[k]) in GROUNDS
         if not floor and shape is not None and (model.geom_contype[k] or model.geom_conaffinity[k]):
             body.collisions = (*body.collisions, shape)
@@ -167,13 +176,27 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
     return side
 
 
-def _name(model: Any, kind: str, k: int) -> str:
-    return str(getattr(model, kind)(k).name) or f"{kind} {k}"
+def data_at_zero(model: Any) -> Any:
+    """``MjData`` with all coordinates at zero; a free body and balls stay where they are."""
+    import mujoco
+
+    data = mujoco.MjData(model)
+    data.qpos[:] = model.qpos0
+    for j in range(model.njnt):
+        if KINDS[int(model.jnt_type[j])] in ("prismatic", "revolute"):
+            data.qpos[model.jnt_qposadr[j]] = 0.0
+    mujoco.mj_kinematics(model, data)
+    return data
+
+
+def name_of(model: Any, kind: str, k: int) -> str:
+    """The name of an element of a model, or its kind and number."""
+    return str(getattr(model, kind)(k).name) or f"{kind}_{k}"
 
 
 def _body(model: Any, data: Any, b: int) -> DescribedBody:
-    name = _name(model, "body", b)
-    axes = _pose(model.body_iquat[b], model.body_ipos[b])
+    name = name_of(model, "body", b)
+    axes = placement_of(model.body_iquat[b], model.body_ipos[b])
     R = axes.rotation
     return DescribedBody(
         name,
@@ -188,12 +211,13 @@ def _body(model: Any, data: Any, b: int) -> DescribedBody:
 
 def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
     """The joints that carry a body, the outermost last: MuJoCo may have several on one body."""
-    name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
+    name, parent = name_of(model, "body", b), name_of(model, "body", int(model.body_parentid[b]))
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     if not len(those):
         return [DescribedJoint("", "fixed", parent, name)]
-    names = [_name(model, "joint", j) for j in those]
-    between = [f"{name} before {after}" for after in names[1:]]
+    taken = {name_of(model, "body", k) for k in range(model.nbody)}
+    between = [name_of(model, "joint", j) for j in those[:-1]]
+    between = [f"{own}_link" if own in taken else own for own in between]
     ends = [parent, *between, name]
     return [_joint(model, data, j, ends[k], ends[k + 1]) for k, j in enumerate(those)]
 
@@ -204,40 +228,51 @@ def _whole(model: Any, data: Any, b: int) -> tuple[DescribedJoint, list[str]] | 
     kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
     if kind is None:
         return None
-    names, last = [_name(model, "joint", j) for j in those], those[-1]
+    names, last = [name_of(model, "joint", j) for j in those], those[-1]
     own = PARTS.sub("", names[0])
-    name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
+    name, parent = name_of(model, "body", b), name_of(model, "body", int(model.body_parentid[b]))
     axis, anchor = data.xaxis[last].copy(), data.xanchor[last].copy()
     return DescribedJoint(own, kind, parent, name, axis, anchor, None, None, laws=None), names
 
 
 def _joint(model: Any, data: Any, j: int, parent: str, child: str) -> DescribedJoint:
-    own, kind = _name(model, "joint", j), KINDS[int(model.jnt_type[j])]
+    own, kind = name_of(model, "joint", j), KINDS[int(model.jnt_type[j])]
     axis, anchor = data.xaxis[j].copy(), data.xanchor[j].copy()
-    if kind in ("floating", "spherical"):
-        return DescribedJoint(own, kind, parent, child, axis, anchor, None, None, laws=None)
     v = int(model.jnt_dofadr[j])
+    if kind in ("floating", "spherical"):
+        out = DescribedJoint(own, kind, parent, child, axis, anchor, None, None, laws=None)
+        out.damping, out.friction = first_number(model.dof_damping[v]), float(model.dof_frictionloss[v])
+        out.armature = float(model.dof_armature[v])
+        return out
     lower, upper = map(float, model.jnt_range[j]) if model.jnt_limited[j] else (-math.inf, math.inf)
     out = DescribedJoint(own, kind, parent, child, axis, anchor, lower, upper)
     out.effort_lower, out.effort = effort_range(model, j)
-    out.damping, out.friction = _first(model.dof_damping[v]), float(model.dof_frictionloss[v])
-    out.armature, out.stiffness = float(model.dof_armature[v]), _first(model.jnt_stiffness[j])
+    out.damping, out.friction = first_number(model.dof_damping[v]), float(model.dof_frictionloss[v])
+    out.armature, out.stiffness = float(model.dof_armature[v]), first_number(model.jnt_stiffness[j])
+    for k in actuators_of(model, j):  # an actuator has a rotor and damping of its own, from MuJoCo 4 on
+        gear = float(model.actuator_gear[k, 0])
+        for name in ("armature", "damping"):
+            table = getattr(model, f"actuator_{name}", None)
+            more = 0.0 if table is None else gear * gear * first_number(table[k])
+            setattr(out, name, (getattr(out, name) or 0.0) + more)
+    out.rest = float(model.qpos_spring[model.jnt_qposadr[j]])
     out.laws, out.drives = laws_of(model, j), len(actuators_of(model, j))
     return out
 
 
-def _first(value: Any) -> float:
+def first_number(value: Any) -> float:
     """The linear coefficient: newer versions of MuJoCo keep a polynomial."""
     return float(np.ravel(value)[0])
 
 
-def _shape(model: Any, k: int) -> DescribedShape | None:
+def described_shape(model: Any, k: int) -> DescribedShape | None:
+    """A geom as a shape in its body's frame."""
     kind = GEOMS.get(int(model.geom_type[k]), "other")
-    pose, size = _pose(model.geom_quat[k], model.geom_pos[k]), tuple(map(float, model.geom_size[k]))
+    pose, size = placement_of(model.geom_quat[k], model.geom_pos[k]), tuple(map(float, model.geom_size[k]))
     if kind == "mesh":
         m = int(model.geom_dataid[k])
         # MuJoCo moves a mesh to its centre and principal axes; mesh_pos and mesh_quat undo that.
-        pose = pose @ _pose(model.mesh_quat[m], model.mesh_pos[m]).inverse()
+        pose = pose @ placement_of(model.mesh_quat[m], model.mesh_pos[m]).inverse()
         at = int(model.mesh_pathadr[m])
         file = bytes(model.paths[at:]).split(b"\0", 1)[0].decode(errors="replace") if at >= 0 else ""
         return DescribedShape(kind, tuple(map(float, model.mesh_scale[m])), pose, file or model.mesh(m).name)
@@ -250,7 +285,8 @@ def _shape(model: Any, k: int) -> DescribedShape | None:
     return DescribedShape(kind, sizes.get(kind, size), pose)
 
 
-def _pose(quat_wxyz: Any, position: Any) -> Placement:
+def placement_of(quat_wxyz: Any, position: Any) -> Placement:
+    """A quaternion (4,) and a position (3,) as a pose."""
     w, x, y, z = (float(c) for c in quat_wxyz)
     R = np.array(
         [
@@ -280,7 +316,7 @@ def laws_of(model: Any, j: int) -> tuple[Law, ...]:
             laws.append(Law("", 0.0, own + float(data[0])))
             continue
         theirs = float(model.qpos0[model.jnt_qposadr[other]])
-        laws.append(_law(str(model.joint(other).name) or f"joint {other}", data[:5], theirs, own))
+        laws.append(_law(name_of(model, "joint", other), data[:5], theirs, own))
     return tuple(laws)
 
 
@@ -301,7 +337,7 @@ def relations_of(model: Any) -> tuple[list[Relation], str]:
     found, used = [], set()
     for k in _active(model, mujoco.mjtEq.mjEQ_TENDON):
         first, second, data = int(model.eq_obj1id[k]), int(model.eq_obj2id[k]), model.eq_data[k]
-        ours, theirs = _sum(model, first), {} if second < 0 else _sum(model, second)
+        ours, theirs = sum_of_joints(model, first), {} if second < 0 else sum_of_joints(model, second)
         if ours is None or theirs is None or (second >= 0 and data[2:5].any()):
             continue
         # length - length0 = data[0] + data[1] (length of the other - length0 of the other)
@@ -317,7 +353,7 @@ def relations_of(model: Any) -> tuple[list[Relation], str]:
     return found, ", ".join(apart[:3]) + (f" and {len(apart) - 3} more" if len(apart) > 3 else "")
 
 
-def _sum(model: Any, t: int) -> dict[str, float] | None:
+def sum_of_joints(model: Any, t: int) -> dict[str, float] | None:
     """The factors of the joints of a fixed tendon; None for one that runs through space."""
     import mujoco
 
@@ -325,7 +361,7 @@ def _sum(model: Any, t: int) -> dict[str, float] | None:
     if any(int(model.wrap_type[w]) != mujoco.mjtWrap.mjWRAP_JOINT for w in wraps):
         return None
     names = [(int(model.wrap_objid[w]), float(model.wrap_prm[w])) for w in wraps]
-    return {str(model.joint(j).name) or f"joint {j}": factor for j, factor in names}
+    return {name_of(model, "joint", j): factor for j, factor in names}
 
 
 def _active(model: Any, kind: int) -> Iterator[int]:
@@ -374,11 +410,14 @@ def _frames(
     ids = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
     if int(model.eq_objtype[k]) == mujoco.mjtObj.mjOBJ_SITE:
         bodies = [int(model.site_bodyid[s]) for s in ids]
-        frames = [_pose(model.site_quat[s], model.site_pos[s]) for s in ids]
+        frames = [placement_of(model.site_quat[s], model.site_pos[s]) for s in ids]
     else:
         bodies = list(ids)
-        frames = [_pose((1.0, 0, 0, 0) if turn is None else turn, point), _pose((1.0, 0, 0, 0), other)]
-    names = [str(model.body(b).name) or f"body {b}" for b in bodies]
+        frames = [
+            placement_of((1.0, 0, 0, 0) if turn is None else turn, point),
+            placement_of((1.0, 0, 0, 0), other),
+        ]
+    names = [name_of(model, "body", b) for b in bodies]
     return (names[0], frames[0]), (names[1], frames[1])
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import RobokitError
+from robokit.formats.description import WORLD, DescribedBody, DescribedJoint, Description
+from robokit.formats.other_programs import one_line
 from robokit.model.geometry import Placement
-from robokit.parity.other_programs import one_line
-from robokit.parity.readers.description import WORLD, DescribedBody, DescribedJoint, Description
 
 KINDS = {
     "JointModelR": "revolute",

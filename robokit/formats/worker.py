@@ -1,4 +1,4 @@
-"""What a child of :mod:`robokit.parity.other_programs` does: it calls functions that use other programs."""
+"""What a child of :mod:`robokit.formats.other_programs` does: it calls functions that use other programs."""
 
 from __future__ import annotations
 

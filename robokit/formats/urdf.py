@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.errors import Diagnostic
-from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
-from robokit.parity.engines import robot_text
-from robokit.parity.readers.description import (
+from robokit.formats.description import (
     DescribedBody,
     DescribedJoint,
     DescribedLoop,
@@ -22,6 +20,7 @@ from robokit.parity.readers.description import (
     Law,
     frame_along,
 )
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 from robokit.urdf import check_urdf
 from robokit.urdf.description import (
     JointDescription,
@@ -31,7 +30,7 @@ from robokit.urdf.description import (
     ShapeDescription,
 )
 from robokit.urdf.findings import refusal
-from robokit.urdf.xacro import is_xacro
+from robokit.urdf.xacro import expand_xacro, is_xacro
 
 JUDGED = {
     "axis-zero",
@@ -164,6 +163,22 @@ def _loop(loop: LoopDescription) -> DescribedLoop:
     turn = frame_along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
     ends = loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn
     return DescribedLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
+
+
+def robot_text(
+    path: str | os.PathLike[str],
+    xacro_args: Mapping[str, str] | None = None,
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
+) -> bytes:
+    """The XML of a URDF; a .xacro file is expanded, with these arguments.
+
+    Raises:
+        UrdfError: the file cannot be expanded.
+        OSError: the file cannot be read.
+    """
+    return (
+        expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else Path(path).read_bytes()
+    )
 
 
 def _extensions(

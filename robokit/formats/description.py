@@ -7,15 +7,35 @@ its own: the referee lays the two worlds on each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError
-from robokit.model.geometry import Placement
+from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import JointDescription, LinkDescription
+
+CODES: dict[str, Severity] = {
+    "file-refused": "error",
+    "left-out": "warning",
+    "reader": "warning",
+    "rewritten": "note",
+    "ignored": "note",
+    "unjudged": "note",
+}
+"""Codes of diagnostics about files that are no URDF.
+
+file-refused  the file cannot become a robot
+left-out      it acts in the file, and the robot does not have it
+reader        what the program that read the file said
+rewritten     the robot has it in another form
+ignored       it changes no motion, and the robot does not have it
+unjudged      the robot's masses and limits were not looked at, for a URDF cannot say it
+"""
 
 WORLD = "world"
 """Name of the fixed frame in the formats that have one."""
@@ -83,6 +103,13 @@ class DescribedShape:
         pose: in the body's frame.
         file: name of the mesh file as written, "" for the other kinds.
         line: in the file, 0 if it is not known.
+        path: the mesh file on disk, None where it was not found or is not known.
+        rgba: colour and opacity, None where the file says none.
+        texture: name of the image file as written, "" for none.
+        texture_path: the image file on disk, None where it was not found.
+        name: of the shape, "" for none.
+        points, faces: of a mesh that has no file, (n, 3) [m] and (m, 3) numbers of points, scaled already.
+        friction: Coulomb coefficient, None where nothing is said.
     """
 
     kind: str
@@ -90,6 +117,14 @@ class DescribedShape:
     pose: Placement
     file: str = ""
     line: int = 0
+    path: Path | None = None
+    rgba: RGBA | None = None
+    texture: str = ""
+    texture_path: Path | None = None
+    name: str = ""
+    points: np.ndarray | None = None
+    faces: np.ndarray | None = None
+    friction: float | None = None
 
 
 @dataclass
@@ -135,16 +170,18 @@ class DescribedJoint:
 
     Attributes:
         name: "" where the format has a body fixed to another without a name for that.
-        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other".
+        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other"; of an SDF also
+            "continuous" and "helical".
         parent, child: names of bodies.
         axis: unit vector in the world, (3,).
         anchor: a point on the axis in the world, (3,) [m].
         lower, upper: [rad | m], infinite if unlimited.
         effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited.
         effort_lower: the least effort, None for ``-effort``.
+        pitch: advance of a helical joint per angle [m/rad].
         damping, friction: [N m s/rad | N s/m], [N m | N].
         armature: [kg m^2 | kg].
-        stiffness: of a spring in the joint [N m/rad | N/m].
+        stiffness, rest: of a spring in the joint [N m/rad | N/m], and where it is at rest [rad | m].
         laws: mimic laws that drive it; more than one if it is driven more than once.
         drives: number of actuators on it, None if the format has none.
         written: the joint as a URDF writes it; None for other formats.
@@ -168,11 +205,75 @@ class DescribedJoint:
     drives: int | None = None
     written: JointDescription | None = None
     effort_lower: float | None = None
+    pitch: float = 0.0
+    rest: float = 0.0
 
     @property
     def moves(self) -> bool:
         """Whether it has coordinates."""
         return self.kind != "fixed"
+
+
+@dataclass(frozen=True)
+class DescribedActuator:
+    """What drives a joint: stiffness (target - q) + damping (velocity - v), or a force.
+
+    Attributes:
+        name: of the actuator.
+        kind: "torque", "position" or "velocity".
+        joint: name of the joint, of one coordinate.
+        stiffness, damping: as the joint feels them, gear included [N m/rad | N/m], [N m s/rad | N s/m].
+    """
+
+    name: str
+    kind: str
+    joint: str
+    stiffness: float = 0.0
+    damping: float = 0.0
+
+
+@dataclass(frozen=True)
+class DescribedGround:
+    """Something at rest that a robot can touch.
+
+    Attributes:
+        kind: "plane" (its normal is z), "field", or "solid".
+        pose: in the world.
+        friction: Coulomb coefficient, None where nothing is said.
+        shape: of a solid; its pose is in the frame of ``pose``.
+        heights: of a field, (nx, ny) [m], over the corner that ``pose`` is at.
+        cell: distances between its heights along x and y [m].
+        torsional, rolling: friction against turning and rolling of a plane, as a lever arm [m].
+    """
+
+    kind: str
+    pose: Placement
+    friction: float | None = None
+    shape: DescribedShape | None = None
+    heights: np.ndarray | None = None
+    cell: tuple[float, float] = (1.0, 1.0)
+    torsional: float = 0.0
+    rolling: float = 0.0
+
+
+@dataclass
+class DescribedScene:
+    """What a file says beside bodies and joints.
+
+    Attributes:
+        actuators: what drives the joints.
+        grounds: what is at rest.
+        apart: pairs of bodies that never touch each other.
+        configurations: name -> joint -> values in robokit's order (one, a quaternion wxyz, or a quaternion
+            and a position); the free joint of a base goes by its own name.
+        dt: time step [s], None where nothing is said.
+    """
+
+    actuators: list[DescribedActuator] = field(default_factory=list)
+    grounds: list[DescribedGround] = field(default_factory=list)
+    apart: list[tuple[str, str]] = field(default_factory=list)
+    configurations: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    dt: float | None = None
 
 
 @dataclass
@@ -192,6 +293,8 @@ class Description:
         loops: joints and constraints that close loops of the tree.
         relations: linear relations between joints that are no mimic laws.
         wholes: joints that several joints of one body may be together, each with the names of these.
+        said: what the file has and a robot cannot have, by name, for ``robot.diagnostics``.
+        scene: the rest of the file, where it was read for a robot; None where it was read to be compared.
     """
 
     format: str
@@ -206,6 +309,8 @@ class Description:
     loops: list[DescribedLoop] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
+    said: list[Diagnostic] = field(default_factory=list)
+    scene: DescribedScene | None = None
 
     @property
     def movable(self) -> list[DescribedJoint]:
@@ -219,6 +324,32 @@ class Description:
     def into(self) -> dict[str, DescribedJoint]:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
+
+
+def finding(
+    code: str, what: str, names: Iterable[str], text: str, file: str, hint: str = ""
+) -> Diagnostic | None:
+    """What becomes of some things of a file that are no part of a robot, or another part of it.
+
+    Args:
+        code: of ``CODES``.
+        what: the kind of thing in the plural, such as "springs of joints".
+        names: of these things.
+        text: what becomes of them, for one and for many alike.
+        file: the file.
+        hint: what to do.
+
+    Returns:
+        one diagnostic for all of them; None where there are none.
+    """
+    found = list(dict.fromkeys(names))
+    if not found:
+        return None
+    shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    head = re.split(" of | with ", what)[0]
+    one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
+    element = f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({shown})"
+    return Diagnostic(CODES[code], code, element, file, 0, text, hint)
 
 
 def check_numbers(side: Description) -> None:

@@ -1,0 +1,414 @@
+"""``robokit.convert``: a robot of one format written in another, its mesh files with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of
+from robokit.errors import ModelError, RobokitError, WriteError
+from robokit.files import output_path, writing
+from robokit.model.geometry import RGBA, Mesh, Shape
+from robokit.model.robot import Robot, children, outward
+
+PathLike = str | os.PathLike[str]
+
+FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf", ".model": "sdf"}
+"""Ending of a file that is written -> its format."""
+
+TARGETS = ("urdf", "mjcf", "sdf")
+
+MESHES = ("keep", "absolute", "relative", "copy", "none")
+"""What becomes of the names of mesh files."""
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was written.
+
+    Attributes:
+        robot: as it was read.
+        path: the file.
+        format: "urdf", "mjcf" or "sdf".
+        said: what the file does not have, or has otherwise, a sentence each.
+        copied: mesh and texture files that were copied or written beside it.
+        verdict: of the referee, where it was asked for.
+    """
+
+    robot: Robot
+    path: Path
+    format: str
+    said: tuple[str, ...] = ()
+    copied: tuple[Path, ...] = ()
+    verdict: Any = None
+
+
+def convert(
+    source: Robot | PathLike,
+    path: PathLike,
+    to: str | None = None,
+    base: str | None = None,
+    meshes: str = "keep",
+    visuals: bool = True,
+    judge: bool = False,
+    **reading: Any,
+) -> Conversion:
+    """Write a robot in another format: URDF, MJCF or SDF.
+
+    What the format cannot say, and the robot moves without as before, is told in warnings; where the robot
+    would move differently, nothing is written.
+
+    Args:
+        source: a robot, or what :func:`robokit.load` takes: a URDF, xacro, MJCF, SDF or USD file, or a name.
+        path: the file to write; an existing one is replaced.
+        to: "urdf", "mjcf" or "sdf"; by default what the ending of ``path`` says.
+        base: "fixed" or "floating"; by default what the source says. A URDF says neither: fixed.
+        meshes: names of mesh files: "keep" as they are where the format can say them and they lead to the
+            files from the new place, else absolute; "absolute"; "relative" to the new file; "copy" the files
+            into the folder NAME_meshes beside it; "none" leaves shapes that are meshes out. What MuJoCo does
+            not read (COLLADA, glTF, STL as text, more than 200,000 faces) is written as STL into that folder.
+        visuals: write visual shapes.
+        judge: let the referee compare what was written with the robot, once it is there.
+        reading: further arguments of :func:`robokit.load`.
+
+    Returns:
+        what was written: ``.path``, ``.robot``, ``.said``, ``.copied``, ``.verdict``.
+
+    Raises:
+        ModelError: the format cannot say the robot; the message has every reason.
+        RobokitError: the source cannot be read, or is the file itself; an ending that says no format.
+        WriteError: the file cannot be written.
+
+    Warns:
+        UserWarning: one for each kind of thing that is left out or has another form.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     done = rk.convert("arm", f"{folder}/arm.sdf")
+        ...     again = rk.load(done.path)
+        >>> np.array_equal(again.neutral(), done.robot.neutral())
+        True
+    """
+    file = output_path("path", path, f".{to}" if to in ("urdf", "sdf") else ".xml" if to == "mjcf" else "")
+    target = format_to_write(file, to)
+    one_of("treatment of meshes", meshes, MESHES)
+    robot = source if isinstance(source, Robot) else _load(source, base, reading)
+    if isinstance(source, Robot) and base is not None and base != robot.base:
+        raise RobokitError(f"base={base!r} is for a file; this robot has a {robot.base} base")
+    refuse_same_file(file, robot)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        _see_what_moves(robot, target)
+        files = _Files(file, target, meshes)
+        written = files.robot(robot)
+        with files.removed_on_error():
+            WRITERS[target](written, file, visuals)
+    said = tuple(dict.fromkeys([*(str(each.message) for each in told), *_beside(robot, target), *files.said]))
+    for each in said:
+        warnings.warn(each, stacklevel=2)
+    verdict = judged(robot, file) if judge else None
+    return Conversion(robot, file, target, said, tuple(files.made), verdict)
+
+
+def _load(source: PathLike, base: str | None, reading: dict[str, Any]) -> Robot:
+    from robokit.formats.load import load
+
+    return load(source, base=base, **{"mimic": "independent", **reading})
+
+
+def format_to_write(file: Path, to: str | None) -> str:
+    """The format of a file that is going to be written.
+
+    Raises:
+        RobokitError: its ending says none, and none is given.
+        UnknownName: no such format.
+    """
+    if to is not None:
+        return one_of("format to write", to, TARGETS)
+    if file.suffix.lower() not in FORMATS:
+        raise RobokitError(
+            f"{file}: its ending says no format that robokit writes; end it in .urdf, .xml (MJCF) or .sdf, "
+            "or give to='urdf', 'mjcf' or 'sdf' (--to)"
+        )
+    return FORMATS[file.suffix.lower()]
+
+
+def refuse_same_file(file: Path, robot: Robot) -> None:
+    """Refuse to write over the file that a robot was read from.
+
+    Raises:
+        RobokitError: it is that file, under whatever name.
+    """
+    if file.exists() and os.path.exists(robot.source) and os.path.samefile(file, robot.source):
+        raise RobokitError(f"{file} is the robot's own file; give another name")
+
+
+# What a format cannot say
+# ------------------------
+
+
+def _see_what_moves(robot: Robot, target: str) -> None:
+    """Refuse what would make the robot move differently, beyond what the writers refuse themselves."""
+    if target == "mjcf":
+        held = ("spherical", "revolute", "continuous", "fixed", "floating")
+        lost = [loop for loop in robot.loop_joints if loop.kind not in held]
+        if lost:
+            shown = ", ".join(f"{loop.name!r} ({loop.kind})" for loop in lost[:5])
+            raise ModelError(
+                f"robot {robot.name!r} cannot be written as MJCF: it has no constraint for the loop joints "
+                f"{shown}, and without them the robot would move differently"
+            )
+
+
+def _beside(robot: Robot, target: str) -> Iterator[str]:
+    """What no writer writes of a robot, in a sentence each."""
+    name = f"{target.upper()} of robot {robot.name!r}"
+    if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
+        g = ", ".join(f"{x:g}" for x in robot.gravity)
+        yield f"{name}: gravity ({g}) is left out; a URDF says none"
+    if target == "urdf" and robot.base == "floating" and outward(robot, children(robot))[0] == "world":
+        yield f"{name}: programs take a root link called 'world' for the fixed world; this one is free"
+    if target == "urdf" and robot.loop_joints:
+        shown = ", ".join(repr(loop.name) for loop in robot.loop_joints[:5])
+        yield f"{name}: loop joints are <loop_joint>s, which robokit reads and other programs do not: {shown}"
+    scene = robot.scene
+    if scene is not None:
+        parts = {
+            "actuators": len(scene.actuators),
+            "keyframes": len(scene.configurations),
+            "pairs that never touch": len(scene.apart),
+            "ground": int(scene.ground is not None),
+        }
+        there = ", ".join(f"{what} ({n})" for what, n in parts.items() if n)
+        if there:
+            yield f"{name}: left out, as only the robot is written: {there}"
+    if target == "mjcf":
+        shapes = (shape for link in robot.links for shape in link.visuals)
+        covered = sum(shape.texture is not None or shape.texture_filename is not None for shape in shapes)
+        if covered:
+            yield f"{name}: textures of {covered} visual shapes are left out"
+        fast = [joint.name for joint in robot.joints if np.isfinite(joint.velocity)]
+        if fast:
+            yield f"{name}: velocity limits of {len(fast)} joints are left out; MJCF has none"
+
+
+def _write_urdf(robot: Robot, file: Path, visuals: bool) -> None:
+    from robokit.urdf.write import dump
+
+    dump(robot if visuals else _without_visuals(robot), file)
+
+
+def _write_mjcf(robot: Robot, file: Path, visuals: bool) -> None:
+    from robokit.mjcf import to_mjcf
+
+    to_mjcf(robot, file, visuals=visuals, links=True)
+
+
+def _write_sdf(robot: Robot, file: Path, visuals: bool) -> None:
+    from robokit.sdf import to_sdf
+
+    to_sdf(robot, file, visuals=visuals)
+
+
+WRITERS: dict[str, Callable[[Robot, Path, bool], None]] = {
+    "urdf": _write_urdf,
+    "mjcf": _write_mjcf,
+    "sdf": _write_sdf,
+}
+
+
+def _without_visuals(robot: Robot) -> Robot:
+    return replace(robot, links=tuple(replace(link, visuals=()) for link in robot.links))
+
+
+# Mesh and texture files
+# ----------------------
+
+
+class _Files:
+    """The mesh and texture files of a robot as the new file names them.
+
+    Attributes:
+        made: files that were copied or written.
+        said: what became of files.
+    """
+
+    def __init__(self, file: Path, target: str, how: str) -> None:
+        self.file, self.target, self.how = file.absolute(), target, how
+        self.folder = self.file.parent / f"{self.file.stem}_meshes"
+        self.made: list[Path] = []
+        self.said: list[str] = []
+        self._there: dict[Path, Path] = {}
+        self._pieces: dict[tuple[Path, str], list[tuple[Path, RGBA | None]]] = {}
+        self._taken: set[str] = set()
+        self._new_folder = not self.folder.exists()
+
+    def robot(self, robot: Robot) -> Robot:
+        """The robot with the names of files that are written."""
+        missing: list[str] = []
+        links = []
+        for link in robot.links:
+            shapes = [
+                tuple(new for shape in those for new in self._shapes(shape, what, missing))
+                for what, those in (("visual", link.visuals), ("collision", link.collisions))
+            ]
+            links.append(replace(link, visuals=shapes[0], collisions=shapes[1]))
+        if missing:
+            shown = ", ".join(map(repr, list(dict.fromkeys(missing))[:5]))
+            self.said.append(f"{len(set(missing))} mesh files were not found: {shown}; pass package_dirs")
+        if self._pieces:
+            count = len({path for path, _ in self._pieces})
+            self.said.append(f"{count} mesh files that MuJoCo does not read are STL in {self.folder}")
+        return replace(robot, links=tuple(links))
+
+    def _shapes(self, shape: Shape, what: str, missing: list[str]) -> list[Shape]:
+        """The shapes that stand for a shape: none, itself, or pieces of its mesh."""
+        from robokit.formats.kept_meshes import is_kept
+        from robokit.mjcf import unreadable_mesh
+
+        texture = shape.texture
+        if texture is not None and self.how != "keep" and self.target != "mjcf":
+            shape = replace(shape, texture_filename=self._name(Path(texture)))
+        mesh = shape.geometry
+        if not isinstance(mesh, Mesh):
+            return [shape]
+        if self.how == "none":
+            return []
+        if mesh.path is None:
+            missing.append(mesh.filename)
+            return [shape]
+        if self.target == "mjcf" and unreadable_mesh(mesh.path):
+            return self._as_stl(shape, mesh, what)
+        if self.how == "keep" and not is_kept(mesh.path):
+            return [shape]
+        named, path = self._name(mesh.path), self._there.get(mesh.path.resolve(), mesh.path)
+        return [replace(shape, geometry=replace(mesh, filename=named, path=path))]
+
+    def _name(self, path: Path) -> str:
+        """The name of a file in the new file; it is copied where that is asked for."""
+        path = path.resolve()
+        if self.how == "absolute":
+            return str(path)
+        if self.how == "relative":
+            return Path(os.path.relpath(path, self.file.parent)).as_posix()
+        if path not in self._there:
+            self._there[path] = self._copied(path)
+        return self._there[path].relative_to(self.file.parent).as_posix()
+
+    def _copied(self, path: Path) -> Path:
+        """The copy of a file, with the files that it names."""
+        from robokit.meshes.untrusted import files_named
+
+        new = self._new(path.stem, path.suffix)
+        beside: dict[str, Path] = {}
+        if path.suffix.lower() in (".obj", ".gltf", ".dae"):
+            try:
+                beside = files_named(path)
+            except (OSError, ValueError):
+                beside = {}
+        for name, source in {"": path, **beside}.items():
+            target = new if not name else self._companion(new.parent / name)
+            if target is not None:
+                self._make(target, source.read_bytes())
+        return new
+
+    def _companion(self, target: Path) -> Path | None:
+        """Where a file goes that a copied one names; None where that would be outside the folder."""
+        inside = os.path.normpath(target)
+        return Path(inside) if Path(inside).is_relative_to(self.folder) else None
+
+    def _new(self, stem: str, suffix: str) -> Path:
+        free, k = stem, 1
+        while f"{free}{suffix}".lower() in self._taken:
+            k += 1
+            free = f"{stem}_{k}"
+        self._taken.add(f"{free}{suffix}".lower())
+        return self.folder / f"{free}{suffix}"
+
+    def _make(self, target: Path, content: bytes) -> None:
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        self.made.append(target)
+
+    def _as_stl(self, shape: Shape, mesh: Mesh, what: str) -> list[Shape]:
+        """A shape for each colour of a mesh that MuJoCo does not read, each with a binary STL.
+
+        Of a collision mesh MuJoCo takes the convex hull: it stays one.
+        """
+        assert mesh.path is not None
+        key = mesh.path.resolve(), what
+        if key not in self._pieces:
+            self._pieces[key] = self._stl_pieces(*key)
+        out = []
+        for file, rgba in self._pieces[key]:
+            named = file.relative_to(self.file.parent).as_posix()
+            colour = shape.rgba if shape.rgba is not None or what != "visual" else rgba
+            out.append(replace(shape, geometry=replace(mesh, filename=named, path=file), rgba=colour))
+        return out or [shape]
+
+    def _stl_pieces(self, path: Path, what: str) -> list[tuple[Path, RGBA | None]]:
+        from robokit.formats.kept_meshes import stl_bytes
+        from robokit.meshes.read_mesh import read_mesh
+        from robokit.mjcf import STL_FACES
+
+        by_colour: dict[RGBA | None, list[np.ndarray]] = {}
+        try:
+            for surface in read_mesh(path):
+                rgba = surface.rgba if what == "visual" else None
+                by_colour.setdefault(rgba, []).append(surface.vertices[surface.faces])
+        except (OSError, ValueError) as problem:
+            self.said.append(f"{path} cannot be read, and is no STL beside the file: {problem}")
+            return []
+        out: list[tuple[Path, RGBA | None]] = []
+        for rgba, parts in by_colour.items():
+            corners = np.concatenate(parts)
+            for start in range(0, len(corners), STL_FACES):
+                file = self._new(path.stem, ".stl")
+                content = stl_bytes(corners[start : start + STL_FACES])
+                self._make(file, content)
+                out.append((file, rgba))
+        return out
+
+    @contextmanager
+    def removed_on_error(self) -> Iterator[None]:
+        """Takes the files away again if the robot cannot be written."""
+        try:
+            yield
+        except (ModelError, WriteError):
+            for file in self.made:
+                file.unlink(missing_ok=True)
+            if self._new_folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+
+# The referee's verdict
+# ---------------------
+
+
+def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) -> Any:
+    """The referee's verdict over a file, beside a robot that counts as right.
+
+    Raises:
+        MissingDependency: what reads the file (MuJoCo, Drake) is not installed.
+        RobokitError: it cannot read the file.
+    """
+    from robokit.formats.read import read_description
+    from robokit.formats.urdf import describe_urdf
+    from robokit.parity.referee import compare_descriptions
+    from robokit.urdf.write import Losses, describe
+
+    side = describe_urdf(describe(robot, Losses()))
+    return compare_descriptions(side, read_description(file, package_dirs=package_dirs), robot.base)

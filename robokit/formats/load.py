@@ -1,0 +1,109 @@
+"""``robokit.load``: a robot from a file of any format, or by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from robokit.arguments import one_of
+from robokit.errors import LoadError, MissingDependency, RobokitError, UnknownName, WrongType
+from robokit.formats.read import format_of, read_robot
+from robokit.interpreter import without_collector
+from robokit.model.robot import Robot
+from robokit.robot_names import find_robot
+from robokit.stages import stage
+from robokit.urdf.load import BASES, LOOPS, MIMICS, UP_AXES, load_urdf
+
+PathLike = str | os.PathLike[str]
+
+
+def load(
+    path: PathLike,
+    base: str | None = None,
+    package_dirs: Sequence[PathLike] = (),
+    strict: bool = False,
+    mimic: str | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
+    root: str | None = None,
+) -> Robot:
+    """Load a robot from a URDF, xacro, MJCF, SDF or USD file, or by name.
+
+    The format is told by what is in the file. URDF, xacro and SDF are read by robokit, MJCF by MuJoCo (the
+    package mujoco) and USD by usd-core, in a process of their own with bounded time and memory. What such a
+    file has and a robot of robokit has not is said in ``robot.diagnostics``, and what it has beside the
+    robot (actuators, ground, keyframes, pairs that never touch) is in ``robot.scene``.
+
+    Args:
+        path: a file; a name that :func:`robokit.find_robot` knows; or "robot_descriptions:NAME", whose files
+            that package clones where they are not on this disk yet.
+        base: "fixed" or "floating"; None: what the file says. A URDF does not say it: fixed. An MJCF with one
+            free joint floats.
+        package_dirs: folders searched first for ``package://`` and ``model://`` files.
+        strict: refuse warnings like errors.
+        mimic: as for :func:`robokit.load_urdf`; of an MJCF it is about joints that an <equality> couples.
+        xacro_args: values of a .xacro file's arguments.
+        mesh_up_axis, loops: of a URDF, as for :func:`robokit.load_urdf`.
+        root: the robot where a file has several: name of the first body of its tree in an MJCF, of a model in
+            an SDF world. None takes all, in one world.
+
+    Raises:
+        LoadError: the file cannot become a robot; ``UrdfError``, which is one, for a URDF.
+        UnknownName: no such robot, root, base, or treatment of mimic joints, up axes or loops.
+        MissingDependency: the program that reads the format is not installed; says the install line.
+        WrongType: no path.
+
+    Example:
+        >>> robot = rk.load("humanoid", base="floating")
+        >>> robot.nv
+        37
+    """
+    _check_choices(base, mimic, mesh_up_axis, loops)
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType("path", path, "the path of a file or the name of a robot")
+    file = find_robot(os.fspath(path), fetch=True)
+    kind = format_of(file) if file.is_file() else "URDF"
+    if kind == "URDF":
+        if root is not None:
+            raise LoadError(f"{file}: root= is for files with several robots; a URDF has one")
+        return load_urdf(file, base or "fixed", package_dirs, strict, mimic, xacro_args, mesh_up_axis, loops)
+    for name, value, usual in (("mesh_up_axis", mesh_up_axis, "ignore"), ("loops", loops, "declared")):
+        if value != usual:
+            raise LoadError(f"{file}: {name}={value!r} is for URDF files; this one is {kind}")
+    return _other(file, kind, base, package_dirs, strict, mimic, xacro_args, root)
+
+
+@without_collector()
+def _other(
+    file: Any,
+    kind: str,
+    base: str | None,
+    package_dirs: Sequence[PathLike],
+    strict: bool,
+    mimic: str | None,
+    xacro_args: Mapping[str, Any] | None,
+    root: str | None,
+) -> Robot:
+    """The robot of a file that is no URDF."""
+    from robokit.formats.build import build_robot
+
+    try:
+        with stage(f"reading {file.name}"):
+            side = read_robot(file, package_dirs, xacro_args, root)
+            # Of an SDF, root has chosen the model.
+            return build_robot(side, base, None if kind == "SDF" else root, mimic, strict)
+    except (LoadError, MissingDependency, UnknownName):
+        raise
+    except RobokitError as problem:
+        raise LoadError(str(problem)) from problem
+
+
+def _check_choices(base: str | None, mimic: str | None, mesh_up_axis: str, loops: str) -> None:
+    if base is not None:
+        one_of("base", base, BASES)
+    if mimic is not None:
+        one_of("treatment of mimic joints", mimic, MIMICS)
+    one_of("treatment of up axes", mesh_up_axis, UP_AXES)
+    one_of("treatment of loops", loops, LOOPS)

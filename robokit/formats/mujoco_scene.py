@@ -1,0 +1,572 @@
+"""What a model of MuJoCo has beside bodies and joints: looks, actuators, ground, keyframes, pairs that touch.
+
+What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import Diagnostic, RobokitError
+from robokit.formats.description import (
+    DescribedActuator,
+    DescribedGround,
+    DescribedScene,
+    DescribedShape,
+    Description,
+    finding,
+)
+from robokit.formats.kept_meshes import ellipsoid_mesh
+from robokit.formats.mujoco import (
+    GEOMS,
+    JOINT_TRANSMISSIONS,
+    KINDS,
+    compiled,
+    data_at_zero,
+    describe_model,
+    described_shape,
+    first_number,
+    name_of,
+    placement_of,
+    sum_of_joints,
+)
+from robokit.model.geometry import Placement
+
+UNNAMED = "MuJoCo Model"
+"""The name that MuJoCo gives a model without one."""
+
+SEEN_GROUPS = 3
+"""MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
+
+GRAY = (0.5, 0.5, 0.5, 1.0)
+"""Colour of a geom that has none: then its material's counts."""
+
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
+"""Names of MuJoCo's types of transmission."""
+
+
+def read_mujoco_robot(path: str) -> Description:
+    """Read an MJCF with all that a robot and its surroundings can have of it.
+
+    Raises:
+        RobokitError: MuJoCo refuses the file, or there is no body in it.
+    """
+    notes: list[str] = []
+    model, spec = compiled(Path(path), notes, lenient=False)
+    if model.nbody == 1:
+        raise RobokitError(
+            f"{path}: no body in it; give the file of a robot, not one that only others include"
+        )
+    side = describe_model(model, "MJCF", path)
+    side.name = Path(path).stem if spec.modelname in ("", UNNAMED) else str(spec.modelname)
+    add_scene(side, model, data_at_zero(model), spec)
+    side.said += [Diagnostic("warning", "reader", "the file", path, 0, note) for note in notes]
+    return side
+
+
+def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
+    """Add to a description what the model has beside bodies and joints.
+
+    Args:
+        side: of the model.
+        model, data: ``mujoco.MjModel``, and an ``MjData`` with the kinematics at zero.
+        spec: the ``mujoco.MjSpec`` that was compiled.
+    """
+    scene = side.scene = DescribedScene()
+    scene.dt = float(model.opt.timestep)
+    says = Says(side)
+    _shapes(side, model, spec, says)
+    _grounds(scene, model, data, spec, says)
+    _apart(scene, model, says)
+    _actuators(scene, model, says)
+    _configurations(scene, model, says)
+    _say_of_joints(model, side, says)
+    _say_of_constraints(model, says)
+    _say_of_the_rest(model, says)
+
+
+class Says:
+    """Adds diagnostics to a description, one for each kind of thing."""
+
+    def __init__(self, side: Description) -> None:
+        self._side = side
+
+    def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
+        """Say what becomes of some things; nothing where there are none."""
+        found = finding(code, what, names, text, self._side.file, hint)
+        self._side.said += [] if found is None else [found]
+
+
+# Shapes: what is seen and what touches
+# -------------------------------------
+
+
+def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
+    for body in side.bodies.values():
+        body.collisions = body.visuals = ()
+    moved, spheroids, planes, sdf, hidden = _meshes_apart(spec), [], [], [], []
+    for k in range(model.ngeom):
+        b = int(model.geom_bodyid[k])
+        if not b:
+            continue  # the world's are its ground
+        kind = int(model.geom_type[k])
+        if kind in (0, 1):
+            planes.append(name_of(model, "geom", k))
+            continue
+        if kind not in GEOMS and kind != 4:
+            sdf.append(name_of(model, "geom", k))
+            continue
+        if kind == 4:
+            spheroids.append(name_of(model, "geom", k))
+        shape = _shape(model, k, moved)
+        body = side.bodies[name_of(model, "body", b)]
+        if model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k):
+            body.collisions = (*body.collisions, shape)
+        if int(model.geom_group[k]) < SEEN_GROUPS:
+            body.visuals = (*body.visuals, shape)
+        elif not _touches(model, k):
+            hidden.append(name_of(model, "geom", k))
+    says("rewritten", "ellipsoids", spheroids, "a convex mesh, at most 2 % inside")
+    says("left-out", "surfaces of bodies", planes, "planes and height fields are taken of the world only")
+    says("left-out", "geoms of other types", sdf, "signed distance fields are not taken")
+    says("ignored", "hidden geoms", hidden, "neither touching nor in a group that is shown")
+    textures = [str(model.tex(t).name) or f"texture_{t}" for t in range(model.ntex) if _is_plain(model, t)]
+    says("ignored", "textures", textures, "only images of files on 2d materials are shown")
+    skins = [str(model.skin(k).name) or f"skin_{k}" for k in range(model.nskin)]
+    says("ignored", "skins", skins, "not shown")
+
+
+def _touches(model: Any, k: int) -> bool:
+    return bool(model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k))
+
+
+def _in_a_pair(model: Any, k: int) -> bool:
+    return bool(model.npair) and bool((model.pair_geom1 == k).any() or (model.pair_geom2 == k).any())
+
+
+def _meshes_apart(spec: Any) -> set[str]:
+    """Names of meshes that are not what their file says: they have no file, or are moved in it."""
+    found = set()
+    for mesh in spec.meshes:
+        ending = str(mesh.file).rpartition(".")[2].lower()
+        moved = np.any(np.asarray(mesh.refpos)) or not np.allclose(np.asarray(mesh.refquat), (1, 0, 0, 0))
+        if moved or ending not in ("stl", "obj"):
+            found.add(str(mesh.name))
+    return found
+
+
+def _shape(model: Any, k: int, apart: set[str]) -> DescribedShape:
+    kind = int(model.geom_type[k])
+    own = str(model.geom(k).name)
+    looks: dict[str, Any] = {"name": own, "friction": _friction(model, k), **_looks(model, k)}
+    pose = placement_of(model.geom_quat[k], model.geom_pos[k])
+    if kind == 4:
+        points, faces = ellipsoid_mesh(model.geom_size[k])
+        name = own or f"ellipsoid_{k}"
+        return DescribedShape("mesh", (1.0,) * 3, pose, name, points=points, faces=faces, **looks)
+    shape = described_shape(model, k)
+    assert shape is not None
+    if kind == 7:
+        m = int(model.geom_dataid[k])
+        name = str(model.mesh(m).name)
+        if name in apart or int(model.mesh_pathadr[m]) < 0:
+            points, faces = _points_and_faces(model, m)
+            return DescribedShape("mesh", (1.0,) * 3, shape.pose, name, points=points, faces=faces, **looks)
+    return DescribedShape(shape.kind, shape.size, shape.pose, shape.file, **looks)
+
+
+def _points_and_faces(model: Any, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points in the mesh's own frame, as written and scaled, and faces."""
+    first, count = int(model.mesh_vertadr[m]), int(model.mesh_vertnum[m])
+    face, faces = int(model.mesh_faceadr[m]), int(model.mesh_facenum[m])
+    own = placement_of(model.mesh_quat[m], model.mesh_pos[m])  # MuJoCo's frame, at the centre of mass
+    points = np.array(model.mesh_vert[first : first + count], dtype=float) @ own.rotation.T + own.position
+    return points, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
+
+
+def _looks(model: Any, k: int) -> dict[str, Any]:
+    """Colour of a geom, and the image of its material."""
+    rgba, material = _rgba(model.geom_rgba[k]), int(model.geom_matid[k])
+    if material < 0:
+        return {"rgba": rgba}
+    if np.allclose(rgba, GRAY):
+        rgba = _rgba(model.mat_rgba[material])
+    for t in np.ravel(model.mat_texid[material]):
+        if t >= 0 and not _is_plain(model, int(t)):
+            return {"rgba": rgba, "texture": _path(model, int(model.tex_pathadr[int(t)]))}
+    return {"rgba": rgba}
+
+
+def _rgba(row: Any) -> tuple[float, ...]:
+    """A colour as it was written: MuJoCo keeps it in single precision."""
+    return tuple(round(float(x), 6) for x in row)
+
+
+def _is_plain(model: Any, t: int) -> bool:
+    """Whether a texture is no image of a file on a surface: computed, a cube, or a sky."""
+    return int(model.tex_type[t]) != 0 or int(model.tex_pathadr[t]) < 0
+
+
+def _path(model: Any, at: int) -> str:
+    return bytes(model.paths[at:]).split(b"\0", 1)[0].decode(errors="replace") if at >= 0 else ""
+
+
+def _friction(model: Any, k: int) -> float:
+    """Coulomb coefficient: a contact of dimension 1 has none."""
+    return float(model.geom_friction[k, 0]) if int(model.geom_condim[k]) > 1 else 0.0
+
+
+# What is at rest: the world's own geoms and bodies that nothing moves
+# --------------------------------------------------------------------
+
+
+def scenery(model: Any) -> set[int]:
+    """Bodies at rest that carry nothing that moves: furniture. The world is among them."""
+    moving = {b for b in range(model.nbody) if model.body_jntnum[b]}
+    carries = set(moving)
+    for b in sorted(moving, reverse=True):
+        while b:
+            carries.add(b)
+            b = int(model.body_parentid[b])
+    root_of = [int(model.body_rootid[b]) for b in range(model.nbody)]
+    robots = {root_of[b] for b in carries} if moving else set(root_of)
+    return {b for b in range(model.nbody) if root_of[b] not in robots} | {0}
+
+
+def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says) -> None:
+    still, apart = scenery(model), _meshes_apart(spec)
+    shown: list[str] = []
+    planes: list[str] = []
+    for k in range(model.ngeom):
+        if int(model.geom_bodyid[k]) not in still:
+            continue
+        name, kind = name_of(model, "geom", k), int(model.geom_type[k])
+        if not _touches(model, k):
+            shown.append(name)
+            continue
+        pose = Placement(data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy())
+        friction = _friction(model, k)
+        if kind == 0:
+            if planes or pose.rotation[2, 2] <= 0.0:
+                planes.append(name)
+                continue
+            planes.append("")
+            spin, roll = (float(x) for x in model.geom_friction[k, 1:3])
+            dim = int(model.geom_condim[k])
+            scene.grounds.append(
+                DescribedGround(
+                    "plane", pose, friction, torsional=spin * (dim >= 4), rolling=roll * (dim >= 6)
+                )
+            )
+        elif kind == 1:
+            if not np.allclose(pose.rotation, np.eye(3), atol=1e-9):
+                planes.append(name)
+                continue
+            scene.grounds.append(_field(model, k, pose, friction))
+        elif kind in GEOMS or kind == 4:
+            shape = _shape(model, k, apart)
+            here = placement_of(model.geom_quat[k], model.geom_pos[k])
+            scene.grounds.append(DescribedGround("solid", pose @ here.inverse(), friction, shape))
+        else:
+            planes.append(name)
+    says("ignored", "geoms of the world", shown, "not shown: nothing can touch it")
+    more = [name for name in planes if name]
+    says(
+        "left-out",
+        "surfaces of the world",
+        more,
+        "a ground has one plane, whose normal points up, and a level",
+    )
+
+
+def _field(model: Any, k: int, pose: Placement, friction: float) -> DescribedGround:
+    f = int(model.geom_dataid[k])
+    rows, columns = int(model.hfield_nrow[f]), int(model.hfield_ncol[f])
+    at = int(model.hfield_adr[f])
+    x, y, top, _ = (float(s) for s in model.hfield_size[f])
+    heights = top * np.array(model.hfield_data[at : at + rows * columns], dtype=float)
+    cell = 2.0 * x / (columns - 1), 2.0 * y / (rows - 1)
+    corner = Placement(position=pose.position - np.array([x, y, 0.0]))
+    return DescribedGround(
+        "field", corner, friction, heights=heights.reshape(rows, columns).T.copy(), cell=cell
+    )
+
+
+def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
+    """Pairs of bodies that never touch: by their bits, or because the file excludes them."""
+    still = scenery(model)
+    geoms: dict[int, list[int]] = {}
+    for k in range(model.ngeom):
+        if _touches(model, k):
+            geoms.setdefault(int(model.geom_bodyid[k]), []).append(k)
+    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in np.ravel(model.exclude_signature)}
+    paired = {
+        tuple(sorted((int(model.geom_bodyid[a]), int(model.geom_bodyid[b]))))
+        for a, b in zip(np.ravel(model.pair_geom1), np.ravel(model.pair_geom2), strict=True)
+    }
+    partly, silent = [], []
+    bits = {b: (model.geom_contype[those], model.geom_conaffinity[those]) for b, those in geoms.items()}
+    robots = sorted(b for b in bits if b not in still)
+    for m, a in enumerate(robots):
+        for b in robots[m + 1 :]:
+            (t1, a1), (t2, a2) = bits[a], bits[b]
+            meet = ((t1[:, None] & a2) | (t2 & a1[:, None])) != 0
+            out = (a, b) in excluded or (b, a) in excluded or not meet.any()
+            if out and (a, b) not in paired:
+                scene.apart.append((name_of(model, "body", a), name_of(model, "body", b)))
+            elif not meet.all():
+                partly.append(f"{name_of(model, 'body', a)} and {name_of(model, 'body', b)}")
+        floors = [k for b in still for k in geoms.get(b, [])]
+        t, c = bits[a]
+        if floors and not any(
+            ((t & model.geom_conaffinity[k]) | (model.geom_contype[k] & c)).any() for k in floors
+        ):
+            silent.append(name_of(model, "body", a))
+    says(
+        "rewritten",
+        "pairs of bodies",
+        partly,
+        "in the file only some geoms touch; here all do",
+    )
+    says("rewritten", "bodies", silent, "not touching the ground in the file; here it does")
+
+
+# What drives joints
+# ------------------
+
+
+def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
+    others: dict[str, list[str]] = {}
+    scaled, delayed, clipped = [], [], []
+    for k in range(model.nu):
+        name = str(model.actuator(k).name) or f"actuator_{k}"
+        why = _not_taken(model, k)
+        if why:
+            others.setdefault(why, []).append(name)
+            continue
+        joint = name_of(model, "joint", int(model.actuator_trnid[k, 0]))
+        gear, gain = float(model.actuator_gear[k, 0]), float(model.actuator_gainprm[k, 0])
+        constant, kp, kd = _bias(model, k)
+        control = "position" if kp else "velocity" if kd else "torque"
+        if gain != {"position": kp, "velocity": kd, "torque": 1.0}[control] or constant or gear != 1.0:
+            scaled.append(name)
+        if int(model.actuator_dyntype[k]):
+            delayed.append(name)
+        if model.actuator_ctrllimited[k]:
+            clipped.append(name)
+        scene.actuators.append(DescribedActuator(name, control, joint, gear * gear * kp, gear * gear * kd))
+    for why, names in others.items():
+        says(
+            "left-out",
+            "actuators",
+            names,
+            f"{why}: robokit drives joints of one coordinate",
+        )
+    text = "targets are forces, positions or velocities of the joint, without the file's factors and offsets"
+    says("rewritten", "actuators", scaled, text)
+    says("rewritten", "actuators", delayed, "acting at once; the file filters the control")
+    says("ignored", "ranges of control", clipped, "targets are not clipped; limits of force are kept")
+
+
+def _bias(model: Any, k: int) -> tuple[float, float, float]:
+    """Constant, stiffness and damping of an actuator's force."""
+    import mujoco
+
+    if int(model.actuator_biastype[k]) == mujoco.mjtBias.mjBIAS_NONE:
+        return 0.0, 0.0, 0.0
+    constant, by_position, by_velocity = (float(x) for x in model.actuator_biasprm[k, :3])
+    return constant, 0.0 - by_position, 0.0 - by_velocity
+
+
+def _not_taken(model: Any, k: int) -> str:
+    """Why an actuator has no counterpart; "" if it has one."""
+    import mujoco
+
+    if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
+        return f"acting on a {TRANSMISSIONS[int(model.actuator_trntype[k])]}"
+    if KINDS[int(model.jnt_type[int(model.actuator_trnid[k, 0])])] not in ("revolute", "prismatic"):
+        return "acting on a joint of several coordinates"
+    biases = mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE
+    bits = mujoco.mjtDyn
+    if (
+        int(model.actuator_gaintype[k]) != mujoco.mjtGain.mjGAIN_FIXED
+        or int(model.actuator_biastype[k]) not in biases
+        or int(model.actuator_dyntype[k]) not in (bits.mjDYN_NONE, bits.mjDYN_FILTER, bits.mjDYN_FILTEREXACT)
+    ):
+        return "with a force that is no linear law of control, position and velocity"
+    return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
+
+
+def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
+    """Keyframes, and where the bodies are in the file itself ("initial")."""
+    scene.configurations["initial"] = _configuration(model, model.qpos0)
+    moving = []
+    for k in range(model.nkey):
+        name = str(model.key(k).name) or f"key_{k}"
+        scene.configurations[name] = _configuration(model, model.key_qpos[k])
+        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
+            moving.append(name)
+    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
+
+
+def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:
+    found = {}
+    for j in range(model.njnt):
+        at, kind = int(model.jnt_qposadr[j]), KINDS[int(model.jnt_type[j])]
+        q = [float(x) for x in qpos[at : at + {"floating": 7, "spherical": 4}.get(kind, 1)]]
+        if kind in ("floating", "spherical"):
+            quat = np.array(q[-4:])
+            quat = quat / (np.linalg.norm(quat) or 1.0)
+            q = [*quat.tolist(), *q[:-4]]
+        found[name_of(model, "joint", j)] = tuple(q)
+    return found
+
+
+# What has no counterpart
+# -----------------------
+
+
+def _say_of_joints(model: Any, side: Description, says: Says) -> None:
+    names = [name_of(model, "joint", j) for j in range(model.njnt)]
+    kinds = [KINDS[int(model.jnt_type[j])] for j in range(model.njnt)]
+    several = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_jntnum[b]) > 1]
+    says(
+        "rewritten",
+        "bodies with several joints",
+        several,
+        "the joints follow each other, with links without mass between them that have the joints' names",
+    )
+    balls = [n for j, n in enumerate(names) if kinds[j] == "spherical" and model.jnt_limited[j]]
+    says("left-out", "limits of ball joints", balls, "a ball joint has none here")
+    springs = [
+        n
+        for j, n in enumerate(names)
+        if kinds[j] in ("spherical", "floating") and first_number(model.jnt_stiffness[j])
+    ]
+    says("left-out", "springs of ball or free joints", springs, "only joints of one coordinate have springs")
+    free = [
+        n
+        for j, n in enumerate(names)
+        if kinds[j] == "floating"
+        and (
+            first_number(model.dof_damping[model.jnt_dofadr[j]])
+            or model.dof_frictionloss[model.jnt_dofadr[j]]
+        )
+    ]
+    says("left-out", "damping or friction of free joints", free, "what is free has none here")
+    curved = [n for j, n in enumerate(names) if _has_polynomial(model, j)]
+    says("left-out", "joints with nonlinear springs or dampers", curved, "only the linear part is taken")
+    mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
+    says("rewritten", "mocap bodies", mocap, "at rest")
+    uneven = [
+        j.name
+        for j in side.joints
+        if j.effort is not None
+        and j.effort_lower is not None
+        and not math.isclose(-j.effort_lower, j.effort)
+        and math.isfinite(j.effort - j.effort_lower)
+    ]
+    says(
+        "rewritten", "ranges of effort", uneven, "the larger of the two ends is the limit in both directions"
+    )
+
+
+def _has_polynomial(model: Any, j: int) -> bool:
+    v = int(model.jnt_dofadr[j])
+    values = []
+    for name, at in (("jnt_stiffnesspoly", j), ("dof_dampingpoly", v)):
+        table = getattr(model, name, None)
+        values.append(False if table is None else bool(np.any(np.asarray(table)[at])))
+    return any(values)
+
+
+def _say_of_constraints(model: Any, says: Says) -> None:
+    import mujoco
+
+    names = [str(model.equality(k).name) or f"equality_{k}" for k in range(model.neq)]
+    says(
+        "ignored",
+        "inactive constraints",
+        [n for k, n in enumerate(names) if not model.eq_active0[k]],
+        "left out",
+    )
+    kinds = (
+        mujoco.mjtEq.mjEQ_CONNECT,
+        mujoco.mjtEq.mjEQ_WELD,
+        mujoco.mjtEq.mjEQ_JOINT,
+        mujoco.mjtEq.mjEQ_TENDON,
+    )
+    other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
+    says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are taken")
+    tendons = [str(model.tendon(t).name) or f"tendon_{t}" for t in range(model.ntendon)]
+    spatial = [n for t, n in enumerate(tendons) if sum_of_joints(model, t) is None]
+    says("left-out", "spatial tendons", spatial, "robokit has no tendons that run through space")
+    acting = [
+        n
+        for t, n in enumerate(tendons)
+        if n not in spatial
+        and (
+            model.tendon_limited[t]
+            or first_number(model.tendon_stiffness[t])
+            or first_number(model.tendon_damping[t])
+            or model.tendon_frictionloss[t]
+            or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
+        )
+    ]
+    says(
+        "left-out",
+        "fixed tendons",
+        acting,
+        "limits, springs, damping, friction and armature of tendons do not act",
+    )
+
+
+def _say_of_the_rest(model: Any, says: Says) -> None:
+    import mujoco
+
+    def named(kind: str, count: int) -> list[str]:
+        return [str(getattr(model, kind)(k).name) or f"{kind}_{k}" for k in range(count)]
+
+    says("ignored", "sensors", named("sensor", model.nsensor), "a trajectory has its own measurements")
+    says("ignored", "cameras", named("cam", model.ncam), "the page has its own camera")
+    says("ignored", "lights", named("light", model.nlight), "the page has its own lights")
+    says(
+        "left-out",
+        "flexes",
+        [f"flex_{k}" for k in range(int(getattr(model, "nflex", 0)))],
+        "bodies are rigid",
+    )
+    plugins = [f"plugin_{k}" for k in range(int(getattr(model, "nplugin", 0)))]
+    says("left-out", "plugins", plugins, "programs for MuJoCo")
+    option = model.opt
+    fluid = [n for n in ("density", "viscosity") if getattr(option, n)] + ["wind"] * bool(option.wind.any())
+    says("left-out", "options", fluid, "there is no fluid around a robot")
+    off = (
+        (mujoco.mjtDisableBit.mjDSBL_CONTACT, "contact"),
+        (mujoco.mjtDisableBit.mjDSBL_CONSTRAINT, "constraint"),
+    )
+    flags = [name for bit, name in off if option.disableflags & bit]
+    says(
+        "left-out",
+        "disabled flags",
+        flags,
+        "contacts and limits act here",
+        "self_collision=False switches off what touches",
+    )
+    soft = [
+        what
+        for what, array, usual in (
+            ("solref", model.geom_solref, (0.02, 1.0)),
+            ("solimp", model.geom_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
+            ("margin", model.geom_margin, 0.0),
+            ("solreflimit", model.jnt_solref, (0.02, 1.0)),
+            ("solimplimit", model.jnt_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
+        )
+        if len(array) and not np.allclose(array, usual)
+    ]
+    says("ignored", "parameters of MuJoCo's solver", soft, "contacts, limits and loops follow robokit's law")

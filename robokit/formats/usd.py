@@ -1,0 +1,805 @@
+"""USD with the UsdPhysics schema: bodies, joints, poses and collision shapes of its prims."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import RobokitError
+from robokit.formats.description import (
+    WORLD,
+    DescribedActuator,
+    DescribedBody,
+    DescribedGround,
+    DescribedJoint,
+    DescribedLoop,
+    DescribedScene,
+    DescribedShape,
+    Description,
+    Law,
+    finding,
+    frame_along,
+    parents_first,
+)
+from robokit.formats.kept_meshes import cone_mesh
+from robokit.formats.other_programs import one_line
+from robokit.formats.sdf import WATER, solid_of
+from robokit.model.geometry import RGBA, Placement
+
+KINDS = {
+    "PhysicsRevoluteJoint": "revolute",
+    "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsFixedJoint": "fixed",
+    "PhysicsSphericalJoint": "spherical",
+}
+
+DEGREE = math.pi / 180.0
+
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+UP = {
+    "Z": Placement(),
+    "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])),
+}
+"""Axis of a stage that points up -> rotation into a world with z up."""
+
+Edge = tuple[Any, str, str, Placement, Placement]
+"""Joint, names of its two bodies, and its frame in either."""
+
+FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+"""Degrees of freedom of a joint without a type of its own, as limits and drives name them."""
+
+NO_PART = ("Xform", "Scope", "Material", "Shader", "GeomSubset", "NodeGraph", "PhysicsScene", "")
+"""Types of prims that hold others, or say how they look."""
+
+
+def _refusal_text(refusal: Exception) -> str:
+    """What USD says, without the places in its own code."""
+    return re.sub(r"Error in '[^']*' at line \d+ in file \S+ : ", "", one_line(refusal))
+
+
+def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
+    """Read a USD stage.
+
+    Args:
+        path: the file.
+        whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
+            cannot have is told in ``said``.
+
+    Raises:
+        RobokitError: no stage, or no rigid bodies in it.
+    """
+    from pxr import Usd
+
+    try:
+        stage = Usd.Stage.Open(os.fspath(path))
+    except Exception as refusal:  # of any type: it is another program's
+        raise RobokitError(f"{path}: USD cannot open it: {_refusal_text(refusal)}") from None
+    return _Stage(path, stage, whole).description()
+
+
+class _Stage:
+    """A stage and what is found in it.
+
+    Attributes:
+        metres, kilograms: units of the stage.
+        up: rotation of the stage's world into one with z up.
+        names: path of a rigid body -> its name in the description.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], stage: Any, whole: bool) -> None:
+        from pxr import Usd, UsdGeom, UsdPhysics
+
+        self.path, self.stage, self.whole = os.fspath(path), stage, whole
+        self.metres = _unit(path, "metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage))
+        self.kilograms = _unit(path, "kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage))
+        letter = str(stage.GetMetadata("upAxis") or "Y")
+        if letter not in UP:
+            raise RobokitError(f"{path}: upAxis is {letter!r}; USD knows Y and Z")
+        self.up = UP[letter]
+        self.prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
+        self.names: dict[str, str] = {}
+        self.bodies = {WORLD: DescribedBody(WORLD, Placement(), static=True)}
+        self.still: list[str] = []
+        self.scene = DescribedScene()
+        self._said: dict[tuple[str, str, str], list[str]] = {}
+
+    def say(self, code: str, what: str, name: str, text: str) -> None:
+        """Remember what a robot will not have, or otherwise."""
+        self._said.setdefault((code, what, text), []).append(name)
+
+    def description(self) -> Description:
+        """Bodies, joints from the base outwards, loops."""
+        from pxr import UsdPhysics
+
+        for prim in self.prims:
+            if prim.HasAPI(UsdPhysics.RigidBodyAPI):
+                self._add_body(prim)
+        if not self.names:
+            raise RobokitError(f"{self.path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
+        edges = []
+        for prim in self.prims:
+            if prim.IsA(UsdPhysics.Joint):
+                edge = self._edge(UsdPhysics.Joint(prim))
+                edges += [] if edge is None else [edge]
+        apart = [bool(_get(edge[0].GetExcludeFromArticulationAttr(), False)) for edge in edges]
+        closing = [edge for edge, out in zip(edges, apart, strict=True) if out]
+        tree = [edge for edge, out in zip(edges, apart, strict=True) if not out]
+        held = {end for edge in tree for end in edge[1:3] if WORLD in edge[1:3]}
+        joints, more = self._tree(tree)
+        for joint in joints:
+            if joint.kind == "floating" and joint.parent == WORLD and joint.child in set(self.still) - held:
+                joint.kind = "fixed"
+        side = Description("USD", self.path, Path(self.path).stem, self.bodies, joints, shapes="primitives")
+        side.loops = [self._loop(edge) for edge in (*closing, *more)]
+        side.bodies = parents_first(self.bodies, joints)
+        side.base = "floating" if any(j.kind == "floating" for j in joints) else "fixed"
+        for prim in self.prims:
+            if prim.IsA(UsdPhysics.Scene):
+                side.gravity = _gravity(UsdPhysics.Scene(prim), self.metres, self.up)
+        if self.whole:
+            self._read_rest(side)
+        return side
+
+    def _add_body(self, prim: Any) -> None:
+        body = _body(prim, self.metres, self.kilograms, self.up)
+        if body.name in self.bodies or body.name == WORLD:
+            body.name = str(prim.GetPath())
+        self.names[str(prim.GetPath())] = body.name
+        self.bodies[body.name] = body
+        enabled = _get(prim.GetAttribute("physics:rigidBodyEnabled"), True)
+        if not enabled or _get(prim.GetAttribute("physics:kinematicEnabled"), False):
+            self.still.append(body.name)
+        if self.whole:
+            self._read_shapes(prim, body)
+
+    # ---- joints ---------------------------------------------------------------------------------
+
+    def _edge(self, joint: Any) -> Edge | None:
+        ends, frames = [], []
+        for relation, position, turn in (
+            (joint.GetBody0Rel(), joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()),
+            (joint.GetBody1Rel(), joint.GetLocalPos1Attr(), joint.GetLocalRot1Attr()),
+        ):
+            targets = [str(t) for t in relation.GetTargets()]
+            name, place, scale = self._end(targets[0] if targets else "")
+            p = np.array(_get(position, (0.0, 0.0, 0.0)), dtype=float) * self.metres * scale
+            q = _get(turn, None)
+            ends.append(name)
+            frames.append(place @ Placement(np.eye(3) if q is None else quaternion(q), p))
+        if ends[0] == ends[1] or _get(joint.GetJointEnabledAttr(), True) is False:
+            if ends[0] != ends[1]:
+                self.say("ignored", "joints", joint.GetPrim().GetName(), "they are not enabled")
+            return None
+        return joint, ends[0], ends[1], frames[0], frames[1]
+
+    def _end(self, target: str) -> tuple[str, Placement, np.ndarray]:
+        """The body that an end of a joint is on, the pose in it of the prim that is named, its scale."""
+        prim = self.stage.GetPrimAtPath(target) if target else None
+        if not prim:
+            return WORLD, self.up, np.ones(3)
+        pose, scale = rigid_pose(prim, self.metres)
+        above = prim
+        while above and str(above.GetPath()) not in self.names:
+            above = above.GetParent()
+        if not above:
+            return WORLD, self.up @ pose, scale
+        name = self.names[str(above.GetPath())]
+        if above == prim:
+            return name, Placement(), scale
+        origin, _ = rigid_pose(above, self.metres)
+        return name, origin.inverse() @ pose, scale
+
+    def _loop(self, edge: Edge) -> DescribedLoop:
+        joint, first, second, in_first, in_second = edge
+        kind, axis, _ = self._freedom(joint.GetPrim())
+        turn = frame_along(np.zeros(3), axis) if axis.any() else Placement()
+        name = joint.GetPrim().GetName()
+        self.say("rewritten", "joints", name, "they close loops, and are loop joints of the robot")
+        return DescribedLoop(name, kind, first, second, in_first @ turn, in_second @ turn)
+
+    def _tree(self, edges: list[Edge]) -> tuple[list[DescribedJoint], list[Edge]]:
+        """The joints from the base outwards, and those that close loops.
+
+        Poses of the bodies become those at zero.
+        """
+        done, left = {WORLD}, list(enumerate(edges))
+        joints: dict[int, list[DescribedJoint]] = {}
+        while left:
+            step = next(((k, e) for k, e in left if (e[1] in done) != (e[2] in done)), None)
+            if step is None:
+                loose = [e for _, e in left if e[1] not in done]
+                if not loose:
+                    break  # what is left closes loops
+                children = {e[2] for _, e in left}
+                root = next((e[1] for e in loose if e[1] not in children), loose[0][1])
+                joints[-len(joints) - 1] = [DescribedJoint("", "floating", WORLD, root)]
+                done.add(root)
+                continue
+            k, edge = step
+            left.remove(step)
+            joint, first, second, in_first, in_second = edge
+            if first in done:
+                parent, child, at, back, sign = first, second, in_first, in_second, 1.0
+            else:
+                parent, child, at, back, sign = second, first, in_second, in_first, -1.0
+            frame = self.bodies[parent].pose @ at
+            if parent != WORLD:  # a body on the world stays where the stage has it
+                self.bodies[child].pose = frame @ back.inverse()
+            joints[k] = self._joints(joint, parent, child, frame, sign)
+            done.add(child)
+        for name in list(self.bodies):
+            if name not in done and not any(j.child == name for each in joints.values() for j in each):
+                joints[-len(joints) - 1] = [DescribedJoint("", "floating", WORLD, name)]
+        return [joint for k in sorted(joints) for joint in joints[k]], [edge for _, edge in left]
+
+    def _freedom(self, prim: Any) -> tuple[str, np.ndarray, list[str]]:
+        """Kind of a joint, its axis in its frame, and the names of its degrees of freedom if it is no kind.
+
+        A joint without a type of its own is free in all directions that no limit locks.
+        """
+        from pxr import UsdPhysics
+
+        kind = KINDS.get(prim.GetTypeName(), "")
+        if kind in ("revolute", "prismatic"):
+            typed = (UsdPhysics.RevoluteJoint if kind == "revolute" else UsdPhysics.PrismaticJoint)(prim)
+            return kind, np.array(AXES[axis_letter(typed, "X")]), []
+        if kind:
+            return kind, np.zeros(3), []
+        if prim.GetTypeName() != "PhysicsJoint":
+            return "other", np.zeros(3), []
+        free = [name for name in FREEDOMS if not _is_locked(prim, name)]
+        turns = [name for name in free if name.startswith("rot")]
+        shifts = [name for name in free if name.startswith("trans")]
+        if not free:
+            return "fixed", np.zeros(3), []
+        if len(free) == 1:
+            return "revolute" if turns else "prismatic", np.array(AXES[free[0][-1]]), free
+        if len(free) == 6:
+            return "floating", np.zeros(3), []
+        if len(turns) == 3 and not shifts:
+            return "spherical", np.zeros(3), []
+        return "several", np.zeros(3), [*shifts, *turns]
+
+    def _joints(
+        self, joint: Any, parent: str, child: str, frame: Placement, sign: float
+    ) -> list[DescribedJoint]:
+        """The joint, or several with bodies without mass between them."""
+        prim = joint.GetPrim()
+        name = prim.GetName()
+        kind, axis, free = self._freedom(prim)
+        if kind == "other":
+            text = "they are no joints: their bodies move freely"
+            self.say("left-out", f"{prim.GetTypeName()}s", name, text)
+            return [DescribedJoint(name, "floating", parent, child, np.zeros(3), frame.position, None, None)]
+        if kind != "several":
+            letter = free[0] if free else ""
+            return [self._joint(prim, name, kind, parent, child, frame, sign * axis, letter)]
+        self.say("rewritten", "joints", name, f"with {' and '.join(free)} free: one joint for each of them")
+        order = free if sign > 0.0 else list(reversed(free))
+        between = [f"{name}_{letter}_body" for letter in order[:-1]]
+        for each in between:
+            self.bodies[each] = DescribedBody(
+                each, Placement(self.bodies[child].pose.rotation, frame.position)
+            )
+        ends = [parent, *between, child]
+        return [
+            self._joint(
+                prim,
+                f"{name}_{letter}",
+                "revolute" if letter.startswith("rot") else "prismatic",
+                ends[k],
+                ends[k + 1],
+                frame,
+                sign * np.array(AXES[letter[-1]]),
+                letter,
+            )
+            for k, letter in enumerate(order)
+        ]
+
+    def _joint(
+        self,
+        prim: Any,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        frame: Placement,
+        axis: np.ndarray,
+        letter: str,
+    ) -> DescribedJoint:
+        """One joint; ``letter`` is its degree of freedom where the prim has no type of its own."""
+        out = DescribedJoint(name, kind, parent, child, np.zeros(3), frame.position)
+        if kind not in ("revolute", "prismatic"):
+            out.lower = out.upper = None
+            cone = [_get(prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) for k in (0, 1)]
+            if kind == "spherical" and max(cone) >= 0.0:
+                self.say("left-out", "limits of spherical joints", name, "a spherical joint has none")
+            return out
+        out.axis = frame.rotation @ axis
+        _read_axis(out, prim, letter, self.metres, self.kilograms)
+        drive = _drive(prim, letter or ("angular" if kind == "revolute" else "linear"))
+        if drive and self.whole:
+            self._read_drive(out, drive)
+        return out
+
+    def _read_drive(self, joint: DescribedJoint, drive: Any) -> None:
+        gain = 1.0 / DEGREE if joint.kind == "revolute" else 1.0 / self.metres
+        force = self.kilograms * self.metres * (self.metres if joint.kind == "revolute" else 1.0)
+        stiffness, damping = (float(_get(a, 0.0)) for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr()))
+        if not (stiffness or damping):
+            return
+        if str(_get(drive.GetTypeAttr(), "force")) == "acceleration":
+            text = "their gains are of an acceleration, which no actuator has"
+            self.say("left-out", "drives", joint.name, text)
+            return
+        kind = "position" if stiffness else "velocity"
+        gains = stiffness * gain * force, damping * gain * force
+        self.scene.actuators.append(DescribedActuator(joint.name, kind, joint.name, *gains))
+        for attribute in (drive.GetTargetPositionAttr(), drive.GetTargetVelocityAttr()):
+            if _get(attribute, 0.0):
+                text = "targets are given to the simulation: dataclasses.replace(actuator, target=...)"
+                self.say("ignored", "targets of drives", joint.name, text)
+                break
+
+    # ---- shapes, masses of colliders, and the rest -----------------------------------------------
+
+    def _read_shapes(self, prim: Any, body: DescribedBody) -> None:
+        """Visual and collision shapes with meshes; mass and inertia where they are those of colliders."""
+        from pxr import Usd, UsdGeom, UsdPhysics
+
+        origin, _ = rigid_pose(prim, self.metres)
+        seen, touching = [], []
+        todo = [(prim, False)]
+        while todo:
+            each, collides = todo.pop()
+            if each != prim and each.HasAPI(UsdPhysics.RigidBodyAPI):
+                continue
+            if each.HasAPI(UsdPhysics.CollisionAPI):
+                collides = UsdPhysics.CollisionAPI(each).GetCollisionEnabledAttr().Get() is not False
+            todo += [(c, collides) for c in reversed(each.GetFilteredChildren(Usd.TraverseInstanceProxies()))]
+            if not each.IsA(UsdGeom.Gprim):
+                if each.GetTypeName() not in NO_PART and not each.IsA(UsdPhysics.Joint):
+                    self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "a robot has none")
+                continue
+            shape = self._shape(each, origin)
+            image = UsdGeom.Imageable(each)
+            shown = image.ComputeVisibility() != "invisible" and image.ComputePurpose() in (
+                "default",
+                "render",
+            )
+            if shape is None:
+                acts = collides
+                self.say(
+                    "left-out" if acts else "ignored", f"{each.GetTypeName()}s", each.GetName(), NO_SHAPE
+                )
+                continue
+            if collides:
+                touching.append((each, shape))
+            if shown:
+                seen.append(shape)
+        body.visuals, body.collisions = tuple(seen), tuple(shape for _, shape in touching)
+        self._read_mass(prim, body, touching)
+
+    def _shape(self, prim: Any, origin: Placement) -> DescribedShape | None:
+        rgba, texture = _looks(prim)
+        more = {"rgba": rgba, "name": prim.GetName(), "texture": texture}
+        more["texture_path"] = Path(texture) if texture and Path(texture).is_file() else None
+        pose, scale = rigid_pose(prim, self.metres)
+        if prim.GetTypeName() == "Mesh":
+            made = _mesh(prim, origin, self.metres)
+            if made is None:
+                return None
+            return DescribedShape("mesh", (1.0, 1.0, 1.0), Placement(), points=made[0], faces=made[1], **more)
+        if prim.GetTypeName() == "Cone":
+            from pxr import UsdGeom
+
+            cone = UsdGeom.Cone(prim)
+            points, faces = cone_mesh(float(cone.GetRadiusAttr().Get()), float(cone.GetHeightAttr().Get()))
+            points = points @ TURNS[axis_letter(cone, "Z")].T * scale * self.metres
+            self.say("rewritten", "Cones", prim.GetName(), f"a mesh of {len(faces)} triangles inside it")
+            at = origin.inverse() @ pose
+            return DescribedShape("mesh", (1.0, 1.0, 1.0), at, points=points, faces=faces, **more)
+        found = _shape(prim, scale * self.metres)
+        if found is None:
+            return None
+        kind, size, turn = found
+        return DescribedShape(kind, size, origin.inverse() @ pose @ Placement(turn), **more)
+
+    def _read_mass(self, prim: Any, body: DescribedBody, colliders: list[tuple[Any, DescribedShape]]) -> None:
+        """What the mass API leaves to the colliders: their masses, densities and places."""
+        from pxr import UsdPhysics
+
+        own = UsdPhysics.MassAPI(prim)
+        mass = float(_get(own.GetMassAttr(), 0.0)) * self.kilograms
+        com = np.array(_get(own.GetCenterOfMassAttr(), (-np.inf,) * 3), dtype=float)
+        moments = np.array(_get(own.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0)), dtype=float)
+        if mass > 0.0 and np.isfinite(com).all() and moments.any():
+            return
+        density = float(_get(own.GetDensityAttr(), 0.0))
+        parts = []
+        for each, shape in colliders:
+            solid = solid_of(shape)
+            if solid is None:
+                continue
+            volume, center, about = solid
+            said = UsdPhysics.MassAPI(each)
+            rho = density or float(_get(said.GetDensityAttr(), 0.0)) or _material_density(each)
+            rho = rho * self.kilograms / self.metres**3 if rho else WATER
+            given = float(_get(said.GetMassAttr(), 0.0)) * self.kilograms if each != prim else 0.0
+            rho = given / volume if given > 0.0 else rho
+            R = shape.pose.rotation
+            parts.append((rho * volume, R @ center + shape.pose.position, rho * R @ about @ R.T))
+        total = sum(m for m, _, _ in parts)
+        if not total > 0.0:
+            return
+        middle = sum((m * c for m, c, _ in parts), np.zeros(3)) / total
+        factor = mass / total if mass > 0.0 else 1.0
+        body.mass = total * factor
+        if not np.isfinite(com).all():
+            body.com = middle
+        if not moments.any():
+            inertia = np.zeros((3, 3))
+            for m, c, about in parts:
+                d = c - body.com
+                inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
+            body.inertia = factor * inertia
+        self.say("rewritten", "bodies", body.name, "mass or inertia is that of their colliders")
+
+    def _read_rest(self, side: Description) -> None:
+        """Ground, pairs that never touch, and what is left."""
+        from pxr import UsdGeom, UsdPhysics
+
+        side.shapes, side.scene = "all", self.scene
+        for prim in self.prims:
+            owner = self._end(str(prim.GetPath()))[0]
+            if owner == WORLD and prim.HasAPI(UsdPhysics.CollisionAPI) and prim.IsA(UsdGeom.Gprim):
+                self._read_ground(prim)
+            if prim.HasAPI(UsdPhysics.FilteredPairsAPI):
+                pairs = UsdPhysics.FilteredPairsAPI(prim).GetFilteredPairsRel().GetTargets()
+                others = [self._end(str(target))[0] for target in pairs]
+                self.scene.apart += [(owner, x) for x in others if WORLD not in (owner, x) and x != owner]
+            if prim.GetTypeName() == "PhysicsCollisionGroup":
+                self.say("left-out", "collision groups", prim.GetName(), "a robot has pairs of links instead")
+        for name in self.still:
+            self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
+        for (code, what, text), names in self._said.items():
+            found = finding(code, what, names, text, self.path)
+            side.said += [] if found is None else [found]
+
+    def _read_ground(self, prim: Any) -> None:
+        """A collider that belongs to no body."""
+        if prim.GetTypeName() == "Plane":
+            from pxr import UsdGeom
+
+            pose, _ = rigid_pose(prim, self.metres)
+            turn = TURNS[axis_letter(UsdGeom.Plane(prim), "Z")]
+            self.scene.grounds.append(DescribedGround("plane", self.up @ pose @ Placement(turn)))
+            return
+        shape = self._shape(prim, Placement())
+        if shape is None:
+            self.say("left-out", f"{prim.GetTypeName()}s", prim.GetName(), NO_SHAPE)
+            return
+        self.scene.grounds.append(DescribedGround("solid", self.up, shape=shape))
+
+
+NO_SHAPE = "a robot's shapes are boxes, spheres, cylinders, capsules and meshes"
+
+
+def _unit(path: str | os.PathLike[str], name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise RobokitError(f"{path}: {name} is {value:g}; it has to be a number above 0")
+    return float(value)
+
+
+def _get(attribute: Any, absent: Any) -> Any:
+    value = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    return absent if value is None else value
+
+
+def _first_attribute(prim: Any, *names: str) -> float | None:
+    """The first of several attributes that is written."""
+    for name in names:
+        value = _get(prim.GetAttribute(name), None)
+        if value is not None:
+            return float(value)
+    return None
+
+
+def quaternion(q: Any) -> np.ndarray:
+    """Rotation matrix of a Gf quaternion."""
+    w, (x, y, z) = float(q.GetReal()), (float(c) for c in q.GetImaginary())
+    n = math.sqrt(w * w + x * x + y * y + z * z)
+    if n == 0.0:
+        return np.eye(3)
+    w, x, y, z = w / n, x / n, y / n, z / n
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> DescribedBody:
+    from pxr import UsdPhysics
+
+    pose, scale = rigid_pose(prim, metres)
+    body = DescribedBody(prim.GetName(), up @ pose)
+    mass = UsdPhysics.MassAPI(prim)
+    body.mass = float(_get(mass.GetMassAttr(), 0.0)) * kilograms
+    com = np.array(_get(mass.GetCenterOfMassAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    if np.isfinite(com).all():  # minus infinity stands for "not said"
+        body.com = com * scale * metres
+    moments = np.array(_get(mass.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    axes = _get(mass.GetPrincipalAxesAttr(), None)
+    R = np.eye(3) if axes is None else quaternion(axes)
+    body.inertia = R @ np.diag(moments * kilograms * metres**2) @ R.T
+    shapes, density = collision_shapes(prim, metres)
+    body.collisions = tuple(DescribedShape(*shape) for shape in shapes)
+    if body.mass == 0.0 and density is not None:
+        body.mass = density * kilograms / metres**3
+    body.gravity = 0.0 if _get(prim.GetAttribute("physxRigidBody:disableGravity"), False) else 1.0
+    return body
+
+
+def _is_locked(prim: Any, name: str) -> bool:
+    """Whether a degree of freedom has a limit whose lower end is above the upper."""
+    low = _get(prim.GetAttribute(f"limit:{name}:physics:low"), -math.inf)
+    high = _get(prim.GetAttribute(f"limit:{name}:physics:high"), math.inf)
+    return bool(low > high) or low == high
+
+
+def _drive(prim: Any, which: str) -> Any:
+    """The drive of a degree of freedom; None if there is none."""
+    from pxr import UsdPhysics
+
+    drive = UsdPhysics.DriveAPI.Get(prim, which)
+    return drive if drive and prim.HasAPI(UsdPhysics.DriveAPI, which) else None
+
+
+def _read_axis(out: DescribedJoint, prim: Any, letter: str, metres: float, kilograms: float) -> None:
+    """Limits, drive, passive forces and mimic laws of a joint of one coordinate."""
+    kind = out.kind
+    unit, gain = (DEGREE, 1.0 / DEGREE) if kind == "revolute" else (metres, 1.0 / metres)
+    force_unit = kilograms * metres * (metres if kind == "revolute" else 1.0)  # forces; torques
+    low, high = ("lowerLimit", "upperLimit") if not letter else ("low", "high")
+    prefix = f"limit:{letter}:physics" if letter else "physics"
+    out.lower = float(_get(prim.GetAttribute(f"{prefix}:{low}"), -math.inf)) * unit
+    out.upper = float(_get(prim.GetAttribute(f"{prefix}:{high}"), math.inf)) * unit
+    drive = _drive(prim, letter or ("angular" if kind == "revolute" else "linear"))
+    force = float(_get(drive.GetMaxForceAttr(), math.inf)) * force_unit if drive else math.inf
+    said = _first_attribute(prim, "newton:effortLimit")
+    plain = _first_attribute(prim, "urdf:limit:effort")
+    out.effort = said * force_unit if said is not None else force
+    if plain is not None and not math.isfinite(out.effort):
+        out.effort = plain
+    velocity = _first_attribute(prim, "newton:velocityLimit", "physxJoint:maxJointVelocity")
+    plain = _first_attribute(prim, "urdf:limit:velocity")
+    out.velocity = velocity * unit if velocity is not None else math.inf if plain is None else plain
+    damping = _first_attribute(prim, "newton:damping")
+    out.damping = (
+        damping * gain * force_unit
+        if damping is not None
+        else _first_attribute(prim, "urdf:dynamics:damping") or 0.0
+    )
+    out.friction = (
+        _first_attribute(prim, "newton:friction", "physxJoint:jointFriction", "urdf:dynamics:friction") or 0.0
+    )
+    out.armature = _first_attribute(prim, "newton:armature", "physxJoint:armature") or 0.0
+    out.stiffness = 0.0
+    gains = [float(_get(a, 0.0)) for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr())] if drive else []
+    out.drives = int(any(gains))
+    out.laws = tuple(_laws(prim, unit if kind == "revolute" else 1.0))
+
+
+def _laws(prim: Any, unit: float) -> list[Law]:
+    """Mimic laws: PhysX has joint + gearing * leader + offset = 0, Newton joint = coef0 + coef1 * leader."""
+    laws = []
+    leader = prim.GetRelationship("newton:mimicJoint")
+    if leader and leader.GetTargets():
+        k, o = _first_attribute(prim, "newton:mimicCoef1"), _first_attribute(prim, "newton:mimicCoef0")
+        laws.append(Law(leader.GetTargets()[0].name, 1.0 if k is None else k, (o or 0.0) * unit))
+    for which in ("rotX", "rotY", "rotZ", "transX", "transY", "transZ"):
+        leader = prim.GetRelationship(f"physxMimicJoint:{which}:referenceJoint")
+        if leader and leader.GetTargets():
+            gearing = _first_attribute(prim, f"physxMimicJoint:{which}:gearing")
+            offset = _first_attribute(prim, f"physxMimicJoint:{which}:offset") or 0.0
+            laws.append(
+                Law(leader.GetTargets()[0].name, -(1.0 if gearing is None else gearing), -offset * unit)
+            )
+    return laws
+
+
+def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
+    direction = np.array(_get(scene.GetGravityDirectionAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    strength = float(_get(scene.GetGravityMagnitudeAttr(), -math.inf))
+    g = strength * metres if math.isfinite(strength) and strength >= 0.0 else 9.81
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        return np.array([0.0, 0.0, -g])
+    return np.asarray(up.rotation @ direction * (g / length))
+
+
+# Poses and collision shapes of prims of a USD stage
+# --------------------------------------------------
+
+Shape = tuple[str, tuple[float, ...], Placement, str]
+"""Kind, size, pose in the body and name of the prim, as a DescribedShape has them."""
+
+TURNS = {
+    "X": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+    "Y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "Z": np.eye(3),
+}
+"""Axis of a cylinder -> rotation that takes z there."""
+
+
+def axis_letter(schema: Any, absent: str) -> str:
+    """The axis of a joint or shape: "X", "Y" or "Z".
+
+    Raises:
+        RobokitError: it is another word.
+    """
+    letter = str(schema.GetAxisAttr().Get() or absent)
+    if letter not in TURNS:
+        raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")
+    return letter
+
+
+def rigid_pose(prim: Any, metres: float) -> tuple[Placement, np.ndarray]:
+    """Pose of a prim in the stage's world without its scale, and the scale, (3,)."""
+    from pxr import UsdGeom
+
+    matrix = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(prim), dtype=float)
+    # Rows are the prim's axes: USD multiplies row vectors.
+    axes = matrix[:3, :3]
+    scale = np.linalg.norm(axes, axis=1)
+    scale[scale == 0.0] = 1.0
+    return Placement((axes / scale[:, None]).T, matrix[3, :3] * metres), scale
+
+
+def collision_shapes(body: Any, metres: float) -> tuple[list[Shape], float | None]:
+    """The colliders below a body, and the mass in stage units that a density gives them, None without one."""
+    from pxr import Usd, UsdPhysics
+
+    origin, _ = rigid_pose(body, metres)
+    found: list[Shape] = []
+    for prim in Usd.PrimRange(body, Usd.TraverseInstanceProxies()):
+        if prim != body and prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            continue
+        if not prim.HasAPI(UsdPhysics.CollisionAPI):
+            continue
+        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
+        if enabled is False:
+            continue
+        pose, scale = rigid_pose(prim, metres)
+        shape = _shape(prim, scale * metres)
+        if shape is not None:
+            kind, size, turn = shape
+            own = origin.inverse() @ pose @ Placement(turn)
+            found.append((kind, size, own, prim.GetName()))
+    density = UsdPhysics.MassAPI(body).GetDensityAttr().Get()
+    volume = sum(_volume(kind, size) for kind, size, _, _ in found)
+    return found, float(density) * volume if density and volume else None
+
+
+def _shape(prim: Any, scale: np.ndarray) -> tuple[str, tuple[float, ...], np.ndarray] | None:
+    from pxr import UsdGeom
+
+    kind = prim.GetTypeName()
+    if kind == "Cube":
+        edge = float(UsdGeom.Cube(prim).GetSizeAttr().Get())
+        return "box", tuple(float(edge * s) for s in scale), np.eye(3)
+    if kind == "Sphere":
+        return "sphere", (float(UsdGeom.Sphere(prim).GetRadiusAttr().Get() * scale.max()),), np.eye(3)
+    if kind in ("Cylinder", "Capsule"):
+        typed = UsdGeom.Cylinder(prim) if kind == "Cylinder" else UsdGeom.Capsule(prim)
+        letter = axis_letter(typed, "Z")
+        k = "XYZ".index(letter)
+        across = float(np.delete(scale, k).max())
+        size = (
+            float(typed.GetRadiusAttr().Get()) * across,
+            float(typed.GetHeightAttr().Get()) * float(scale[k]),
+        )
+        return kind.lower(), size, TURNS[letter]
+    if kind == "Mesh":
+        return "mesh", (1.0, 1.0, 1.0), np.eye(3)
+    return None
+
+
+def _volume(kind: str, size: tuple[float, ...]) -> float:
+    if kind == "box":
+        return float(np.prod(size))
+    if kind == "sphere":
+        return float(4.0 / 3.0 * np.pi * size[0] ** 3)
+    if kind in ("cylinder", "capsule"):
+        caps = 4.0 / 3.0 * np.pi * size[0] ** 3 if kind == "capsule" else 0.0
+        return float(np.pi * size[0] ** 2 * size[1] + caps)
+    return 0.0
+
+
+def _mesh(prim: Any, origin: Placement, metres: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Points in the body's frame [m] and triangles of a mesh; None if it has none."""
+    from pxr import UsdGeom
+
+    typed = UsdGeom.Mesh(prim)
+    attributes = typed.GetPointsAttr(), typed.GetFaceVertexCountsAttr(), typed.GetFaceVertexIndicesAttr()
+    points, counts, corners = (attribute.Get() for attribute in attributes)
+    if not points or not counts or not corners:
+        return None
+    matrix = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(prim), dtype=float)
+    world = (np.array(points, dtype=float) @ matrix[:3, :3] + matrix[3, :3]) * metres
+    own = (world - origin.position) @ origin.rotation
+    counts, corners = np.array(counts), np.array(corners)
+    ends = np.cumsum(counts)
+    if ends[-1] != len(corners) or counts.min() < 0 or corners.min() < 0 or corners.max() >= len(own):
+        return None
+    faces = [
+        (corners[end - n], corners[end - n + k], corners[end - n + k + 1])
+        for n, end in zip(counts.tolist(), ends.tolist(), strict=True)
+        for k in range(1, n - 1)
+    ]
+    left_handed = str(typed.GetOrientationAttr().Get()) == "leftHanded"
+    mirrored = (np.linalg.det(matrix[:3, :3]) < 0.0) != left_handed
+    triangles = np.array(faces, dtype=np.int64).reshape(-1, 3)
+    return own, triangles[:, ::-1] if mirrored else triangles
+
+
+def _looks(prim: Any) -> tuple[RGBA | None, str]:
+    """Colour and texture of a shape: of its material, or the colour that it is displayed in."""
+    from pxr import UsdGeom, UsdShade
+
+    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
+    shader = None
+    if material:
+        shader = material.ComputeSurfaceSource()[0] or material.ComputeSurfaceSource(["mdl"])[0]
+    if shader:
+        colour, texture = _input(shader, "diffuseColor", "diffuse_color_constant", "base_color")
+        opacity, _ = _input(shader, "opacity", "opacity_constant")
+        if colour is not None or texture:
+            r, g, b = (1.0, 1.0, 1.0) if colour is None else (float(x) for x in colour)
+            return (r, g, b, 1.0 if opacity is None else float(opacity)), texture
+    gprim = UsdGeom.Gprim(prim)
+    colours = gprim.GetDisplayColorPrimvar().ComputeFlattened() if gprim else None
+    if not colours:
+        return None, ""
+    opacities = gprim.GetDisplayOpacityPrimvar().ComputeFlattened()
+    r, g, b = (float(x) for x in np.mean(np.array(colours, dtype=float), axis=0))
+    return (r, g, b, float(np.mean(opacities)) if opacities else 1.0), ""
+
+
+def _input(shader: Any, *names: str) -> tuple[Any, str]:
+    """The value of the first of several inputs that is there, and the image file that is connected to it."""
+    for name in names:
+        given = shader.GetInput(name)
+        if not given:
+            continue
+        source = given.GetConnectedSources()[0] if given.HasConnectedSource() else []
+        for each in source:
+            from pxr import UsdShade
+
+            file = UsdShade.Shader(each.source.GetPrim()).GetInput("file")
+            asset = file.Get() if file else None
+            if asset is not None:
+                return None, str(asset.resolvedPath or asset.path)
+        value = given.Get()
+        if value is not None:
+            return value, ""
+    return None, ""
+
+
+def _material_density(prim: Any) -> float:
+    """Density of a collider's physics material in the stage's units; 0 if it says none."""
+    from pxr import UsdPhysics, UsdShade
+
+    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+    if not material or not material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+        return 0.0
+    return float(_get(UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr(), 0.0))

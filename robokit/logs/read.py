@@ -1,0 +1,642 @@
+"""Logs of a real robot as trajectories: ``read_log``.
+
+Blocks of samples become series by joint, these one table at the times of the joint that has the most, and the
+table the states of the robot. What is guessed, missing or odd on the way is warned of, in one line each.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import path_argument, real_number
+from robokit.conventions import FLOATING_BASE
+from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
+from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
+from robokit.files import open_regular, read_arrays
+from robokit.logs.bag_child import POSES, QUANTITIES
+from robokit.logs.bags import read_bag, topics_of
+from robokit.logs.base_motion import base_motion
+from robokit.logs.recording import Block, Recording
+from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot, check_robot
+from robokit.sim.record import Energy, Trajectory
+from robokit.sim.record.trajectory import PARTS
+
+BAGS = (".bag", ".mcap", ".db3")
+"""Endings of bags; a folder is a bag of ROS 2."""
+
+GAP = 10.0
+"""Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
+
+ROWS = 65536
+"""States whose energies are computed at once."""
+
+DEGREES = 180.0 / math.pi
+
+
+def read_log(
+    path: str | os.PathLike[str],
+    robot: Robot | None = None,
+    *,
+    topic: str | Sequence[str] | None = None,
+    base: str | None = None,
+    base_topic: str | None = None,
+    start: float | None = None,
+    end: float | None = None,
+    rate: float | None = None,
+    time_unit: str | None = None,
+    degrees: bool = False,
+    rename: Mapping[str, str] | None = None,
+    missing: Mapping[str, float] | None = None,
+    progress: bool = False,
+) -> Trajectory:
+    """Read the log of a real robot as a trajectory: joints are found by their names.
+
+    Read are CSV (a header with the joints' names, each alone or with position, velocity or effort), NumPy
+    (.npz with t, q, v, tau, names; .npy), ROS 1 bags, ROS 2 bags (sqlite3 and MCAP) and MCAP files with
+    sensor_msgs/JointState, control_msgs/DynamicJointState or foxglove.JointStates in CDR, ROS 1, JSON or
+    protobuf. No ROS is needed. Bags are read in a process of its own, within bounds of time and memory.
+
+    A base that floats moves as nav_msgs/Odometry, geometry_msgs/PoseStamped or /tf say. Velocities that the
+    log lacks are differences of positions. Efforts are the joint forces ``tau``; that of a joint without
+    efforts is 0. ``summary`` says what was found: "joints", "measured" (joints with positions), "velocities"
+    and "efforts" (joints with them), "start" (time of the first sample [s]), "source", "base_topic".
+
+    Args:
+        path: the file, or the folder of a ROS 2 bag.
+        robot: the robot; None takes the one that /robot_description of a bag describes.
+        topic: of the states of joints in a bag, one or several; by default all, and where two have the same
+            joints the one called joint_states.
+        base: "fixed" or "floating", of a robot from /robot_description; floating where the log says how the
+            base moves if None.
+        base_topic: where the base's motion is taken from; by default odometry, else a pose, else /tf.
+        start, end: what is read of the log [s], from its first sample.
+        rate: samples per second [1/s], of a table without times.
+        time_unit: "s", "ms", "us" or "ns", of a table's times; guessed, with a warning, if None.
+        degrees: whether angles and their rates are in degrees.
+        rename: names in the log -> joints of the robot.
+        missing: positions [rad | m] of joints that the log lacks; 0 (for quaternions none) for all others.
+        progress: whether to show a bar on stderr.
+
+    Returns:
+        the trajectory, with the times from the first sample, ``tau`` (None where there are no efforts),
+        energies and momenta; its ``work`` is that of the efforts.
+
+    Raises:
+        ShapeError: not a log, a damaged one, one without joints of the robot, or without any robot.
+        UnknownName: in ``rename`` or ``missing``, a joint that the robot has not.
+        WrongType: a robot that is none.
+        MissingDependency: rosbags or mcap is not installed: pip install 'robokit[logs]'.
+
+    Warns:
+        UserWarning: what is missing in the log, odd about it or guessed.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.1, record_every=1)
+        >>> log = rk.read_log(run.to_csv("swing.csv"), robot)
+        >>> bool(abs(log.q - run.q).max() < 1e-6)
+        True
+    """
+    path = path_argument("path", path)
+    if robot is not None:
+        check_robot(robot)
+    topics = (topic,) if isinstance(topic, str) else tuple(topic or ())
+    if time_unit is not None and time_unit not in NANOSECONDS:
+        raise ShapeError(f"time_unit: expected s, ms, us or ns, got {time_unit!r}")
+    if rate is not None:
+        rate = real_number("rate", rate, above=0.0)
+    options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
+    if robot is not None:
+        _check_names(robot, options)
+    if path.is_dir() or path.suffix.lower() in BAGS:
+        recording = read_bag(path, topics, progress)
+        robot = robot or _described(recording, base, base_topic)
+    else:
+        robot = _needed(robot, path)
+        if path.suffix.lower() == ".npz" and (own := _own_file(path, robot)) is not None:
+            return own
+        if topics:
+            raise ShapeError(f"topic: {path} is a table, which has no topics")
+        recording = read_table(path, coordinates_of(robot), rate, time_unit, rename)
+    return _trajectory(recording, robot, options)
+
+
+def base_of(path: Path) -> str:
+    """The base that a log is about: "floating" where it says how a base moves, by its topics or columns.
+
+    Raises:
+        ShapeError: a bag that cannot be read.
+    """
+    if path.is_dir() or path.suffix.lower() in BAGS:
+        kinds = topics_of(path).values()
+        return "floating" if any(POSES.get(kind) in ("odometry", "pose") for kind in kinds) else "fixed"
+    try:
+        if path.suffix.lower() == ".npz":
+            names = " ".join(read_arrays(path))
+        else:
+            with open_regular(path) as file:
+                names = file.readline(1 << 20).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return "fixed"  # the reading says what is wrong
+    return "floating" if FLOATING_BASE in names else "fixed"
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Arguments of :func:`read_log` that say how a recording is brought to a robot."""
+
+    base_topic: str | None
+    start: float | None
+    end: float | None
+    degrees: bool
+    rename: Mapping[str, str]
+    missing: Mapping[str, float]
+
+
+def _needed(robot: Robot | None, path: Path) -> Robot:
+    if robot is None:
+        raise ShapeError(f"robot: {path} does not describe its robot; give one: read_log(path, robot)")
+    return robot
+
+
+def _described(recording: Recording, base: str | None, base_topic: str | None) -> Robot:
+    """The robot of /robot_description.
+
+    Raises:
+        ShapeError: the bag has none.
+        UrdfError: it cannot become a robot.
+    """
+    from robokit.urdf import loads_urdf
+
+    if recording.description is None:
+        raise ShapeError(
+            f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
+            "read_log(path, robot)"
+        )
+    if base not in (None, "fixed", "floating"):
+        raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
+    robot = loads_urdf(recording.description, base=base or "fixed")
+    root = robot.links[0].name
+    moves = any(p.kind != "tf" or p.child == root for p in recording.poses)
+    if base is None and moves:
+        robot = loads_urdf(recording.description, base="floating")
+    return robot
+
+
+def _own_file(path: Path, robot: Robot) -> Trajectory | None:
+    """The trajectory of a file that ``Trajectory.save`` wrote; None for others."""
+    try:
+        if not read_arrays(path, ("about",)):
+            return None
+    except (OSError, ValueError):
+        return None
+    return Trajectory.load(path, robot=robot)
+
+
+# ---- names -----------------------------------------------------------------------------------------------
+
+
+def parts_of(joint: Joint, of_v: bool) -> list[str]:
+    """Names of a joint's coordinates, or of its velocities."""
+    place = joint.v_slice if of_v else joint.q_slice
+    parts = PARTS.get(joint.kind)
+    if place.stop - place.start == 1 or parts is None:
+        return [joint.name]
+    return [f"{joint.name}/{part}" for part in parts[of_v]]
+
+
+def coordinates_of(robot: Robot) -> Coordinates:
+    """The names that the columns of a table may have."""
+    q, v = ([n for joint in robot.joints for n in parts_of(joint, k)] for k in (False, True))
+    single = tuple(
+        n for joint in robot.joints if len(parts_of(joint, True)) == 1 for n in parts_of(joint, True)
+    )
+    return Coordinates((*q, *(j.name for j in robot.mimic_joints)), tuple(v), single)
+
+
+# ---- series by joint -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Samples of joints that are always in the same messages.
+
+    Attributes:
+        names: of the joints, n.
+        t: increasing stamps [ns], (M,).
+        values: position, velocity, effort, (3, M, n); NaN for what is not there.
+    """
+
+    names: tuple[str, ...]
+    t: np.ndarray
+    values: np.ndarray
+
+
+def _series(topic: str, blocks: Sequence[Block], notes: list[str]) -> Iterator[_Series]:
+    """The joints of one topic, those that are in the same messages together; stamps in order."""
+    homes: dict[str, list[int]] = {}
+    for k, block in enumerate(blocks):
+        for name in block.names:
+            homes.setdefault(name, []).append(k)
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, where in homes.items():
+        groups.setdefault(tuple(where), []).append(name)
+    said: set[str] = set()
+    for places, names in groups.items():
+        parts = []
+        for k in places:
+            columns = [blocks[k].names.index(name) for name in names]
+            empty = np.full((len(blocks[k].t), len(names)), np.nan)
+            parts.append([empty if x is None else x[:, columns] for x in blocks[k].values])
+        order = np.argsort(np.concatenate([blocks[k].number for k in places]), kind="stable")
+        t = np.concatenate([blocks[k].t for k in places])[order]
+        values = np.stack([np.concatenate([part[m] for part in parts])[order] for m in range(3)])
+        kept, more = _in_order(t)
+        said.update(more)
+        yield _Series(tuple(names), t[kept], values[:, kept])
+    notes += [f"{topic or 'the table'}: {text}" for text in sorted(said)]
+
+
+def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Indices that bring stamps into order, one of each, and what was wrong with them in words."""
+    notes: list[str] = []
+    kept = np.arange(len(t))
+    steps = np.diff(t)
+    if (steps >= 0).all() and (steps > 0).all():
+        return kept, notes
+    forward = steps[steps > 0]
+    usual = float(np.median(forward)) if len(forward) else 1.0
+    resets = np.flatnonzero(steps < -GAP * usual)
+    if len(resets):
+        edges = np.concatenate([[0], resets + 1, [len(t)]])
+        longest = int(np.argmax(np.diff(edges)))
+        kept = kept[edges[longest] : edges[longest + 1]]
+        back = 1e-9 * -float(steps[resets].min())
+        notes.append(
+            f"the clock goes back by {back:.3g} s ({len(resets)} time{'s' * (len(resets) > 1)}), as when a "
+            f"log is played twice: of {len(resets) + 1} parts the longest is read, {len(kept)} samples"
+        )
+    late = int(np.count_nonzero(np.diff(t[kept]) < 0))
+    if late:
+        kept = kept[np.argsort(t[kept], kind="stable")]
+        notes.append(f"{late} stamps out of order, sorted")
+    last = np.append(np.diff(t[kept]) > 0, True)
+    if not last.all():
+        notes.append(f"{np.count_nonzero(~last)} stamps twice: the later sample counts")
+    return kept[last], notes
+
+
+def _selected(recording: Recording, known: set[str]) -> list[_Series]:
+    """The series of a recording; of topics with the same joints those of one.
+
+    Args:
+        recording: what was read.
+        known: joints of the robot.
+    """
+    by_topic: dict[str, list[Block]] = {}
+    for block in recording.blocks:
+        by_topic.setdefault(block.topic, []).append(block)
+
+    def rank(topic: str) -> tuple[Any, ...]:
+        names = {name for block in by_topic[topic] for name in block.names}
+        return (
+            not topic.endswith("joint_states"),
+            -len(names & known),
+            -sum(len(b.t) for b in by_topic[topic]),
+        )
+
+    taken: set[str] = set()
+    found, left = list[_Series](), list[str]()
+    for topic in sorted(by_topic, key=rank):
+        names = {name for block in by_topic[topic] for name in block.names} & known
+        if names and not names - taken:
+            left.append(topic)
+            continue
+        for series in _series(topic, by_topic[topic], recording.notes):
+            own = [k for k, name in enumerate(series.names) if name not in taken]
+            if own:
+                found.append(_Series(tuple(series.names[k] for k in own), series.t, series.values[:, :, own]))
+        taken |= names
+    if left:
+        recording.notes.append(
+            f"{', '.join(left)}: the same joints as in {next(iter(sorted(by_topic, key=rank)))}; not read, "
+            "topic= takes others"
+        )
+    return [s for s in found if len(s.t)]
+
+
+def _with_followed(robot: Robot, series: list[_Series], notes: list[str]) -> list[_Series]:
+    """The series, and those of joints that only mimic joints in the log tell of."""
+    if robot.coupling is None:
+        return series
+    there = {name for s in series for name in s.names}
+    for joint in robot.mimic_joints:
+        k, m, offset = robot.coupling.q_from[robot.tree.q_slice[joint.body].start]
+        followed = next((j.name for j in robot.joints if j.q_slice.start == k), None)
+        if followed is None or followed in there or joint.name not in there or not m:
+            continue
+        own = next(s for s in series if joint.name in s.names)
+        x = own.values[:, :, own.names.index(joint.name)]
+        values = np.stack([(x[0] - offset) / m, x[1] / m, x[2] * m])[:, :, None]
+        series = [*series, _Series((followed,), own.t, values)]
+        there.add(followed)
+        notes.append(f"{followed!r} is taken from {joint.name!r}, which mimics it")
+    return series
+
+
+# ---- one table at common times ---------------------------------------------------------------------------
+
+
+def _interval(series: Sequence[_Series], options: _Options, source: str) -> tuple[np.ndarray, int]:
+    """The times of the samples [ns], (T,): those of the series with the most, and the log's first sample.
+
+    A series that covers less than half of the longest, such as a gripper that spoke once, shortens nothing.
+    """
+    spans = [int(s.t[-1] - s.t[0]) for s in series]
+    long = [s for s, span in zip(series, spans, strict=True) if 2 * span >= max(spans)]
+    first, last = max(int(s.t[0]) for s in long), min(int(s.t[-1]) for s in long)
+    most = max(long, key=lambda s: (len(s.t), len(s.names)))
+    t = most.t[(most.t >= first) & (most.t <= last)]
+    origin = int(t[0]) if len(t) else first
+    for name, wanted in (("start", options.start), ("end", options.end)):
+        if wanted is not None:
+            limit = origin + round(1e9 * real_number(name, wanted))
+            t = t[t >= limit] if name == "start" else t[t <= limit]
+    if len(t) < 2:
+        span = f"{(last - first) * 1e-9:.4g} s" if last > first else "no time at all"
+        cut = " between start and end" if options.start is not None or options.end is not None else ""
+        raise ShapeError(f"{source}: {len(t)} samples{cut}, a trajectory needs 2; the log covers {span}")
+    return t, origin
+
+
+def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, angle: bool) -> np.ndarray:
+    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay."""
+    good = np.isfinite(values)
+    if not good.any():
+        return np.full(len(t), np.nan)
+    if good.all() and len(own) == len(t) and np.array_equal(own, t):
+        return values
+    known = np.unwrap(values[good]) if angle else values[good]
+    return np.interp((t - t[0]).astype(float), (own[good] - t[0]).astype(float), known)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
+    """The recording as states of the robot."""
+    from robokit.logs.checks import check_rates, check_states, gaps
+
+    source = recording.source
+    blocks = [_renamed(block, options.rename) for block in recording.blocks]
+    recording = Recording(source, blocks, recording.poses, None, recording.topics, recording.notes)
+    known = {*coordinates_of(robot).q, *coordinates_of(robot).v}
+    series = _with_followed(robot, _selected(recording, known), recording.notes)
+    used = [s for s in series if known & set(s.names)]
+    if not used:
+        _no_joint(robot, sorted({name for s in series for name in s.names}), source)
+    t, origin = _interval(used, options, source)
+    table = _Table(robot, t, used, options)
+    _tell_names(robot, table, series, options)
+    q, v, tau = table.states()
+    base = base_motion(robot, recording, t, q, options.base_topic)
+    if base is not None:
+        q[:, :7], v[:, :6] = base.q, base.v
+    notes = recording.notes + table.notes + ([] if base is None else base.notes) + gaps(t)
+    for note in [
+        *notes,
+        *check_states(robot, table.measured, q, options.degrees),
+        *check_rates(robot, t, table.velocities, q, v),
+    ]:
+        _warn(f"{source}: {note}")
+    summary = {
+        "robot": robot.name, "source": source, "dt": float(np.median(np.diff(t))) * 1e-9,
+        "start": origin * 1e-9, "joints": list(robot.joint_names), "measured": table.measured,
+        "velocities": table.velocities, "efforts": table.efforts,
+        "base_topic": "" if base is None else base.topic,
+    }  # fmt: skip
+    return logged_trajectory(robot, (t - origin) * 1e-9, q, v, tau if table.efforts else None, summary)
+
+
+def logged_trajectory(
+    robot: Robot, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, summary: dict[str, Any]
+) -> Trajectory:
+    """Measured states as a trajectory, with energies, momenta and the work of the forces."""
+    T = len(t)
+    kinetic, potential, momentum = np.zeros(T), np.zeros(T), np.zeros((T, 6))
+    for first in range(0, T, ROWS):
+        part = slice(first, first + ROWS)
+        kinetic[part] = kinetic_energy(robot, q[part], v[part])
+        potential[part] = potential_energy(robot, q[part])
+        if robot.total_mass > 0:
+            momentum[part] = centroidal_momentum(robot, q[part], v[part])
+    power = np.zeros(T) if tau is None else np.einsum("ij,ij->i", tau, v)
+    work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(t))])
+    energy = Energy(kinetic, potential, np.zeros(T), work)
+    return Trajectory(t, q, v, energy, momentum, np.zeros((T, 3)), robot, tau, summary=summary)
+
+
+def _renamed(block: Block, rename: Mapping[str, str]) -> Block:
+    names = tuple(rename.get(name, name) for name in block.names)
+    return Block(block.topic, names, block.number, block.t, block.values)
+
+
+def _check_names(robot: Robot, options: _Options) -> None:
+    """See that the robot has the joints that ``rename`` and ``missing`` name.
+
+    Raises:
+        UnknownName: it has not.
+    """
+    for what, names in (("rename", options.rename.values()), ("missing", options.missing)):
+        for name in names:
+            known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
+            if name not in known:
+                raise UnknownName("joint", name, known, f"in robot {robot.name!r} ({what})")
+
+
+def _no_joint(robot: Robot, names: list[str], source: str) -> None:
+    joints = [name for name in robot.joint_names if name != FLOATING_BASE]
+    own, other_names = (_listed([quoted(n) for n in each]) or "none" for each in (joints, names))
+    near = [n for name in names[:100] for n in nearest_names(name, joints, 1)][:1]
+    other = next((name for name in names if near and nearest_names(name, near, 1)), "")
+    hint = f"; rename={{{other!r}: {near[0]!r}}} joins two names" if near else ""
+    raise ShapeError(
+        f"{source}: none of its joints is one of robot {robot.name!r}: the log has "
+        f"{other_names}; the robot has {own}{hint}"
+    )
+
+
+def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options: _Options) -> None:
+    """Note joints of the log that the robot lacks, and joints of the robot that the log lacks."""
+    coordinates = coordinates_of(robot)
+    known = {*coordinates.q, *coordinates.v, *(j.name for j in robot.fixed_joints)}
+    strangers = sorted({name for s in series for name in s.names} - known)
+    lacking = [j.name for j in robot.joints if j.name not in table.measured and j.name != FLOATING_BASE]
+    if strangers:
+        hints = [(name, near[0]) for name in strangers[:100] if (near := nearest_names(name, lacking, 1))]
+        hint = f"; perhaps {', '.join(f'{a!r} is {b!r}' for a, b in hints[:3])}: rename=" if hints else ""
+        table.notes.append(
+            f"{len(strangers)} joint{'s' * (len(strangers) > 1)} that robot {robot.name!r} has not: "
+            f"{_listed(strangers)}{hint}"
+        )
+    lacking = [name for name in lacking if name not in options.missing]
+    if lacking:
+        table.notes.append(
+            f"no positions of {len(lacking)} of {len(robot.joints)} joints, which stay at 0: "
+            f"{_listed(lacking)}; missing= gives others"
+        )
+
+
+class _Table:
+    """The samples of all joints at common times.
+
+    Attributes:
+        measured, velocities, efforts: joints with each of them, in the robot's order.
+        notes: what was noticed.
+    """
+
+    def __init__(self, robot: Robot, t: np.ndarray, series: Sequence[_Series], options: _Options) -> None:
+        self.robot, self.t, self.options = robot, t, options
+        self.notes: list[str] = []
+        self._where = {name: (s, k) for s in series[::-1] for k, name in enumerate(s.names)}
+        self._broken: dict[str, int] = {}
+        self._values: dict[tuple[str, int], np.ndarray] = {}
+        joints = [
+            (joint.name, [parts_of(joint, of_v) for of_v in (False, True, True)]) for joint in robot.joints
+        ]
+        self.measured, self.velocities, self.efforts = (
+            [n for n, parts in joints if all(np.isfinite(self._column(p, m)).all() for p in parts[m])]
+            for m in range(3)
+        )
+        held = [s for s in series if s.t[0] > t[0] or s.t[-1] < t[-1]]
+        late = [
+            n for s in held if max(s.t[0] - t[0], t[-1] - s.t[-1]) > 0.01 * (t[-1] - t[0]) for n in s.names
+        ]
+        if late:
+            self.notes.append(f"held where they have no samples, at the start or the end: {_listed(late)}")
+        if len({len(s.t) for s in series}) > 1 or any(not np.array_equal(s.t, series[0].t) for s in series):
+            self.notes.append(
+                "joints come in several messages: interpolated to the times of those with the most"
+            )
+        for text, count in self._broken.items():
+            self.notes.append(f"{count} {text}")
+
+    def _column(self, name: str, m: int) -> np.ndarray:
+        """Values at the common times, (T,); NaN where the log has none."""
+        if (name, m) not in self._values:
+            self._values[name, m] = self._interpolated(name, m)
+        return self._values[name, m]
+
+    def _interpolated(self, name: str, m: int) -> np.ndarray:
+        if name not in self._where:
+            return np.full(len(self.t), np.nan)
+        series, k = self._where[name]
+        values = series.values[m, :, k]
+        joint = self._joint(name)
+        angle = joint is not None and joint.kind in ("revolute", "continuous")
+        bad = int(np.count_nonzero(~np.isfinite(values)))
+        if 0 < bad < len(values):
+            self._broken[f"samples of {name!r} ({QUANTITIES[m]}) that are no numbers: interpolated"] = bad
+        found = _at(self.t, series.t, values, angle and m == 0 and not self.options.degrees)
+        if angle and self.options.degrees and m < 2:
+            return found / DEGREES
+        return found
+
+    def _joint(self, name: str) -> Joint | None:
+        return next((j for j in (*self.robot.joints, *self.robot.mimic_joints) if j.name == name), None)
+
+    def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (T, nq), v (T, nv) and tau (T, nv)."""
+        robot, T = self.robot, len(self.t)
+        q = np.tile(robot.neutral(), (T, 1))
+        v, tau = np.zeros((T, robot.nv)), np.zeros((T, robot.nv))
+        measured, velocities, efforts = set(self.measured), set(self.velocities), set(self.efforts)
+        differences, unwrapped = list[str](), list[str]()
+        for joint in robot.joints:
+            name = joint.name
+            for place, part in zip(
+                range(joint.q_slice.start, joint.q_slice.stop), parts_of(joint, False), strict=True
+            ):
+                if name in measured:
+                    q[:, place] = self._column(part, 0)
+                elif name in self.options.missing:
+                    q[:, place] = self.options.missing[name]
+            self._make_unit(joint, q)
+            if name in measured and joint.kind == "continuous":
+                smooth = np.unwrap(q[:, joint.q_slice.start])
+                if not np.allclose(smooth, q[:, joint.q_slice.start]):
+                    unwrapped.append(name)
+                    q[:, joint.q_slice.start] = smooth
+            for place, part in zip(
+                range(joint.v_slice.start, joint.v_slice.stop), parts_of(joint, True), strict=True
+            ):
+                if name in velocities:
+                    v[:, place] = self._column(part, 1)
+                if name in efforts:
+                    tau[:, place] = self._column(part, 2)
+            if name in measured and name not in velocities and len(self.t) > 1:
+                differences.append(name)
+                v[:, joint.v_slice] = self._differences(joint, q)
+        self._tell(differences, unwrapped)
+        self._check_followers(q)
+        return q, v, tau
+
+    def _make_unit(self, joint: Joint, q: np.ndarray) -> None:
+        offset = self.robot.tree.joint[joint.body].kind.quaternion
+        if offset is None or joint.name not in self.measured:
+            return
+        place = slice(joint.q_slice.start + offset, joint.q_slice.start + offset + 4)
+        size = np.linalg.norm(q[:, place], axis=1, keepdims=True)
+        if not (abs(size - 1.0) < 0.1).all():
+            raise ShapeError(f"the quaternion of {joint.name!r} is not of unit length: {size.min():.3g}")
+        q[:, place] /= size
+
+    def _differences(self, joint: Joint, q: np.ndarray) -> np.ndarray:
+        from robokit.logs.base_motion import rates_of
+
+        t = (self.t - self.t[0]) * 1e-9
+        if joint.kind in ("floating", "spherical"):
+            return rates_of(joint.kind, t, q[:, joint.q_slice])
+        return np.gradient(q[:, joint.q_slice], t, axis=0)
+
+    def _tell(self, differences: Sequence[str], unwrapped: Sequence[str]) -> None:
+        if differences:
+            whose = "all joints" if len(differences) == len(self.measured) else _listed(differences)
+            self.notes.append(f"no velocities of {whose}: differences of positions")
+        if unwrapped:
+            self.notes.append(f"turns of +-pi are taken out of {_listed(unwrapped)}")
+        lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]
+        if self.efforts and lacking:
+            self.notes.append(f"no efforts of {_listed(lacking)}: 0")
+
+    def _check_followers(self, q: np.ndarray) -> None:
+        """Note coupled mimic joints that the log has elsewhere than the joint that they follow says."""
+        coupling = self.robot.coupling
+        for joint in self.robot.mimic_joints if coupling is not None else ():
+            assert coupling is not None
+            logged = self._column(joint.name, 0)
+            k, m, offset = coupling.q_from[self.robot.tree.q_slice[joint.body].start]
+            followed = self.robot.joints[[j.q_slice.start for j in self.robot.joints].index(k)]
+            if not np.isfinite(logged).all():
+                continue
+            off = float(np.abs(m * q[:, k] + offset - logged).max())
+            if off > 0.05 * max(float(np.ptp(logged)), float(np.abs(logged).max())):
+                self.notes.append(
+                    f"{joint.name!r} is up to {off:.3g} off where {followed.name!r}, which it mimics, has it"
+                )

@@ -1,0 +1,144 @@
+"""A log beside the simulation of its start with its torques: the motions, and the page of both."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import FLOATING_BASE
+from robokit.dynamics import crba
+from robokit.errors import SimulationError
+from robokit.files import output_path
+from robokit.logs.torques import BASE, TorqueComparison, efforts_of, robot_of
+from robokit.model.robot import Robot
+from robokit.sim import PD, Ground, Torque, simulate
+from robokit.sim.record import Trajectory
+from robokit.sim.starts.ground_gaps import ground_gaps
+
+LONGEST_STEP = 1e-3
+"""Time step of the simulation at most [s], a whole part of the log's step."""
+
+STATES = 200
+"""States of a log at which its lowest point is looked for."""
+
+SERVO = 50.0
+"""Angular frequency of the servos that move joints without efforts along the log [rad/s]."""
+
+
+def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress: bool = False) -> Trajectory:
+    """Simulate the robot of a log from the log's first state with the log's torques.
+
+    Joints without efforts follow the log by stiff servos. Nothing else holds the robot to the log: it drifts
+    away, the sooner the less the model is right, and where it is unstable however right the model is.
+
+    Args:
+        log: a trajectory with its robot.
+        ground: as of :func:`robokit.simulate`; None puts a floating robot on the horizontal plane that its
+            lowest point reaches in the log; False is none.
+        progress: whether to show a bar on stderr.
+
+    Returns:
+        the simulated trajectory; until it broke down, where it did (``summary["stopped"]``).
+    """
+    robot = robot_of(log)
+    t = log.t - log.t[0]
+    usual = float(np.median(np.diff(t)))
+    dt = usual / max(1, math.ceil(usual / LONGEST_STEP - 1e-9))
+    steps = max(1, round(float(t[-1]) / dt))
+    middle = (np.arange(steps) + 0.5) * dt
+    if ground is None and robot.base == "floating":
+        ground = _ground(robot, log)
+    try:
+        return simulate(
+            robot, log.q[0], log.v[0], duration=steps * dt, dt=dt, ground=ground or None,
+            actuators=_actuators(robot, log, t, middle), progress=progress,
+        )  # fmt: skip
+    except SimulationError as error:
+        return error.trajectory
+
+
+def _ground(robot: Robot, log: Trajectory) -> Ground:
+    """The horizontal plane that the robot's lowest point reaches in a log."""
+    chosen = np.unique(np.linspace(0, len(log.q) - 1, STATES).astype(int))
+    return Ground(height=float(ground_gaps(robot, log.q[chosen], Ground()).min()))
+
+
+def _actuators(robot: Robot, log: Trajectory, t: np.ndarray, middle: np.ndarray) -> list[Any]:
+    """The log's torques, and servos along the log for joints without them."""
+    efforts = set(efforts_of(log))
+    forces = log.tau if log.tau is not None else log.actuator_force
+    single = [j for j in robot.joints if j.v_slice.stop - j.v_slice.start == 1 and j.name != FLOATING_BASE]
+    driven = [j for j in single if j.name in efforts]
+    led = [j for j in single if j.name not in efforts]
+    actuators: list[Any] = []
+    unlimited = {"effort": math.inf, "max_velocity": math.inf}
+    if driven and forces is not None:
+        rows = [np.interp(middle, t, forces[:, j.v_slice.start]) for j in driven]
+        actuators.append(Torque(joints=[j.name for j in driven], target=np.stack(rows, axis=1), **unlimited))
+    if led:
+        inertia = np.diag(crba(robot, log.q[0]))[[j.v_slice.start for j in led]]
+        q, v = (
+            np.stack([np.interp(middle, t, x[:, place.start]) for place in places], axis=1)
+            for x, places in ((log.q, [j.q_slice for j in led]), (log.v, [j.v_slice for j in led]))
+        )
+        gains = {"kp": inertia * SERVO**2, "kd": 2.0 * inertia * SERVO}
+        actuators.append(PD(joints=[j.name for j in led], target=q, velocity=v, **gains, **unlimited))
+    return actuators
+
+
+def differences(log: Trajectory, run: Trajectory) -> dict[str, tuple[float, float]]:
+    """By joint of one degree of freedom: how far a simulation is from a log, rms and at the end [rad | m]."""
+    robot = robot_of(log)
+    t, own = log.t - log.t[0], run.t - run.t[0]
+    reached = t <= own[-1] + 1e-9
+    out = {}
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start == 1:
+            k = joint.q_slice.start
+            off = np.interp(t[reached], own, run.q[:, k]) - log.q[reached, k]
+            out[joint.name] = (float(np.sqrt(np.mean(off**2))), float(off[-1]))
+    return out
+
+
+def write_log_page(
+    log: Trajectory, path: str | Path, torques: TorqueComparison | None = None, run: Trajectory | None = None
+) -> Path:
+    """Write the page of a log: the motion, curves of unexplained torques, and a simulation as a ghost.
+
+    Args:
+        log: of :func:`robokit.read_log`.
+        path: where to; ".html" is appended where there is no suffix.
+        torques: of :func:`robokit.unexplained_torques`, or None.
+        run: of :func:`simulate_log`, or None.
+
+    Returns:
+        The path of the file.
+    """
+    from robokit.viewer import Curve, compare, write_page
+
+    path = output_path("path", path, ".html")
+    curves: dict[str, Any] = {}
+    if torques is not None:
+        off = np.where(torques.motion.good[:, None], torques.unexplained, np.nan)
+        t = torques.motion.t
+        joints = [k for k, name in enumerate(torques.names) if not name.startswith(BASE)]
+        base = [k for k, name in enumerate(torques.names) if name.startswith(BASE)]
+        if joints:
+            names = [torques.names[k] for k in joints]
+            masked = np.ma.masked_invalid(off[:, joints])
+            curves["unexplained torque"] = Curve(masked, "N m | N", names, t)
+        for label, part in (("moment", base[:3]), ("force", base[3:])):
+            if part:
+                unit = "N m" if label == "moment" else "N"
+                masked = np.ma.masked_invalid(-off[:, part])
+                curves[f"{label} on the base from outside"] = Curve(masked, unit, list("xyz"), t)
+        for k in joints:
+            pair = np.stack([torques.measured[:, k], torques.model[:, k]], axis=1)
+            masked = np.ma.masked_invalid(np.where(torques.motion.good[:, None], pair, np.nan))
+            curves[f"{torques.names[k]}: torque"] = Curve(masked, "N m | N", ["measured", "model"], t)
+    if run is None:
+        return write_page(log, path, curves=curves)
+    return compare(log, run, path, ("log", "simulation"), curves=curves)

@@ -1,0 +1,390 @@
+"""What the model says of a log: smoothed motion, and the joint forces that the model cannot explain.
+
+    unexplained = F tau - (RNEA(q, v, a) + damping v + friction sign(v)),    q = F q_measured
+
+F is the same low-pass for positions and forces, run forwards and backwards: it delays nothing, and v and a
+are differences of the smoothed positions. Its cutoff is the one from which the least error of a is expected.
+
+Source: zero-phase Butterworth filter and central differences, as M. Gautier, 1997, "Dynamic identification of
+robots with power model"; the cutoff by C. L. Mallows, 1973.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_number
+from robokit.conventions import FLOATING_BASE
+from robokit.dataclass_tools import short_repr
+from robokit.dynamics import rnea
+from robokit.errors import ShapeError, WrongType
+from robokit.identification.result import shorten
+from robokit.logs.base_motion import continuous, quaternion_rates, rotations
+from robokit.logs.read import ROWS
+from robokit.model.robot import Robot
+from robokit.sim.record import Trajectory
+
+ORDER = 4
+"""Of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
+
+CUTOFFS = 60
+"""Frequencies that are compared."""
+
+GAP = 10.0
+"""Times the usual step: a longer one is a gap."""
+
+BASE = "base"
+"""How the names of a floating base's six rows begin."""
+
+HIGHEST_CUTOFF = 0.15
+"""Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
+
+MARGIN = 4.0
+"""Periods of the cutoff next to ends and gaps that do not count.
+
+There the filter rings; its slowest pole, at 2 pi fc sin(pi / 8), leaves exp(-9.6) of that.
+"""
+
+LEAST_SAMPLES = 30
+"""Of a log that is smoothed: the filter's padding, twice."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothMotion:
+    """A log smoothed, at equal time steps.
+
+    Attributes:
+        robot: the robot.
+        t: times, (T,) [s].
+        q, v, a: configurations, velocities, accelerations, (T, nq), (T, nv), (T, nv).
+        tau: joint forces, smoothed likewise, (T, nv) [N m | N]; zeros where there are none.
+        efforts: joints with measured forces.
+        cutoff: of the filter: frequency that it halves [Hz].
+        good: whether a state counts, boolean (T,): not next to the ends or a gap.
+    """
+
+    robot: Robot
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    efforts: tuple[str, ...]
+    cutoff: float
+    good: np.ndarray
+
+    __repr__ = short_repr
+
+
+def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
+    """Smooth a log and differentiate it twice.
+
+    Args:
+        log: a trajectory with its robot, of :func:`robokit.read_log` or of a simulation.
+        cutoff: frequency that the filter halves [Hz]; chosen from motion and noise if None.
+
+    Returns:
+        the motion at equal steps.
+
+    Raises:
+        WrongType: not a trajectory.
+        ShapeError: too few samples, or a cutoff beyond half the sampling rate.
+    """
+    robot = robot_of(log)
+    if len(log.t) < LEAST_SAMPLES:
+        raise ShapeError(
+            f"log: {len(log.t)} samples are too few to differentiate twice; give {LEAST_SAMPLES}"
+        )
+    t = np.asarray(log.t, float)
+    step = float(np.median(np.diff(t)))
+    even = t[0] + step * np.arange(round(float(t[-1] - t[0]) / step) + 1)
+    q = log.q.copy()
+    places = quaternion_places(robot)
+    for place in places:
+        q[:, place] = continuous(q[:, place])
+    q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)
+    forces = log.tau if log.tau is not None else log.actuator_force
+    tau = np.zeros((len(even), robot.nv))
+    if forces is not None:
+        tau = np.stack([np.interp(even, t, x) for x in forces.T], axis=1)
+    rate = 1.0 / step
+    if cutoff is None:
+        cutoff = best_cutoff(q, rate)
+    elif not real_number("cutoff", cutoff, above=0.0) < 0.5 * rate:
+        raise ShapeError(
+            f"cutoff: expected less than half of the sampling rate, {rate:.4g} Hz, got {cutoff:g}"
+        )
+    q, tau = low_pass(q, rate, cutoff), low_pass(tau, rate, cutoff)
+    for place in places:
+        q[:, place] /= np.linalg.norm(q[:, place], axis=1, keepdims=True)
+    v, a = _derivatives(robot, q, step)
+    good = _good(even, t, step, cutoff)
+    return SmoothMotion(robot, even, q, v, a, tau, efforts_of(log), float(cutoff), good)
+
+
+def robot_of(log: Any) -> Robot:
+    """The robot of a log.
+
+    Raises:
+        WrongType: not a trajectory.
+        ShapeError: one without its robot.
+    """
+    if not isinstance(log, Trajectory):
+        raise WrongType("log", log, "a Trajectory: robokit.read_log(path, robot)")
+    if log.robot is None:
+        raise ShapeError("log: the trajectory was loaded without its robot: Trajectory.load(path, robot=...)")
+    return log.robot
+
+
+def efforts_of(log: Trajectory) -> tuple[str, ...]:
+    """Joints with measured forces."""
+    robot = robot_of(log)
+    if "efforts" in log.summary:
+        return tuple(log.summary["efforts"])
+    if log.tau is None and log.actuator_force is None:
+        return ()
+    return tuple(j.name for j in robot.joints if j.name != FLOATING_BASE)
+
+
+def quaternion_places(robot: Robot) -> list[slice]:
+    """Where q holds quaternions."""
+    out = []
+    for joint in robot.joints:
+        offset = robot.tree.joint[joint.body].kind.quaternion
+        if offset is not None:
+            out.append(slice(joint.q_slice.start + offset, joint.q_slice.start + offset + 4))
+    return out
+
+
+def low_pass(x: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
+    """Columns (T, n) through the Butterworth filter, forwards and backwards."""
+    from scipy.signal import butter, sosfiltfilt
+
+    if not x.size:
+        return x.copy()
+    sos = butter(ORDER, cutoff, fs=rate, output="sos")
+    pad = min(len(x) - 1, int(3 * rate / cutoff))
+    return np.asarray(sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=pad))
+
+
+def best_cutoff(q: np.ndarray, rate: float) -> float:
+    """The cutoff [Hz] from which accelerations are expected to be nearest to the true ones.
+
+    With power P of the positions at the frequency w, noise N and the filter's response H, a column expects
+
+        sum w^4 ((1 - H)^2 (P - N) + H^2 N)
+
+    of its acceleration, unbiased where the noise is white. N is what there is in the upper half of
+    the frequencies. Columns are weighted by 1/N and tapered, so that their ends do not look like motion.
+
+    Source: C. L. Mallows, 1973 (C_p), in the norm of the second derivative.
+    """
+    T = len(q)
+    highest, lowest = HIGHEST_CUTOFF * rate, 4.0 * rate / T
+    line = np.linspace(0.0, 1.0, T)[:, None]
+    rest = q - (1 - line) * q[0] - line * q[-1]
+    moving = np.ptp(rest, axis=0) > 1e-12 * np.maximum(1.0, np.abs(q).max(axis=0))
+    if not moving.any() or highest <= lowest:
+        return highest
+    taper = np.sin(np.pi * (np.arange(T) + 0.5) / T)[:, None] ** 4
+    power = np.abs(np.fft.rfft(taper * rest[:, moving], axis=0)[1:]) ** 2
+    f = rate * np.arange(1, len(power) + 1) / T
+    noise = power[len(power) // 2 :].mean(axis=0) + 1e-300
+    signal = (power - noise) / noise
+    frequencies = np.geomspace(lowest, highest, CUTOFFS)
+    scores = []
+    for fc in frequencies:
+        # The bilinear transform of the filter maps frequencies by a tangent.
+        ratio = np.tan(np.minimum(np.pi * f / rate, 1.57)) / np.tan(np.pi * fc / rate)
+        H = 1.0 / (1.0 + ratio ** (2 * ORDER))
+        scores.append(float(np.sum(f**4 * ((1.0 - H) ** 2 * signal.sum(axis=1) + H**2 * moving.sum()))))
+    return float(frequencies[int(np.argmin(scores))])
+
+
+def _derivatives(robot: Robot, q: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """v and a of configurations at equal steps, (T, nv) each."""
+    v, a = np.zeros((len(q), robot.nv)), np.zeros((len(q), robot.nv))
+    first, second = _differences(q, step)
+    for joint in robot.joints:
+        x, y = joint.q_slice, joint.v_slice
+        if joint.kind not in ("floating", "spherical"):
+            v[:, y], a[:, y] = first[:, x], second[:, x]
+            continue
+        turn, spin = slice(x.start, x.start + 4), slice(y.start, y.start + 3)
+        v[:, spin] = quaternion_rates(q[:, turn], first[:, turn])
+        a[:, spin] = quaternion_rates(q[:, turn], second[:, turn])
+        if joint.kind == "floating":
+            R = rotations(q[:, turn])
+            place, shift = slice(x.start + 4, x.stop), slice(y.start + 3, y.stop)
+            v[:, shift] = np.einsum("tji,tj->ti", R, first[:, place])
+            # v is in axes that turn: its components change by omega x v less than the point accelerates.
+            a[:, shift] = np.einsum("tji,tj->ti", R, second[:, place]) - np.cross(v[:, spin], v[:, shift])
+    return v, a
+
+
+def _differences(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of columns (T, n), of fourth order; of second order next to the ends."""
+    first = np.gradient(x, step, axis=0)
+    second = np.gradient(first, step, axis=0)
+    second[1:-1] = (x[2:] - 2 * x[1:-1] + x[:-2]) / step**2
+    far, near = x[4:] - x[:-4], x[3:-1] - x[1:-3]
+    first[2:-2] = (8 * near - far) / (12 * step)
+    sums = x[4:] + x[:-4], x[3:-1] + x[1:-3]
+    second[2:-2] = (16 * sums[1] - sums[0] - 30 * x[2:-2]) / (12 * step**2)
+    return first, second
+
+
+def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.ndarray:
+    """Which states count: those that the filter's ringing at ends and gaps does not reach."""
+    good = np.ones(len(even), dtype=bool)
+    margin = min(MARGIN / cutoff, 0.1 * (t[-1] - t[0]))
+    ends = [(t[0], t[0]), (t[-1], t[-1])]
+    ends += [(t[k], t[k + 1]) for k in np.flatnonzero(np.diff(t) > GAP * step)]
+    for first, last in ends:
+        a, b = np.searchsorted(even, [first - margin, last + margin])
+        good[a:b] = False
+    if not good.any():
+        raise ShapeError("log: there is a gap everywhere within the filter's reach; give a higher cutoff")
+    return good
+
+
+# ---- forces that the model cannot explain --------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueComparison:
+    """Joint forces of a log, measured and by the model: of :func:`unexplained_torques`.
+
+    Attributes:
+        motion: the smoothed motion: ``motion.t``, ``motion.q``, ``motion.good``, ...
+        names: of the degrees of freedom that are compared: those with measured forces, and the six of a
+            floating base ("base moment x", ...), n of them.
+        dofs: their places in v, (n,).
+        model: forces that the model needs for the motion, (T, n) [N m | N].
+        measured: (T, n) [N m | N]; 0 for a base.
+    """
+
+    motion: SmoothMotion
+    names: tuple[str, ...]
+    dofs: np.ndarray
+    model: np.ndarray
+    measured: np.ndarray
+
+    __repr__ = short_repr
+
+    @property
+    def unexplained(self) -> np.ndarray:
+        """Measured less model, (T, n) [N m | N]; what acts from outside is part of it."""
+        return self.measured - self.model
+
+    def rms(self, x: np.ndarray) -> np.ndarray:
+        """Root mean square of columns (T, n) over the states that count, (n,)."""
+        return np.sqrt(np.mean(x[self.motion.good] ** 2, axis=0))
+
+    def table(self) -> list[str]:
+        """Root mean squares by joint, in lines of at most 80 columns."""
+        good = self.motion.good
+        t = (self.motion.t - self.motion.t[0])[good]
+        measured, off = self.measured[good], self.unexplained[good]
+        lines = [f"{'joint':<22}{'measured':>10}{'unexplained':>12}{'':>8}{'mean':>10}{'largest':>18}"]
+        base: list[str] = []
+        for k, name in enumerate(self.names):
+            x = off[:, k]
+            of_base = name.startswith(BASE)
+            if of_base:  # what must act from outside
+                x = -x
+            size, left = (float(np.sqrt(np.mean(y**2))) for y in (measured[:, k], x))
+            most = int(np.argmax(np.abs(x)))
+            share = (
+                ""
+                if of_base or not size
+                else f"{100 * left / size:.3g} %"
+                if left < 9.995 * size
+                else ">999 %"
+            )
+            row = f"{shorten(name, 21):<22}" + (10 * " " if of_base else f"{size:10.3g}")
+            row += f"{left:12.3g}{share:>8}{x.mean():10.2g}{f'{x[most]:.3g} at {t[most]:.3f} s':>18}"
+            (base if of_base else lines).append(row)
+        if base:
+            lines += ["", "Wrench on the base that the model needs from outside, base axes [N m; N]", *base]
+        return lines
+
+
+def unexplained_torques(log: Trajectory, cutoff: float | None = None) -> TorqueComparison:
+    """The joint forces of a log that the model of its robot cannot explain.
+
+    What remains is friction, wrong masses, contacts, or wrong units and signs: the more exact the model, the
+    less. The six rows of a floating base are the wrench that the model needs from outside, in base axes.
+
+    Source: M. Gautier, 1997 (zero-phase low-pass, central differences).  Cost: O(T n).
+
+    Args:
+        log: of :func:`robokit.read_log`, or any trajectory with ``tau`` or ``actuator_force``.
+        cutoff: frequency that the low-pass halves [Hz]; chosen from motion and noise if None.
+
+    Returns:
+        measured and modelled forces, and :meth:`TorqueComparison.table`.
+
+    Raises:
+        ShapeError: a log without efforts, or with too few samples.
+        WrongType: not a trajectory.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> push = rk.Torque(lambda t, q, v: [3 * np.sin(9 * t), np.cos(7 * t)])
+        >>> run = rk.simulate(robot, duration=1.0, actuators=push, record_every=1)
+        >>> found = rk.unexplained_torques(run, cutoff=40.0)
+        >>> bool((found.rms(found.unexplained) < 0.02 * found.rms(found.measured)).all())
+        True
+    """
+    motion = smooth(log, cutoff)
+    robot, efforts = motion.robot, set(motion.efforts)
+    if not efforts:
+        raise ShapeError(
+            "log: no efforts, so there is nothing to compare with the model; they are the third field of "
+            "JointState, or columns named JOINT_effort"
+        )
+    names, dofs = list[str](), list[int]()
+    for joint in robot.joints:
+        several = joint.v_slice.stop - joint.v_slice.start > 1
+        for k in range(joint.v_slice.start, joint.v_slice.stop):
+            if joint.name in efforts or joint.name == FLOATING_BASE:
+                number = k - joint.v_slice.start
+                if joint.name == FLOATING_BASE:
+                    names.append(f"{BASE} {('moment', 'force')[number // 3]} {'xyz'[number % 3]}")
+                else:
+                    names.append(f"{joint.name}[{number}]" if several else joint.name)
+                dofs.append(k)
+    places = np.array(dofs, dtype=int)
+    model = model_forces(robot, motion.q, motion.v, motion.a)[:, places]
+    found = TorqueComparison(motion, tuple(names), places, model, motion.tau[:, places])
+    off, turned = found.rms(found.unexplained), found.rms(found.measured + model)
+    joints = found.rms(found.measured) > 0.0
+    if joints.any() and (turned < 0.5 * off)[joints].mean() > 0.5:
+        warnings.warn(
+            "unexplained_torques: the efforts of most joints are near the model's forces with the opposite "
+            "sign; look at what an effort means in this log",
+            stacklevel=2,
+        )
+    return found
+
+
+def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Joint forces that a motion needs, with damping and friction of the description, (T, nv) [N m | N]."""
+    tau = np.zeros_like(v)
+    for first in range(0, len(q), ROWS):
+        part = slice(first, first + ROWS)
+        tau[part] = rnea(robot, q[part], v[part], a[part])
+    return tau + friction_forces(robot, v)
+
+
+def friction_forces(robot: Robot, v: np.ndarray) -> np.ndarray:
+    """Forces against damping and friction of the description, (..., nv) [N m | N]."""
+    damping, friction = np.zeros(robot.nv), np.zeros(robot.nv)
+    for joint in robot.joints:
+        damping[joint.v_slice], friction[joint.v_slice] = joint.damping, joint.friction
+    return damping * v + friction * np.sign(v)

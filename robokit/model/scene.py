@@ -1,0 +1,60 @@
+"""Scene: what a robot's file says beside the robot, by the names of links and joints."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What a robot's file says beside the robot: ``robot.scene``, None where there is nothing of it.
+
+    ``rk.simulate(robot, ground=robot.scene.ground, actuators=robot.scene.actuators)`` runs the robot in it.
+    Only ``apart`` acts by itself.
+
+    Attributes:
+        ground: ``rk.Ground`` with the planes, height fields and solids of the file, or None.
+        actuators: ``rk.Torque``, ``rk.PD`` and ``rk.Velocity`` with the file's gains; they hold the start
+            until their targets are set (``dataclasses.replace(actuator, target=...)``).
+        configurations: name -> joint name -> its coordinates; ``robot.configuration(name)`` gives q.
+        apart: pairs of links whose bodies never touch each other.
+        dt: time step that the file asks for [s], or None.
+    """
+
+    ground: Any = None
+    actuators: tuple[Any, ...] = ()
+    configurations: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    apart: tuple[tuple[str, str], ...] = ()
+    dt: float | None = None
+
+    def __repr__(self) -> str:
+        """What there is, in one line."""
+        drives = ", ".join(type(one).__name__ for one in self.actuators) or "no actuators"
+        named = ", ".join(map(repr, self.configurations)) or "none"
+        ground = "a ground" if self.ground is not None else "no ground"
+        step = "" if self.dt is None else f", dt {self.dt:g} s"
+        apart = f"{len(self.apart)} pairs of links apart"
+        return f"<Scene: {ground}, {drives}, configurations: {named}, {apart}{step}>"
+
+    def of_joints(self, names: Collection[str]) -> Scene:
+        """The scene of a robot with these joints: actuators of others are left out."""
+        kept = tuple(found for one in self.actuators if (found := _of_joints(one, names)) is not None)
+        return self if kept == self.actuators else replace(self, actuators=kept)
+
+
+def _of_joints(actuator: Any, names: Collection[str]) -> Any:
+    """An actuator without the joints that are not there; None if none is left."""
+    own = getattr(actuator, "joints", None)
+    if own is None:
+        return actuator
+    joints = tuple(name for name in own if name in names)
+    if joints == tuple(own):
+        return actuator
+    mappings = {
+        name: {joint: x for joint, x in value.items() if joint in names}
+        for name, value in vars(actuator).items()
+        if isinstance(value, Mapping)
+    }
+    return replace(actuator, joints=joints, **mappings) if joints else None

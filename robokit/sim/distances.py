@@ -1,0 +1,525 @@
+"""Signed distances of links from each other and from the ground, and which of them are in contact."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import argument, check_values, real_number
+from robokit.caching import Recent, Spare
+from robokit.collision.scene import robot_shapes, touches_as_its_inertia, touching_pairs, world_shapes
+from robokit.collision.shapes import pair_arrays, shape_arrays
+from robokit.contact.distances import distance_kernel
+from robokit.contact.robot_data import robot_data
+from robokit.dynamics.build import quaternion_offsets
+from robokit.engine.backend.cpu import processors
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.maker import engine
+from robokit.engine.memory import address
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown
+from robokit.model.robot import Robot, check_robot
+from robokit.sim.body_pairs import CollisionPairs, body_names
+from robokit.sim.ground import Ground
+from robokit.sim.ground.ground_world import world_of
+from robokit.stages import stage
+
+Pairs = tuple[tuple[str, str], ...]
+
+GROUND, SOLID = "ground", "solid {}"
+"""Names of the plane and the height field together, and of solids by their number in ``Ground(shapes=)``."""
+
+KEPT = 16
+"""Of a robot: prepared questions, those that were asked last."""
+
+AT_ONCE = 1 << 22
+"""Numbers of distances that collisions of many configurations are picked from at a time."""
+
+CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
+"""Of the driver "rows" (engine/loops/rows.py)."""
+
+OUTPUTS = ("distance", "normal", "points", "gradient")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """Distances of pairs of links. P pairs; without that axis where ``a`` and ``b`` were one name each.
+
+    Attributes:
+        pairs: names (a, b) of each pair.
+        distance: (P,), or (B, P) for a batch [m]; negative where they overlap: the least shift that parts
+            them. Infinite where it is not below ``max_distance``; the points are NaN there, normals 0.
+        point_a: (..., 3) of a, that which is nearest to b, or deepest in it, in world axes [m].
+        point_b: (..., 3) likewise of b.
+        normal: (..., 3) unit vector from a to b in world axes: to move b along it makes the distance larger.
+        gradient: (..., nv) how the distance changes with each velocity, d' = gradient . v; None unless it
+            was asked for.
+    """
+
+    pairs: Pairs
+    distance: np.ndarray
+    point_a: np.ndarray
+    point_b: np.ndarray
+    normal: np.ndarray
+    gradient: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def nearest(self) -> Any:
+        """Names (a, b) of the nearest pair; for a batch a list of them.
+
+        Raises:
+            ShapeError: there is no pair.
+        """
+        if not self.pairs:
+            raise ShapeError("nearest: there is no pair")
+        if len(self.pairs) == 1 and self.distance.ndim == 0:
+            return self.pairs[0]
+        at = self.distance.reshape(-1, len(self.pairs)).argmin(axis=1)
+        return self.pairs[int(at[0])] if self.distance.ndim < 2 else [self.pairs[k] for k in at.tolist()]
+
+    def __repr__(self) -> str:
+        count, d = len(self.pairs), self.distance.reshape(-1, max(len(self.pairs), 1))
+        what = f"{self.pairs[0][0]!r}, {self.pairs[0][1]!r}" if count == 1 else f"{count} pairs"
+        batch = f", {len(d)} configurations" if len(d) > 1 else ""
+        if not d.size or not count:
+            return f"<Distances of {what}{batch}>"
+        if len(d) > 1 or count == 1:
+            least = "" if len(d) == 1 else "from "
+            return f"<Distances of {what}{batch}: {least}{_metres(float(d.min()))}>"
+        order = np.argsort(d[0], kind="stable")[:MOST_SHOWN].tolist()
+        lines = [f"  {_metres(float(d[0, k]))}  {self.pairs[k][0]}, {self.pairs[k][1]}" for k in order]
+        return "\n".join([f"<Distances of {what}; the nearest:", *lines]) + ">"
+
+
+@dataclass(frozen=True)
+class Collision:
+    """Two links in contact.
+
+    Attributes:
+        a, b: their names.
+        depth: the least shift that parts them [m]; negative for links that are apart by less than the margin.
+        point_a: (3,) of a, the deepest in b, in world axes [m].
+        point_b: (3,) likewise of b.
+        normal: (3,) unit vector from a to b: to move b along it parts them.
+        row: of the batch.
+    """
+
+    a: str
+    b: str
+    depth: float
+    point_a: np.ndarray
+    point_b: np.ndarray
+    normal: np.ndarray
+    row: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collisions(Sequence[Collision]):
+    """Pairs of links in contact, K in all, by rows of the batch and in each the deepest first.
+
+    A sequence of :class:`Collision`, whose numbers are arrays too; true where there is any.
+
+    Attributes:
+        pairs: names (a, b) of each.
+        depth: (K,) the least shift that parts them [m].
+        point_a, point_b: (K, 3) the deepest points of a and b, in world axes [m].
+        normal: (K, 3) unit vectors from a to b.
+        row: (K,) of the batch, 0 for one configuration.
+        any: (B,) whether there is one in each row, a bool for one configuration.
+    """
+
+    pairs: Pairs
+    depth: np.ndarray
+    point_a: np.ndarray
+    point_b: np.ndarray
+    normal: np.ndarray
+    row: np.ndarray
+    any: Any
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        a, b = self.pairs[k]
+        points = self.point_a[k], self.point_b[k]
+        return Collision(a, b, float(self.depth[k]), *points, self.normal[k], int(self.row[k]))
+
+    def __repr__(self) -> str:
+        batch = f" in {np.count_nonzero(self.any)} of {len(self.any)} rows" if np.ndim(self.any) else ""
+        if not self.pairs:
+            return "<Collisions: none" + (f" in {len(self.any)} rows>" if batch else ">")
+        lines = [
+            f"  {_metres(float(self.depth[k]))}  {a}, {b}" + (f"  row {self.row[k]}" if batch else "")
+            for k, (a, b) in enumerate(self.pairs[:MOST_SHOWN])
+        ]
+        more = [f"  and {len(self) - MOST_SHOWN} more"] if len(self) > MOST_SHOWN else []
+        return "\n".join([f"<Collisions: {len(self)}{batch}; depth and names:", *lines, *more]) + ">"
+
+
+MOST_SHOWN = 10
+"""Pairs that a repr lists."""
+
+
+def _metres(d: float) -> str:
+    return f"{d:10.6f} m" if math.isfinite(d) else f"{d:>10} m"
+
+
+def distance(
+    robot: Robot,
+    q: Any,
+    a: str | Sequence[str] | None = None,
+    b: str | Sequence[str] | None = None,
+    *,
+    ground: Ground | bool | None = None,
+    pairs: CollisionPairs | str | None = None,
+    max_distance: float = math.inf,
+    gradient: bool = False,
+    threads: int | None = None,
+) -> Distances:
+    """Signed distances of links from each other and from the ground, with nearest points and normals.
+
+    Links are their collision shapes: balls, boxes, capsules and cylinders as they are, meshes as their exact
+    convex hulls. As in :func:`simulate`, those are the visual shapes where no link of the robot has a
+    collision shape. A pair of links has the least distance of all pairs of their shapes. Where two shapes
+    overlap it is negative: minus the least shift that parts them.
+
+    Args:
+        robot: the robot, or several in one world (:func:`together`).
+        q: (nq,) or (B, nq). Loops are not closed.
+        a: name of a link, or names of several. With ``ground``, "ground" is its plane and height field,
+            "solid 0" the first of its shapes.
+        b: likewise. All of ``a`` are measured against all of ``b``, also those that never collide. With None
+            those against which links of ``a`` can collide; without both all pairs that can collide.
+        ground: what stands still; True for a plane at z = 0.
+        pairs: which pairs of bodies can collide, as :func:`collision_pairs` gives and edits them; "all" for
+            all but links of one body. None for those of :func:`collision_pairs`: not neighbours, not what
+            touches in the neutral configuration.
+        max_distance: larger distances are not looked for and infinite, which saves most of the time [m].
+        gradient: whether to give gradients, n^T (J_b - J_a). They are exact where the distance is smooth,
+            else those of one side.
+        threads: at most so many for a batch; None for as many as pay.
+
+    Raises:
+        UnknownName: no such link; says the nearest names.
+        ModelError: a link without collision shapes, or a robot without shapes.
+        ShapeError, InvalidValue: q of another shape, not finite, or with quaternions that are not unit.
+
+    Source: E. Gilbert, D. Johnson, S. Keerthi, 1988 (GJK); G. van den Bergen, 2001 (depth, EPA).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"))
+        >>> d = rk.distance(robot, robot.neutral(), "left_hand", "right_hand", gradient=True)
+        >>> d.gradient.shape == (robot.nv,)
+        True
+        >>> all_pairs = rk.distance(robot, robot.neutral())
+        >>> len(all_pairs) == all_pairs.distance.size
+        True
+    """
+    most = _bound("max_distance", max_distance)
+    if not isinstance(gradient, bool | np.bool_):
+        raise WrongType("gradient", gradient, "True or False")
+    asked = query(robot, a, b, ground, pairs, bool(gradient))
+    found = asked.at(_configurations(robot, q), most, threads)
+    if not gradient:
+        found.pop("gradient")
+    if isinstance(a, str) and isinstance(b, str):
+        alone = found["distance"].ndim - 1
+        found = {name: x[(slice(None),) * alone + (0,)] for name, x in found.items()}
+    points = found["points"]
+    arrays = found["distance"], points[..., 0, :], points[..., 1, :], found["normal"]
+    return Distances(asked.pairs, *arrays, found.get("gradient"))
+
+
+def collisions(
+    robot: Robot,
+    q: Any,
+    a: str | Sequence[str] | None = None,
+    b: str | Sequence[str] | None = None,
+    *,
+    ground: Ground | bool | None = None,
+    pairs: CollisionPairs | str | None = None,
+    margin: float = 0.0,
+    threads: int | None = None,
+) -> Collisions:
+    """Pairs of links that overlap, or are nearer to each other than a margin.
+
+    Args:
+        robot, q, a, b, ground, pairs, threads: as of :func:`distance`.
+        margin: pairs count whose distance is below it [m]; below 0 only deeper overlaps do.
+
+    Raises:
+        as :func:`distance`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> found = rk.collisions(robot, robot.neutral(), ground=True)  # its base is at the ground's height
+        >>> bool(found), found[0].a
+        (True, 'ground')
+    """
+    asked = query(robot, a, b, ground, pairs, False)
+    rows, least = _configurations(robot, q), real_number("margin", margin)
+    if rows.ndim == 1:
+        kept = [_below(asked.at(rows, least, threads), least)]
+    else:
+        few = max(1, AT_ONCE // max(1, len(asked.pairs)))
+        starts = range(0, max(1, len(rows)), few)
+        kept = [_below(asked.at(rows[k : k + few], least, threads), least, k) for k in starts]
+    row, k, d, points, normal = kept[0] if len(kept) == 1 else map(np.concatenate, zip(*kept, strict=True))
+    found = tuple(asked.pairs[i] for i in k.tolist())
+    some: Any = bool(found)
+    if rows.ndim == 2:
+        some = np.zeros(len(rows), bool)
+        some[row] = True
+    return Collisions(found, -d, points[:, 0], points[:, 1], normal, row, some)
+
+
+def _below(found: Mapping[str, np.ndarray], least: float, first: int = 0) -> tuple[np.ndarray, ...]:
+    """Rows from the first, numbers of pairs, distances, points and normals of what is nearer."""
+    distance = found["distance"]
+    if distance.ndim == 1:
+        at: tuple[np.ndarray, ...] = ((distance < least).nonzero()[0],)
+        at = (at[0][distance[at].argsort(kind="stable")],)
+        row, k = np.zeros(len(at[0]), int), at[0]
+    else:
+        row, k = (distance < least).nonzero()
+        order = np.lexsort((distance[row, k], row))
+        row, k = at = row[order], k[order]
+    return row + first, k, distance[at], found["points"][at], found["normal"][at]
+
+
+def _bound(name: str, value: Any) -> float:
+    """A number that may be infinite."""
+    return math.inf if isinstance(value, float) and value == math.inf else real_number(name, value)
+
+
+def _configurations(robot: Robot, q: Any) -> np.ndarray:
+    """Checked, (nq,) or (B, nq), contiguous."""
+    found = np.ascontiguousarray(argument("q", q, robot.nq))
+    offsets = robot.derived.get("quaternion offsets", lambda: quaternion_offsets(robot))
+    if offsets or not math.isfinite(found.sum()):
+        check_values(["q"], [found], [(0, k) for k in offsets])
+    return found
+
+
+# ---- what is asked ----------------------------------------------------------------------------------------
+
+
+def query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool) -> Query:
+    """The prepared question, kept with the robot."""
+    check_robot(robot)
+    surface = Ground() if ground is True else None if ground is False else ground
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if surface is not None and np.ndim(surface.normal) == 2:
+        raise ShapeError("ground: its normal is one a row of rk.rollout; give one here")
+    if not (pairs is None or pairs == "all" or isinstance(pairs, CollisionPairs)):
+        raise ShapeError(f'pairs: expected rk.collision_pairs(robot), "all" or None, got {shown(pairs)}')
+    names = _names("a", a), _names("b", b)
+    known: Recent[Query] = robot.derived.get("distance queries", lambda: Recent(KEPT))
+    # The question keeps what its key has the addresses of.
+    at = "True" if ground is True else id(surface), pairs if isinstance(pairs, str) else id(pairs)
+    return known.get((*names, *at, gradient), lambda: Query(robot, *names, surface, pairs, gradient))
+
+
+def _names(what: str, given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise WrongType(what, given, "the name of a link, a list of names, or None")
+    return tuple(names)
+
+
+class _Scene:
+    """Shapes of a robot and its world by the names of what has them."""
+
+    def __init__(self, robot: Robot, ground: Ground | None) -> None:
+        world = world_shapes(world_of(ground), None) if ground else []
+        with stage(f"making exact hulls of {robot.name}'s shapes"):
+            own = [] if touches_as_its_inertia(robot) else list(robot_shapes(robot, None).placed)
+        self.robot, self.placed = robot, [*world, *own]
+        solids = len(ground.shapes) if ground else 0
+        level = len(world) - solids
+        names = [GROUND] * level + [SOLID.format(k) for k in range(solids)] + [c.link for c in own]
+        self.shapes: dict[str, list[int]] = {}
+        self.in_world = set(names[: len(world)]) - {c.link for c in own}
+        for k, name in enumerate(names):
+            if k >= len(world) or name in self.in_world:  # a link of that name comes first
+                self.shapes.setdefault(name, []).append(k)
+        self.body = {name: self.placed[numbers[0]].body for name, numbers in self.shapes.items()}
+
+    def check(self, name: str) -> None:
+        """Refuse a name that has no shapes."""
+        if name in self.shapes:
+            return
+        robot = self.robot
+        link = next((each for each in robot.links if each.name == name), None)
+        if link is None:
+            known = [*(each.name for each in robot.links), *self.in_world]
+            raise UnknownName("link", name, known, f"in robot {robot.name!r}")
+        visual = f" (it has {len(link.visuals)} to be seen alone)" if link.visuals else ""
+        some = next((c.link for c in self.placed if c.link), None)
+        others = f"; {some!r} has some" if some else f", nor has any other link of robot {robot.name!r}"
+        raise ModelError(f"link {name!r} has no collision shape{visual}{others}")
+
+    def chosen(self, a: Any, b: Any, pairs: Any) -> list[tuple[str, str]]:
+        """Names of the pairs that are asked for."""
+        for name in itertools.chain(a or (), b or ()):
+            self.check(name)
+        if not any(c.body or c.link for c in self.placed):
+            raise ModelError(f"robot {self.robot.name!r}: no link has a shape, so there are no distances")
+        if a is None or b is None:
+            asked = set(a or b or ())
+            found = self.possible(pairs)
+            if asked:
+                found = [
+                    p if (p[0] in asked) == (a is not None) else p[::-1] for p in found if asked & set(p)
+                ]
+            return found
+        asked_for = dict[tuple[str, str], None]()
+        for x, y in itertools.product(a, b):
+            if x != y and (y, x) not in asked_for:
+                asked_for[x, y] = None
+        if not asked_for:
+            raise ShapeError(f"a, b: expected two links, got {shown(a)} and {shown(b)}")
+        return list(asked_for)
+
+    def possible(self, pairs: Any) -> list[tuple[str, str]]:
+        """Names of the pairs that can collide: those with the world first, then by bodies."""
+        robot, moving = self.robot, [name for name in self.shapes if name not in self.in_world]
+        found = [(x, y) for x in self.shapes if x in self.in_world for y in moving if self.body[y]]
+        if isinstance(pairs, CollisionPairs) and pairs.names != body_names(robot):
+            raise ShapeError(f"pairs: these are pairs of {pairs.robot!r}, not of {robot.name!r}")
+        of: dict[int, list[str]] = {}
+        for name in moving:
+            of.setdefault(self.body[name], []).append(name)
+        if pairs == "all":
+            bodies: Any = itertools.combinations(sorted(of), 2)
+        else:
+            bodies = pairs.bodies if pairs is not None else touching_pairs(robot)
+        for i, j in bodies:
+            found += itertools.product(of.get(i, ()), of.get(j, ()))
+        return found
+
+
+class Query:
+    """Pairs of links of a robot as arrays, and machine code that measures them.
+
+    Attributes:
+        pairs: their names.
+    """
+
+    def __init__(
+        self, robot: Robot, a: Any, b: Any, ground: Ground | None, pairs: Any, gradient: bool
+    ) -> None:
+        scene = _Scene(robot, ground)
+        self.pairs: Pairs = tuple(scene.chosen(a, b, pairs))
+        self._keeps, self.kernel = (ground, pairs), distance_kernel()
+        groups, swapped, shapes = list[tuple[int, int]](), list[int](), list[tuple[int, int]]()
+        for x, y in self.pairs:
+            # The shapes of the world come first: a plane or height field is the first of its pairs.
+            swap = scene.shapes[x][0] > scene.shapes[y][0]
+            first, last = (y, x) if swap else (x, y)
+            own = list(itertools.product(scene.shapes[first], scene.shapes[last]))
+            groups.append((len(shapes), len(own)))
+            swapped.append(int(swap))
+            shapes += own
+        given = shape_arrays(scene.placed) | robot_data(robot)
+        given |= {"shape_beside": np.zeros((len(scene.placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
+        given |= pair_arrays(np.array(shapes, np.int32).reshape(-1, 2), len(scene.placed))
+        given |= {"group_pairs": np.array(groups, np.int32).reshape(-1, 2)}
+        given |= {"group_swapped": np.array(swapped, np.int32), "farthest": np.zeros(1)}
+        self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_gradients": len(self.pairs) if gradient else 0}
+        self.given = {
+            a.name: np.ascontiguousarray(given[a.name]) for a in self.kernel.taken if a.name in given
+        }
+        for a in self.kernel.arrays:
+            if a.name in self.given:
+                shape = self.given[a.name].shape
+                self.sizes |= {n: k for n, k in zip(a.shape, shape, strict=True) if isinstance(n, str)}
+        self.seconds = 0.0
+        self._spare: Spare[Any] = Spare(4)
+
+    def at(self, q: np.ndarray, most: float, threads: int | None) -> dict[str, np.ndarray]:
+        """Outputs of the kernel, by name, at one configuration or many."""
+        if q.ndim == 1:
+            arrays, call = self._spare.take("single", self._single)
+            arrays["q"][:], arrays["farthest"][0] = q, most
+            call()
+            found = {name: arrays[name].copy() for name in OUTPUTS}
+            self._spare.give("single", (arrays, call))
+            return found
+        found = {
+            a.name: np.empty((len(q), *a.at(self.sizes)), a.zeros(self.sizes).dtype)
+            for a in self.kernel.taken
+            if a.role == "out"
+        }
+        arrays = {
+            a.name: found[a.name] if a.name in found else self.given.get(a.name, q) for a in self.kernel.taken
+        }
+        arrays["farthest"] = np.array([most])
+        if len(q):
+            self._rows(arrays, len(q), threads)
+        return found
+
+    def _single(self) -> tuple[Mapping[str, np.ndarray], Any]:
+        """Arrays of one configuration, and what measures it in them."""
+        arrays = {a.name: self.given.get(a.name, a.zeros(self.sizes)) for a in self.kernel.taken}
+        arrays["farthest"] = np.zeros(1)
+        own = list(arrays.values())
+        if engine() != "python":
+            try:
+                return arrays, self.kernel.single(self.sizes, own)
+            except NoMachineCode:
+                pass
+        sizes = [self.sizes[n] for n in self.kernel.sizes]
+        return arrays, lambda: self.kernel.on_memory(*sizes, *own)
+
+    def _rows(self, arrays: Mapping[str, np.ndarray], rows: int, threads: int | None) -> None:
+        own = [a.role == "out" or a.name == "q" for a in self.kernel.taken]
+        held = [arrays[a.name] for a in self.kernel.taken]
+        try:
+            if engine() == "python":
+                raise NoMachineCode("")
+            self._spare.give("rows", self.kernel.environment(self.sizes, "float64"))
+            call = CALL(self.kernel.driver("rows", "float64"))
+        except NoMachineCode:
+            sizes = [self.sizes[n] for n in self.kernel.sizes]
+            for row in range(rows):
+                each = (x[row] if o else x for x, o in zip(held, own, strict=True))
+                self.kernel.on_memory(*sizes, *each)
+            return
+        places = np.array([address(x) for x in held], np.int64)
+        strides = np.array([x.strides[0] if o else 0 for x, o in zip(held, own, strict=True)], np.int64)
+        jumps, done, stop = np.zeros_like(strides), np.zeros(rows, np.int64), threading.Event()
+
+        def go(part: range) -> None:
+            memory = self._spare.take("rows", lambda: self.kernel.environment(self.sizes, "float64"))
+            at, size = part.start, max(1, int(BLOCK_SECONDS / max(self.seconds, 1e-7)))
+            while at < part.stop and not stop.is_set():
+                end = min(at + size, part.stop)
+                call(*map(address, (places, strides, memory)), at, end, 1, address(jumps), address(done))
+                self.kernel.looked_at(memory)
+                at = end
+            self._spare.give("rows", memory)
+
+        started, first = time.perf_counter(), min(rows, 8)
+        go(range(first))
+        self.seconds = (time.perf_counter() - started) / first
+        left = rows - first
+        count = max(1, min(threads or processors(), processors(), int(left * self.seconds / PAYS_SECONDS)))
+        size = max(1, -(-left // count))
+        in_threads(go, [range(k, min(k + size, rows)) for k in range(first, rows, size)], stop)

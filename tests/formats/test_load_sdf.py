@@ -1,0 +1,236 @@
+"""SDF as robots: what the file says beside bodies and joints, and what is told of the rest."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.errors import LoadError
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from robokit.sdf import to_sdf
+
+BODY = (
+    "<inertial><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz><ixy>0</ixy><ixz>0</ixz>"
+    "<iyz>0</iyz></inertia></inertial>"
+)
+
+HINGE = """<joint name="{0}" type="revolute"><parent>{1}</parent><child>{2}</child>
+<axis><xyz>0 0 1</xyz>{3}</axis></joint>"""
+
+
+def hinge(name, parent, child, more=""):
+    return HINGE.format(name, parent, child, more)
+
+
+def link(name, more="", pose=""):
+    return f'<link name="{name}"><pose>{pose or "0 0 0 0 0 0"}</pose>{BODY}{more}</link>'
+
+
+def load(tmp_path, body, world=False, **arguments):
+    file = tmp_path / "robot.sdf"
+    inside = body if world else f'<model name="robot">{body}</model>'
+    file.write_text(f'<?xml version="1.0"?><sdf version="1.11">{inside}</sdf>')
+    return rk.load(file, **arguments)
+
+
+def told(robot, severity=None):
+    return " | ".join(str(d) for d in robot.diagnostics if severity in (None, d.severity))
+
+
+def test_looks_and_shapes_are_kept(tmp_path):
+    mesh = rk.find_robot("humanoid").parent
+    file = next(iter(mesh.rglob("*.stl")), None)
+    visuals = """<visual name="a"><pose>0.1 0 0 0 0 0</pose><geometry><box><size>1 2 3</size></box></geometry>
+      <transparency>0.5</transparency><material><diffuse>0.1 0.2 0.3 0.8</diffuse></material></visual>
+      <visual name="b"><geometry><capsule><radius>0.1</radius><length>0.4</length></capsule></geometry>
+      <material><script><name>Gazebo/Orange</name></script></material></visual>
+      <collision name="c"><geometry><ellipsoid><radii>0.2 0.2 0.2</radii></ellipsoid></geometry></collision>
+      <collision name="d"><geometry><ellipsoid><radii>0.2 0.3 0.2</radii></ellipsoid></geometry></collision>
+      <collision name="e"><geometry><cylinder><radius>0.2</radius><length>1</length></cylinder></geometry>
+      </collision>"""
+    if file is not None:
+        visuals += f'<visual name="m"><geometry><mesh><uri>file://{file}</uri></mesh></geometry></visual>'
+    robot = load(tmp_path, link("base", visuals))
+    base = robot.link("base")
+    assert [type(s.geometry) for s in base.visuals] == [Box, Capsule, *([Mesh] if file else [])]
+    assert base.visuals[0].rgba == (0.1, 0.2, 0.3, 0.4) and base.visuals[0].placement.position[0] == 0.1
+    assert base.visuals[1].rgba[:2] == (1.0, 0.5088) and base.visuals[0].name == "a"
+    assert [type(s.geometry) for s in base.collisions] == [Sphere, Mesh, Cylinder]
+    assert "ellipsoid" in told(robot, "note") and "base/d" in told(robot)
+
+
+def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
+    body = link("base", '<sensor name="eye" type="camera"><pose>0 0 1 0 0 0</pose></sensor>')
+    body += link("arm", "<enable_wind>1</enable_wind>") + '<plugin name="control" filename="libcontrol.so"/>'
+    body += hinge("a", "base", "arm", "<dynamics><spring_stiffness>30</spring_stiffness></dynamics>")
+    robot = load(tmp_path, body)
+    assert "eye" in told(robot, "note") and "control" in told(robot, "note")
+    assert "enable_wind" in told(robot, "warning")
+    with pytest.raises(LoadError) as strict:
+        load(tmp_path, body, strict=True)
+    assert "strict" in str(strict.value)
+
+
+def test_mimic_and_gearbox_are_mimic_joints(tmp_path):
+    law = '<mimic joint="a"><multiplier>-2</multiplier><offset>0.1</offset><reference>0.3</reference></mimic>'
+    robot = load(
+        tmp_path,
+        link("base") + link("arm") + link("leg") + hinge("a", "base", "arm") + hinge("b", "base", "leg", law),
+        mimic="couple",
+    )
+    assert robot.nv == 7
+    (b,) = robot.mimic_joints
+    assert (b.mimic.joint, b.mimic.multiplier) == ("a", -2.0)
+    assert b.mimic.offset == pytest.approx(0.1 + 2 * 0.3)
+    gears = """<joint name="g" type="gearbox"><parent>arm</parent><child>leg</child>
+      <gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body>
+      <axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 -1</xyz></axis2></joint>"""
+    robot = load(
+        tmp_path,
+        link("base")
+        + link("arm")
+        + link("leg")
+        + hinge("a", "base", "arm")
+        + hinge("b", "base", "leg")
+        + gears,
+        mimic="couple",
+    )
+    (b,) = robot.mimic_joints
+    # theta 2 = -3 theta 1, and the second axis points the other way.
+    assert (b.name, b.mimic.joint, b.mimic.multiplier) == ("b", "a", 3.0)
+
+
+def test_a_world_gives_one_robot_by_name(tmp_path):
+    one, two = (f'<model name="{name}">{link("base")}</model>' for name in ("one", "two"))
+    floor = '<model name="floor"><static>1</static><link name="plane"/></model>'
+    world = '<world name="w"><gravity>0 0 -1.62</gravity>{}</world>'
+    with pytest.raises(LoadError, match=r"'one', 'two'.*root="):
+        load(tmp_path, world.format(one + two), world=True)
+    robot = load(tmp_path, world.format(one + two), world=True, root="two")
+    assert robot.name == "two" and tuple(robot.gravity) == (0.0, 0.0, -1.62) and "one" in told(robot)
+    assert load(tmp_path, world.format(floor + one), world=True).name == "one"
+    with pytest.raises(LoadError, match=r"no model 'three'.*'one', 'two'"):
+        load(tmp_path, world.format(one + two), world=True, root="three")
+
+
+def test_includes_are_read_where_they_stand(tmp_path):
+    folder = tmp_path / "gripper"
+    folder.mkdir()
+    inner = f'<model name="gripper">{link("palm")}{link("finger", pose="0 0 0.1 0 0 0")}'
+    inner += hinge("f", "palm", "finger") + "</model>"
+    (folder / "model.config").write_text('<model><sdf version="1.9">model.sdf</sdf></model>')
+    (folder / "model.sdf").write_text(f'<sdf version="1.9">{inner}</sdf>')
+    include = "<include {}><uri>model://gripper</uri><name>hand</name>"
+    include += '<pose relative_to="arm">0 0 {} 0 0 0</pose></include>'
+    weld = '<joint name="w" type="fixed"><parent>arm</parent><child>{}</child></joint>'
+    arm = link("base") + link("arm", pose="0 0 1 0 0 0") + hinge("a", "base", "arm")
+    robot = load(tmp_path, arm + include.format("", 0.5) + weld.format("hand::palm"))
+    assert {"hand::palm", "hand::finger"} <= set(robot.link_names) and "hand::f" in robot.joint_names
+    _, p = rk.forward_kinematics(robot, robot.neutral())["hand::finger"]
+    assert np.allclose(p - rk.forward_kinematics(robot, robot.neutral())["base"][1], [0, 0, 1.6], atol=1e-15)
+    merged = load(tmp_path, arm + include.format('merge="true"', 0.5) + weld.format("palm"))
+    assert {"palm", "finger"} <= set(merged.link_names)
+    with pytest.raises(LoadError, match="no model 'model://nothing'"):
+        load(tmp_path, arm + "<include><uri>model://nothing</uri></include>")
+
+
+def test_inertia_of_collision_shapes(tmp_path):
+    """A box and a ball by density, against the sums written out by hand."""
+    body = """<link name="base"><inertial auto="true"><density>500</density></inertial>
+      <collision name="a"><pose>0.1 0 0 0 0 0</pose><geometry><box><size>0.2 0.4 0.6</size></box></geometry>
+      </collision><collision name="b"><density>100</density><pose>0 0 1 0 0 0</pose>
+      <geometry><sphere><radius>0.3</radius></sphere></geometry></collision></link>"""
+    base = load(tmp_path, body).link("base")
+    box, ball = 500 * 0.2 * 0.4 * 0.6, 100 * 4 / 3 * math.pi * 0.3**3
+    com = (box * np.array([0.1, 0, 0]) + ball * np.array([0, 0, 1.0])) / (box + ball)
+    assert base.mass == pytest.approx(box + ball, rel=1e-14) and np.allclose(base.com, com, atol=1e-14)
+    moments = box / 12 * np.array([0.4**2 + 0.6**2, 0.2**2 + 0.6**2, 0.2**2 + 0.4**2])
+    want = np.diag(moments + 0.4 * ball * 0.3**2)
+    for mass, at in ((box, [0.1, 0, 0]), (ball, [0, 0, 1.0])):
+        d = np.array(at) - com
+        want = want + mass * (d @ d * np.eye(3) - np.outer(d, d))
+    assert np.allclose(base.inertia, want, rtol=1e-13)
+
+
+def test_capsules_have_the_inertia_of_a_capsule_of_points(tmp_path):
+    """By the mean over points of a lattice inside it."""
+    body = """<link name="base"><inertial auto="true"/><collision name="a"><geometry><capsule>
+      <radius>0.3</radius><length>0.5</length></capsule></geometry></collision></link>"""
+    base = load(tmp_path, body).link("base")
+    n = 60
+    x = (np.arange(-n, n) + 0.5) * (0.55 / n)
+    X, Y, Z = np.meshgrid(x, x, x, indexing="ij")
+    inside = X**2 + Y**2 + np.maximum(np.abs(Z) - 0.25, 0.0) ** 2 <= 0.09
+    volume = inside.sum() * (0.55 / n) ** 3
+    assert base.mass == pytest.approx(1000 * volume, rel=4e-3)
+    across = base.mass * float(np.mean((Y**2 + Z**2)[inside]))
+    along = base.mass * float(np.mean((X**2 + Y**2)[inside]))
+    assert np.allclose(np.diag(base.inertia), [across, across, along], rtol=6e-3)
+
+
+def test_static_models_and_loops(tmp_path):
+    still = load(tmp_path, "<static>true</static>" + link("a") + link("b") + hinge("j", "a", "b"))
+    assert still.nv == 0 and still.base == "fixed" and "static" in told(still)
+    square = "".join(
+        link(n, pose=p) for n, p in (("a", "0 0 0 0 0 0"), ("b", "1 0 0 0 0 0"), ("c", "1 1 0 0 0 0"))
+    )
+    square += hinge("ab", "a", "b") + hinge("bc", "b", "c")
+    square += hinge("ac", "a", "c", "<dynamics><damping>2</damping></dynamics>")
+    robot = load(tmp_path, square)
+    assert [loop.name for loop in robot.loop_joints] == ["ac"] and robot.nv == 8
+    assert "damping" in told(robot, "warning")
+
+
+BAD = {
+    "no direction": (link("a") + link("b") + hinge("j", "a", "b").replace("0 0 1", "0 0 0"), "no direction"),
+    "unknown type": (
+        link("a") + link("b") + hinge("j", "a", "b").replace("revolute", "rotary"),
+        "'rotary'.*revolute",
+    ),
+    "unknown end": (link("a") + hinge("j", "a", "nobody"), "no frame 'nobody'.*'a'"),
+    "no number": (link("a").replace("<mass>2", "<mass>two"), "expected a number, got 'two'"),
+    "frames in a circle": (
+        link("a")
+        + '<frame name="x"><pose relative_to="y"/></frame><frame name="y"><pose relative_to="x"/></frame>',
+        "relative to itself",
+    ),
+    "no link": ("", "no link"),
+    "two links of one name": (link("a") + link("a"), "two links are called 'a'"),
+    "itself": (link("a") + hinge("j", "a", "a"), "with itself"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_in_one_line(case, tmp_path):
+    body, words = BAD[case]
+    with pytest.raises(LoadError, match=words) as problem:
+        load(tmp_path, body)
+    assert "robot.sdf" in str(problem.value) and "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("name", ["arm", "humanoid", "quadruped"])
+def test_what_is_written_is_read_as_the_same_robot(name, tmp_path):
+    robot = rk.load(name, base="floating" if name != "arm" else None)
+    again = rk.load(_write(robot, tmp_path))
+    assert again.joint_names == robot.joint_names and set(again.link_names) == set(robot.link_names)
+    q, v = robot.random_configuration(1), np.linspace(-1, 1, robot.nv)
+    assert np.allclose(rk.crba(again, q), rk.crba(robot, q), rtol=0, atol=1e-13)
+    assert np.allclose(rk.rnea(again, q, v, v), rk.rnea(robot, q, v, v), rtol=1e-12, atol=1e-12)
+    for a, b in zip(robot.joints, again.joints, strict=True):
+        assert all(
+            getattr(a, n) == getattr(b, n) for n in ("lower", "upper", "effort", "velocity", "damping")
+        )
+    for one in robot.links:
+        other = again.link(one.name)
+        assert [s.rgba for s in one.visuals] == [s.rgba for s in other.visuals]
+        assert [s.geometry for s in one.collisions] == [s.geometry for s in other.collisions]
+
+
+def _write(robot, folder) -> Path:
+    file = folder / "written.sdf"
+    to_sdf(robot, file)
+    return file

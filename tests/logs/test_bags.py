@@ -1,0 +1,219 @@
+"""Bags that public tools write are read back, bit by bit; nothing of ROS is there."""
+
+import warnings
+
+import log_files
+import numpy as np
+import pytest
+from log_files import joint_messages, pose_messages
+
+import robokit as rk
+from robokit.logs.bags import read_bag
+
+DT = 2e-3
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+
+
+@pytest.fixture(scope="module")
+def run(robot):
+    """A floating pendulum that flies, spins and swings."""
+    push = rk.Torque(lambda t, q, v: [np.sin(20 * t), np.cos(15 * t)])
+    start = [1.0, 2.0, 3.0, 0.5, 0.2, 1.0, 0.3, -0.4]
+    return rk.simulate(robot, v0=start, duration=0.4, dt=DT, record_every=1, actuators=push)
+
+
+def joints(robot, run, **options):
+    rows = run.q[:, 7:], run.v[:, 6:], run.actuator_force[:, 6:]
+    return list(joint_messages(robot.joint_names[1:], run.t, *rows, **options))
+
+
+def odometry(run, twist=True, **options):
+    return list(pose_messages(run.t, run.q[:, :7], run.v[:, :6] if twist else None, **options))
+
+
+def write(path, *parts):
+    return log_files.write_ros2(path, sorted((m for part in parts for m in part), key=lambda m: m[2]), "mcap")
+
+
+def read(path, robot, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        log = rk.read_log(path, robot, **options)
+    return log, [str(w.message) for w in found]
+
+
+@pytest.mark.parametrize("kind", ["sqlite3", "ros1", "database alone", "file alone"])
+def test_every_storage_gives_every_bit(robot, run, tmp_path, kind):
+    root = robot.joints[0].child_link
+    messages = [*joints(robot, run), *odometry(run, child=root)]
+    described = ("/robot_description", "std_msgs/msg/String", log_files.START, {"data": rk.urdf.dump(robot)})
+    messages = sorted([described, *messages], key=lambda m: m[2])
+    if kind == "ros1":
+        path = log_files.write_ros1(tmp_path / "run.bag", messages)
+    else:
+        storage = "sqlite3" if kind in ("sqlite3", "database alone") else "mcap"
+        path = log_files.write_ros2(tmp_path / "run", messages, storage)
+        ending = {"database alone": "*.db3", "file alone": "*.mcap"}.get(kind)
+        path = path if ending is None else next(path.glob(ending))
+    log, said = read(
+        path, None
+    )  # the robot is the one of /robot_description, and floats as there is odometry
+    assert said == [] and log.robot.base == "floating" and log.robot.joint_names == robot.joint_names
+    assert np.array_equal(log.q[:, 7:], run.q[:, 7:]) and np.array_equal(log.v[:, 6:], run.v[:, 6:])
+    assert np.allclose(log.q[:, :7], run.q[:, :7], atol=1e-14) and np.allclose(log.v, run.v, atol=1e-14)
+    assert np.array_equal(log.tau[:, 6:], run.actuator_force[:, 6:])
+    assert log.summary["base_topic"] == "/odom" and np.allclose(log.t, run.t, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["json", "protobuf"])
+def test_messages_of_foxglove(robot, run, tmp_path, kind):
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    if kind == "protobuf":
+        pytest.importorskip("mcap_protobuf")
+    write = {"json": log_files.write_mcap_json, "protobuf": log_files.write_mcap_protobuf}[kind]
+    log, said = read(write(tmp_path / "run.mcap", joints(robot, run)), fixed)
+    assert np.array_equal(log.q, run.q[:, 7:]) and np.array_equal(log.tau, run.actuator_force[:, 6:])
+    assert len(said) == 1 and "no velocities of all joints" in said[0]
+    assert np.abs(log.v - run.v[:, 6:])[2:-2].max() < 0.01
+
+
+def test_bases_from_poses_frames_and_odd_twists(robot, run, tmp_path):
+    root, states = robot.joints[0].child_link, joints(robot, run)
+    R, p = rk.forward_kinematics(robot, run.q)["lower"]
+    turns = np.array([_quaternion(each) for each in R])
+    lower = list(pose_messages(run.t, np.column_stack([turns, p]), child="lower"))
+    world = run.v[:, :6].copy()
+    axes = rk.forward_kinematics(robot, run.q)[root][0]
+    for k in (0, 3):
+        world[:, k : k + 3] = np.einsum("tij,tj->ti", axes, run.v[:, k : k + 3])
+    shifted = run.q[:, :7] - [0, 0, 0, 0, 1, 2, 3]
+    frames = [
+        *pose_messages(run.t, shifted, topic="/tf", kind="tf", child=root, parent="odom"),
+        *pose_messages(
+            run.t[:1], [[1, 0, 0, 0, 1, 2, 3]], topic="/tf_static", kind="tf", child="odom", parent="map"
+        ),
+    ]
+    cases = {
+        "velocities of the base are differences": [*odometry(run, twist=False, child=root)],
+        "is no link of the robot": [*odometry(run, child="imu_7")],
+        "/mocap": [*odometry(run, topic="/mocap", kind="pose")],
+        "its twist is in axes of the world": [*pose_messages(run.t, run.q[:, :7], world, child=root)],
+        "differences of its poses": lower,
+        "/tf: velocities of the base": frames,
+    }
+    for number, (text, messages) in enumerate(cases.items()):
+        log, said = read(write(tmp_path / str(number), states, messages), robot)
+        assert any(text in one for one in said), (text, said)
+        signs = np.sign(np.sum(log.q[:, :4] * run.q[:, :4], axis=1, keepdims=True))
+        assert np.allclose(log.q[:, :4] * signs, run.q[:, :4], atol=1e-12), text
+        assert np.allclose(log.q[:, 4:], run.q[:, 4:], atol=1e-12), text
+        assert np.abs(log.v - run.v)[2:-2].max() < 0.02, text
+    log, said = read(write(tmp_path / "none", states), robot)
+    assert any("does not say how the base moves" in one for one in said)
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    _, said = read(tmp_path / "0", fixed)
+    assert any("/odom says how the base moves" in one for one in said)
+
+
+def _quaternion(R):
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_matrix(R).as_quat()[[3, 0, 1, 2]]
+
+
+def test_topics_orders_and_publishers(robot, run, tmp_path):
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    states = joints(robot, run)
+    for _, _, _, fields in states[::2]:  # every other message has them the other way round
+        for key in ("name", "position", "velocity", "effort"):
+            fields[key] = list(fields[key])[::-1]
+    commands = joints(robot, run, topic="/joint_commands")
+    for *_, fields in commands:
+        fields["position"] = fields["position"] + 1.0
+    log, said = read(write(tmp_path / "a", states, commands), fixed)
+    assert np.array_equal(log.q, run.q[:, 7:]) and any(
+        "/joint_commands: the same joints" in one for one in said
+    )
+    log, _ = read(tmp_path / "a", fixed, topic="/joint_commands")
+    assert np.array_equal(log.q, run.q[:, 7:] + 1.0)
+    with pytest.raises(rk.ShapeError, match="did you mean '/joint_states'"):
+        rk.read_log(tmp_path / "a", fixed, topic="/joint_state")
+    names, q = robot.joint_names[1:], run.q[:, 7:]
+    left = list(joint_messages(names[:1], run.t, q[:, :1]))
+    right = list(joint_messages(names[1:], run.t + 7e-4, q[:, 1:]))
+    log, said = read(write(tmp_path / "b", left, right), fixed)
+    assert any("several messages: interpolated" in one for one in said)
+    # the first message of the left joint after one of the right joint is the second
+    assert np.allclose(log.q[:, 0], q[1:, 0], atol=1e-12)
+    assert np.allclose(log.q[:, 1], np.interp(run.t[1:] - 7e-4, run.t, q[:, 1]), atol=1e-9)
+
+
+def test_messages_without_stamps_or_that_contradict_themselves(robot, run, tmp_path):
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    states = joints(robot, run)
+    for *_, fields in states:
+        fields["stamped"] = False
+    states[5][3]["position"] = np.zeros(1)
+    log, said = read(write(tmp_path / "a", states), fixed)
+    assert len(log.t) == len(run.t) - 1 and np.allclose(np.diff(log.t)[:3], DT)
+    assert any("200 messages without a stamp" in one for one in said)
+    assert any("1 message left out: 2 names and 1 numbers of position" in one for one in said)
+
+
+def test_a_recording_that_broke_off_is_read_to_its_end(robot, run, tmp_path):
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    path = log_files.write_mcap_json(tmp_path / "run.mcap", joints(robot, run))
+    path.write_bytes(path.read_bytes()[:-2000])
+    log, said = read(path, fixed)
+    assert len(log.t) > 100 and any("no index, as one whose recording broke off" in one for one in said)
+
+
+BAD = {
+    "no.mcap": (b"hello", "does not begin as one"),
+    "no.bag": (b"hello", "magic"),
+    "no.db3": (b"hello", "not a database"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_bag_is_an_error(robot, tmp_path, name):
+    content, message = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(rk.ShapeError, match=f"(?i){message}"):
+        rk.read_log(tmp_path / name, robot)
+    with pytest.raises(rk.ShapeError, match=r"folder without metadata\.yaml"):
+        rk.read_log(tmp_path, robot)
+    with pytest.raises(rk.ShapeError, match="no such file"):
+        rk.read_log(tmp_path / "there_is_none.mcap", robot)
+
+
+def test_a_bag_says_what_it_has_instead(robot, run, tmp_path):
+    path = write(tmp_path / "a", odometry(run))
+    with pytest.raises(rk.ShapeError, match=r"no topic has states of joints.*/odom \(nav_msgs/Odometry\)"):
+        rk.read_log(path, robot)
+    with pytest.raises(rk.ShapeError, match="no /robot_description"):
+        rk.read_log(write(tmp_path / "b", joints(robot, run)), None)
+    with pytest.raises(rk.ShapeError, match="did you mean '/odom'"):
+        rk.read_log(write(tmp_path / "c", joints(robot, run), odometry(run)), robot, base_topic="/odo")
+
+
+def test_chunks_that_unpack_without_end_are_bounded(tmp_path):
+    """A chunk of 3 GiB of zeros packs into 12 MB; the process that reads it may have 2 GiB."""
+    import lz4.frame
+    from mcap.data_stream import RecordBuilder
+    from mcap.records import Chunk
+    from mcap.writer import Writer
+
+    packed = lz4.frame.LZ4FrameCompressor()
+    data = packed.begin() + b"".join(packed.compress(bytes(1 << 24)) for _ in range(192)) + packed.flush()
+    with open(tmp_path / "bomb.mcap", "wb") as file:
+        Writer(file).start()
+        chunk = RecordBuilder()
+        Chunk("lz4", data, 1, 0, 0, 192 << 24).write(chunk)
+        file.write(chunk.end())
+    with pytest.raises(rk.ShapeError, match=r"memory|resize buffer"):
+        read_bag(tmp_path / "bomb.mcap")

@@ -1,0 +1,139 @@
+"""Smoothed motion and unexplained torques against motions whose derivatives are known in closed form."""
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.logs.read import logged_trajectory
+from robokit.logs.torques import best_cutoff, friction_forces, smooth
+
+RATE = 250.0
+t = np.arange(0.0, 6.0, 1.0 / RATE)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return rk.load_urdf(rk.find_robot("double_pendulum"))
+
+
+def motion(n):
+    """Sines of 0.5 to 1.3 Hz: q, v, a, (T, n) each."""
+    w, phase = 2 * np.pi * np.linspace(0.5, 1.3, n), np.arange(n)
+    angle = w * t[:, None] + phase
+    return np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle)
+
+
+def log_of(robot, q, v, tau):
+    return logged_trajectory(robot, t, q, v, tau, {"robot": robot.name, "dt": 1 / RATE})
+
+
+@pytest.mark.parametrize(("noise", "error"), [(0.0, 1e-5), (1e-4, 5e-4), (1e-2, 0.02)])
+def test_accelerations_of_noisy_positions(robot, noise, error):
+    q, v, a = motion(2)
+    measured = q + noise * np.random.default_rng(0).standard_normal(q.shape)
+    found = smooth(log_of(robot, measured, v, None))
+    good = found.good
+    assert good.mean() > 0.5
+
+    def off(x, y):
+        return np.sqrt(np.mean((x - y)[good] ** 2) / np.mean(y[good] ** 2))
+
+    assert off(found.a, a) < error and off(found.v, v) < error
+    if noise:  # no other cutoff is much better
+        others = [smooth(log_of(robot, measured, v, None), found.cutoff * k).a for k in (0.6, 0.8, 1.25, 1.6)]
+        assert off(found.a, a) < 1.5 * min(off(other, a) for other in others)
+
+
+def test_the_cutoff_falls_with_noise_and_keeps_the_motion():
+    q, _, _ = motion(3)
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal(q.shape)
+    cutoffs = [best_cutoff(q + s * noise, RATE) for s in (1e-6, 1e-4, 1e-2)]
+    assert cutoffs[0] > cutoffs[1] > cutoffs[2] > 1.3
+    # a joint that stands still has no say
+    assert best_cutoff(np.column_stack([q, np.zeros(len(q))]), RATE) == best_cutoff(q, RATE)
+
+
+def test_derivatives_of_a_base_that_turns_and_flies():
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+    run = rk.simulate(
+        robot, v0=[1.0, -2.0, 1.5, 0.3, 0.2, 0.1, 1.0, -1.0], duration=1.0, dt=1e-3, record_every=2,
+        joint_damping=0.0,
+    )  # fmt: skip
+    found = smooth(run, 50.0)
+    exact = rk.forward_dynamics(robot, run.q, run.v, -friction_forces(robot, run.v))
+    good = found.good
+    assert np.abs(found.v - run.v)[good].max() < 2e-3 * np.abs(run.v).max()
+    assert np.abs(found.a - exact)[good].max() < 0.01 * np.abs(exact).max()
+    # nothing holds it: the model needs no wrench from outside, though it weighs 40 N
+    wrench = rk.rnea(robot, found.q, found.v, found.a)[:, :6]
+    assert np.abs(wrench[good]).max() < 0.5
+
+
+def test_what_the_model_lacks_is_what_stays_unexplained(robot):
+    q, v, a = motion(2)
+    extra = np.column_stack([0.5 * v[:, 0], 0.8 * np.ones(len(t))])
+    tau = rk.rnea(robot, q, v, a) + friction_forces(robot, v) + extra
+    found = rk.unexplained_torques(log_of(robot, q, v, tau))
+    good = found.motion.good
+    assert found.names == robot.joint_names
+    assert np.abs(found.unexplained - extra)[good].max() < 0.02
+    lines = found.table()
+    assert all(len(line) <= 80 for line in lines) and "0.8" in lines[2]
+    with pytest.warns(UserWarning, match="opposite sign"):
+        rk.unexplained_torques(log_of(robot, q, v, -rk.rnea(robot, q, v, a)))
+
+
+def test_gaps_and_ends_do_not_count(robot):
+    q, v, a = motion(2)
+    tau = rk.rnea(robot, q, v, a) + friction_forces(robot, v)
+    keep = np.r_[0:600, 800 : len(t)]
+    log = logged_trajectory(robot, t[keep], q[keep], v[keep], tau[keep], {"dt": 1 / RATE})
+    found = rk.unexplained_torques(log)
+    bad = (found.motion.t > t[600]) & (found.motion.t < t[800])
+    assert not found.motion.good[bad].any() and not found.motion.good[[0, -1]].any()
+    assert (found.rms(found.unexplained) < 0.01 * found.rms(found.measured)).all()
+
+
+def test_what_cannot_be_compared_is_an_error(robot):
+    q, v, _ = motion(2)
+    with pytest.raises(rk.ShapeError, match="no efforts"):
+        rk.unexplained_torques(log_of(robot, q, v, None))
+    with pytest.raises(rk.ShapeError, match="less than half of the sampling rate, 250 Hz"):
+        rk.unexplained_torques(log_of(robot, q, v, v), cutoff=200.0)
+    with pytest.raises(rk.ShapeError, match="too few"):
+        rk.unexplained_torques(logged_trajectory(robot, t[:9], q[:9], v[:9], v[:9], {}))
+    with pytest.raises(rk.WrongType, match="a Trajectory"):
+        rk.unexplained_torques(q)
+
+
+def test_the_simulation_beside_a_log(robot, tmp_path):
+    """With the torques of a run, its simulation is the run; with others it is not, and joints are led."""
+    push = rk.Torque(lambda time, q, v: [2 * np.sin(3 * time), np.cos(2 * time)])
+    run = rk.simulate(robot, [0.3, 0.2], duration=1.0, dt=1e-3, record_every=1, actuators=push)
+    tau = np.vstack([run.actuator_force[1:], run.actuator_force[-1:]])
+    log = logged_trajectory(robot, run.t, run.q, run.v, tau, {"dt": 1e-3})
+    again = rk.simulate_log(log)
+    assert np.abs(again.q[-1] - run.q[-1]).max() < 1e-2
+    log = logged_trajectory(robot, run.t, run.q, run.v, tau, {"dt": 1e-3, "efforts": ["upper_joint"]})
+    led = np.interp(run.t, (one := rk.simulate_log(log)).t, one.q[:, 1])
+    assert np.abs(led - run.q[:, 1]).max() < 0.1
+    found = rk.unexplained_torques(log, 50.0)
+    page = rk.write_log_page(log, tmp_path / "log.html", found, again).read_text()
+    assert "unexplained torque" in page and "simulation" in page
+
+
+@pytest.mark.slow
+def test_a_floating_robot_stands_where_its_lowest_point_was(tmp_path):
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    ground = rk.Ground(height=-0.4)
+    q0 = rk.standing_configuration(robot, ground_height=-0.4)
+    run = rk.simulate(
+        robot, q0, duration=0.6, dt=2e-3, ground=ground, record_every=1, actuators=rk.PD(kp=300, kd=10)
+    )
+    again = rk.simulate_log(run)
+    assert abs(again.ground.height + 0.4) < 0.01
+    found = rk.unexplained_torques(run, 20.0)
+    weight = robot.total_mass * 9.81
+    up = -found.unexplained[found.motion.good][:, found.names.index("base force z")]
+    assert abs(up.mean() - weight) < 0.1 * weight
