@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from robokit import dynamics, hooks, unknown_names
+from robokit import dynamics, hooks, rotations, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
@@ -206,6 +206,7 @@ __all__ = [
     "measures",
     "open_sweep",
     "rollout",
+    "rotations",
     "simulate",
     "standing_configuration",
     "standing_height",
