@@ -238,7 +238,8 @@ FORCES = (
     real("loop_placement", "n_loops", 2, 12),  # of the joint's frame on each, as `joint_placement`
     real("loop_axes", "n_loops", 9),  # rows t1, t2, axis in that frame
     real("loop_pitch", "n_loops"),  # of a screw [m/rad], else 0
-    whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 2 (tilts of the axis) or 3
+    real("loop_length", "n_loops"),  # of a rod [m], else 0
+    whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 1 (of a cross), 2 (tilts of the axis) or 3
     real("loop_holds", "n_loops", 3),  # 1 for each of t1, t2, axis along which it holds positions
     real("loop_mobility", "n_loops", 2),  # of all that moves, to turn [1/(kg m^2)] and to move [1/kg]
 )

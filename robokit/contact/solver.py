@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from robokit.contact.constraints.adding import own_inertia
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
@@ -69,7 +70,7 @@ def solve(x: Any) -> None:
     goal = where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
 
     def begin(j: Any) -> None:
-        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / x.H[j, j]
+        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / own_inertia(x, j)
 
     for_range(x.nv, begin)
     once(x, multiply, x.v0, x.Hv0)

@@ -75,7 +75,7 @@ FROM_STEP = """
 GIVEN_TO_STEP = """
     dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
-    loop_bodies loop_placement loop_turns loop_mobility
+    loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
 """
 """What it was given, or noted, besides the robot and the shapes."""
 

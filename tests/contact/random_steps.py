@@ -29,7 +29,9 @@ TREE += ["bands", "blocks", "block_mask"]
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V")]
+    motion = [
+        replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V", "composite")
+    ]
     motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]

@@ -99,6 +99,12 @@ def _as_acted(robot: Robot, forces: np.ndarray, before: np.ndarray, after: np.nd
     # A thread turns as it pushes.
     thread = (g[..., 5] * numbers["loop_pitch"])[..., None] * axes[:, 2]
     arm = 0.5 * (_apart(robot, before) + _apart(robot, after))
+    rods, crosses = numbers["loop_length"] > 0.0, numbers["loop_turns"] == 1
+    along = arm / np.maximum(np.linalg.norm(arm, axis=-1, keepdims=True), 1e-300)
+    push[:, rods] = (g[..., 3, None] * along)[:, rods]
+    if crosses.any():  # a moment about what is perpendicular to both axes
+        second = np.einsum("tlij,lj->tli", _turned(robot, after), axes[:, 0])
+        turn[:, crosses] = (g[..., 0, None] * np.cross(second, axes[:, 2]))[:, crosses]
     return np.concatenate([turn + np.cross(arm, push) - thread, push], axis=-1)
 
 
@@ -111,6 +117,18 @@ def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
         ends = zip(bodies, places, strict=True)
         (P, p), (_, s) = (_frame(X0[b] if b else None, place, len(q)) for b, place in ends)
         found[:, k] = np.einsum("tij,ti->tj", P, s - p)
+    return found
+
+
+def _turned(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Axes of each loop's frame S in those of P, (T, L, 3, 3)."""
+    X0, numbers = forward_kinematics(robot.tree, robot.split_q(list(q.T))), loop_numbers(robot)
+    found = np.zeros((len(q), len(numbers["loop_bodies"]), 3, 3))
+    of_loops = zip(numbers["loop_bodies"].tolist(), numbers["loop_placement"], strict=True)
+    for k, (bodies, places) in enumerate(of_loops):
+        ends = zip(bodies, places, strict=True)
+        (P, _), (S, _) = (_frame(X0[b] if b else None, place, len(q)) for b, place in ends)
+        found[:, k] = np.einsum("tij,tik->tjk", P, S)
     return found
 
 

@@ -13,6 +13,7 @@ from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
+from robokit.sim.closing import held_by_loops
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
@@ -79,7 +80,13 @@ def set_up(
     if accuracy is not None:
         accuracy = real_number("accuracy", accuracy, above=0.0)
     between = body_contacts(robot, self_collision, surface is not None)
-    name, row = method(integrator, surface is not None or bool(between.bodies))
+    light = held_by_loops(robot)
+    if light is not None and integrator not in (None, "contact", "euler"):
+        raise ShapeError(
+            f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
+            "its loop; take 'contact'"
+        )
+    name, row = method(integrator, surface is not None or bool(between.bodies) or light is not None)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
             f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
@@ -101,7 +108,8 @@ def set_up(
         warnings.warn(
             f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=3
         )
-    check_inertia(robot)
+    if light is None:
+        check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
