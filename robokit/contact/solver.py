@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from robokit.contact.constraints import prescribed
 from robokit.contact.constraints.adding import own_inertia
-from robokit.contact.fields import FRICTION, LINE, SPIN
+from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import bias, generalized, multiply, velocities
 from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
@@ -191,9 +192,10 @@ def multiply_again(x: Any) -> None:
             known = zip(R, linear_impulse(x, c), relative(x, c, x.V), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
-        cond(_is_line(x, c), line, nothing)
+        cond(x.c_kind[c] == LINE, line, nothing)
 
     for_range(x.n_of[0], of_constraint)
+    prescribed.multiply_again(x)
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
@@ -310,7 +312,7 @@ def take_shift(x: Any, c: Any, u: Any) -> None:
     spins = x.c_kind[c] == SPIN
     contact = where(spins, x.c_of[c], c)
     s = shift(u, x.c_R[c, 0], x.c_R[c, 1], aim, x.c_mu[c])
-    x.c_shift[c] = where(spins, x.c_g[contact, 2], s)
+    x.c_shift[c] = where(spins, x.c_g[contact, 2], where(x.c_kind[c] == SPRING, 0.0, s))
 
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:
@@ -464,7 +466,8 @@ def accept(x: Any, share: Any, by_ray: bool) -> None:
 
 
 def _is_line(x: Any, c: Any) -> Any:
-    return x.c_kind[c] == LINE
+    """Whether a constraint holds both ways: a loop, or a spring."""
+    return (x.c_kind[c] == LINE) | (x.c_kind[c] == SPRING)
 
 
 def _is_free(x: Any, i: Any) -> Any:

@@ -127,23 +127,24 @@ def closed_rows(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, dict[int, str]
 
 
 def closed_start(
-    robot: Robot, q: np.ndarray, v: np.ndarray
+    robot: Robot, q: np.ndarray, v: np.ndarray, keep: Sequence[int] = ()
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
     """The start of a simulation with its loops closed, and what that changed, for the summary.
 
     Args:
         robot: the robot.
         q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
+        keep: dofs that stay as they are, with their velocities.
 
     Raises:
         ShapeError: a loop cannot be closed from there.
     """
     if not loop_models(robot):
         return q, v, {}
-    q1, rows = closed(robot, q, "q0"), np.atleast_2d(v)
+    q1, rows = closed(robot, q, "q0", keep), np.atleast_2d(v)
     _check_regular(robot, q1)
     many = max(len(rows), len(np.atleast_2d(q1)))
-    v1 = tangent(robot, np.broadcast_to(np.atleast_2d(q1), (many, robot.nq)), rows)
+    v1 = tangent(robot, np.broadcast_to(np.atleast_2d(q1), (many, robot.nq)), rows, keep)
     changes = {"loop_start_change": q1 - q, "loop_start_velocity_change": v1 - rows}
     said = {name: float(np.nan_to_num(np.abs(x)).max(initial=0.0)) for name, x in changes.items()}
     return q1, v1 if v.ndim == 2 else v1[0], said
@@ -199,14 +200,19 @@ def distances(robot: Robot, q: np.ndarray) -> np.ndarray:
     return np.stack([np.broadcast_to(loop.gap, len(q)) for loop in loops], axis=1)
 
 
-def tangent(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The velocities nearest to v, (B, nv), that the loops allow in q (B, nq)."""
+def tangent(robot: Robot, q: np.ndarray, v: np.ndarray, keep: Sequence[int] = ()) -> np.ndarray:
+    """The velocities nearest to v, (B, nv), that the loops allow in q (B, nq); dofs to keep have theirs."""
     if not loop_models(robot):
         return v
     out = np.array(np.broadcast_to(v, (len(q), robot.nv)), dtype=float)
     good = np.isfinite(q).all(axis=1) & np.isfinite(out).all(axis=1)
     _, K = _constraints(robot, q[good])
     v_good = out[good]
+    if keep:
+        left = np.einsum("bij,bj->bi", K, v_good)
+        K[..., list(keep)] = 0.0
+        out[good] = v_good - np.einsum("bij,bj->bi", np.linalg.pinv(K, rcond=DEPENDENT), left)
+        return out
     for unit in _row_space(K):
         v_good -= unit * _dot(unit, v_good)[:, None]
     out[good] = v_good

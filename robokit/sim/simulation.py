@@ -28,7 +28,9 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.prescribed import UNKNOWN, Motions, motions_of
 from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -42,6 +44,7 @@ from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.stepping.default_step import LONGEST
 from robokit.sim.stepping.steppers import ContactStepper
 
 NOTED = 1000
@@ -118,6 +121,8 @@ class Simulation:
         record_every: int | None = None,
         threads: int | None = None,
         reproducible: bool | None = None,
+        springs: Any = None,
+        motions: Any = None,
     ) -> None:
         """Put a robot at its start; nothing moves before the first step.
 
@@ -135,7 +140,8 @@ class Simulation:
             record_every: steps between the states that :meth:`trajectory` has; None for those of about 5 ms,
                 0 for none. A batch records nothing.
             threads: of a batch; None for as many as pay.
-            reproducible: as in :func:`robokit.simulate`.
+            reproducible, springs, motions: as in :func:`robokit.simulate`; with a batch arrays of motions may
+                be (steps + 1, B). After its end an array holds its last position.
 
         Raises:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
@@ -156,11 +162,14 @@ class Simulation:
             raise ShapeError(f"robot: expected one, got {robot!r}; robot.sample(k) is one of them")
         drives, acting = actuators_of(actuators), pushes_of(pushes)
         moving = with_rotors(robot, drives)
+        held, prescribed = springs_of(springs, robot), motions_of(motions)
+        step = LONGEST if dt is None else real_number("dt", dt, above=0.0)
+        self._motions = Motions(robot, prescribed, step, UNKNOWN)
         q, v = self._starts(robot, q0, v0, batch)
         setup = set_up(
             moving, 0.0, dt, ground, integrator, recorded, joint_damping, many=bool(batch),
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
-            by_step=True,
+            by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
         overlaps = check_starts(setup.program, q)
         warn_of_limits(robot, q)
@@ -179,6 +188,7 @@ class Simulation:
             batch or 1,
             floats(robot.tree),
             accuracy is not None,
+            prescribed,
         )
         inputs = RunInputs(moving, drives, acting, *span)
         if batch and inputs.by_function:
@@ -200,8 +210,7 @@ class Simulation:
         self._run.control_every = control_every
         self._begin()
 
-    @staticmethod
-    def _starts(robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _starts(self, robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
         """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""
         found = []
         for name, given, n in (("q0", robot.neutral() if q0 is None else q0, robot.nq), ("v0", v0, robot.nv)):
@@ -213,7 +222,10 @@ class Simulation:
             found.append(x)
         check_quaternions("q0", robot, found[0])
         check_angles("q0", robot, found[0])
-        return closed_start(robot, *found)[:2]
+        motions = self._motions
+        if motions.rows not in (None, batch):
+            raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
+        return closed_start(robot, *motions.start(*found), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -540,7 +552,9 @@ class Simulation:
             x = x[at] if len(x) == B else x
             starts.append(np.broadcast_to(x, (len(at), n)))
         self._check(*starts)
-        q, v, _ = closed_start(self.robot, *starts)
+        chosen_rows = None if self._motions.rows is None else at
+        q, v = self._motions.start(starts[0], starts[1], chosen_rows)
+        q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
         if rows is None:
             self._many.done = self._many.change = 0
@@ -556,7 +570,7 @@ class Simulation:
         x = numbers("q", self._start[0] if q is None else q, robot.nq, robot)
         y = numbers("v", self._start[1] if v is None else v, robot.nv, robot)
         self._check(x, y)
-        return closed_start(robot, x, y)[:2]
+        return closed_start(robot, *self._motions.start(x, y), self._motions.dofs)[:2]
 
     def _check(self, q: np.ndarray, v: np.ndarray) -> None:
         check_finite("q", q)
@@ -583,7 +597,9 @@ class Simulation:
             given = program.given.drives, program.given.inputs, program.given_numbers
             about = program.name, program.joints, program.ground, program.between, given, program.measured
             try:
-                digest = sha256(pickle.dumps((*about, program.accuracy, program.reproducible))).hexdigest()
+                digest = sha256(
+                    pickle.dumps((*about, program.springs, program.accuracy, program.reproducible))
+                ).hexdigest()
             except (pickle.PicklingError, AttributeError, TypeError):  # functions of the user
                 digest = ""
             same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call
+from robokit.arguments import check_call, real_number
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
@@ -16,7 +16,9 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.prescribed import UNKNOWN, Motions, PrescribedMotion, motions_of
 from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -27,6 +29,7 @@ from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.stepping.default_step import LONGEST
 
 
 def simulate(
@@ -48,6 +51,8 @@ def simulate(
     accuracy: float | None = None,
     estimate: bool = False,
     reproducible: bool | None = None,
+    springs: Any = None,
+    motions: Any = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -97,6 +102,9 @@ def simulate(
             start and twice as often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
             the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+        springs: ``rk.Spring(...)`` between two points, ``rk.JointSpring(...)``, or a list of these; the step
+            is then that of "contact".
+        motions: ``rk.PrescribedMotion(...)`` of a joint, or a list of these, likewise.
 
     Returns:
         the trajectory.
@@ -144,7 +152,11 @@ def simulate(
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
-    q, v, closing = closed_start(robot, q, v)
+    held, prescribed = springs_of(springs, robot), motions_of(motions)
+    put = Motions(robot, prescribed, LONGEST if dt is None else real_number("dt", dt, above=0.0), UNKNOWN)
+    if put.rows is not None:
+        raise ShapeError("motions: a simulation takes one motion a joint; rk.rollout takes one a row")
+    q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
     drives = actuators_of(actuators)
     acting, moving = pushes_of(pushes), with_rotors(robot, drives)
     setup = set_up(
@@ -160,6 +172,8 @@ def simulate(
         reproducible=reproducible,
         start=(q, v),
         by_step=bool(controller is not None or drives or acting),
+        springs=held,
+        motions=prescribed,
     )
     program = setup.program
     overlaps = check_starts(program, q)
@@ -168,8 +182,11 @@ def simulate(
 
     base = controller is not None and floats(robot.tree)
 
-    def once(dt: float, steps: int, every: int, drives: Sequence[Actuator]) -> Run:
-        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], 1, base, accuracy is not None)
+    def once(
+        dt: float, steps: int, every: int, drives: Sequence[Actuator], given: Sequence[PrescribedMotion]
+    ) -> Run:
+        more = 1, base, accuracy is not None, given
+        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], *more)
         if inputs.outside.rows is not None:
             raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
         fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
@@ -177,7 +194,7 @@ def simulate(
         run.go(steps, progress)
         return run
 
-    run = once(setup.dt, setup.steps, setup.every, drives)
+    run = once(setup.dt, setup.steps, setup.every, drives, prescribed)
     trajectory = run.trajectory()
     trajectory.robot = robot
     trajectory.summary |= setup.summary | closing
@@ -187,7 +204,8 @@ def simulate(
         twice = with_rows_twice(drives, setup.steps)
         if accuracy is not None:  # errors of parts go with the square of their length
             program = replace(program, accuracy=0.25 * accuracy)
-        finer = once(0.5 * setup.dt, 2 * setup.steps, 2 * setup.every, twice)
+        halved = 0.5 * setup.dt, 2 * setup.steps, 2 * setup.every
+        finer = once(*halved, twice, [motion.at_half_steps(setup.dt) for motion in prescribed])
         trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
     warn_of(trajectory.summary, buried)
     return trajectory

@@ -14,6 +14,8 @@ from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
 from robokit.sim.closing import held_by_loops
+from robokit.sim.driving.prescribed import PrescribedMotion
+from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
@@ -66,6 +68,8 @@ def set_up(
     reproducible: Any = None,
     by_step: bool = False,
     start: Sequence[Any] = (),
+    springs: Springs = NO_SPRINGS,
+    motions: Sequence[PrescribedMotion] = (),
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -81,12 +85,18 @@ def set_up(
         accuracy = real_number("accuracy", accuracy, above=0.0)
     between = body_contacts(robot, self_collision, surface is not None)
     light = held_by_loops(robot)
+    asked = "springs" if springs.given else "motions" if motions else ""
+    if asked and integrator not in (None, "contact", "euler"):
+        raise ShapeError(f"integrator: {integrator!r} takes no {asked}; take 'contact', or leave it out")
+    if motions and accuracy is not None:
+        raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
     if light is not None and integrator not in (None, "contact", "euler"):
         raise ShapeError(
             f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
             "its loop; take 'contact'"
         )
-    name, row = method(integrator, surface is not None or bool(between.bodies) or light is not None)
+    by_contact = surface is not None or bool(between.bodies) or light is not None or bool(asked)
+    name, row = method(integrator, by_contact)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
             f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
@@ -124,6 +134,7 @@ def set_up(
         between=between,
         reproducible=wanted(reproducible),
         accuracy=accuracy,
+        springs=springs,
     )
     summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": len(between.bodies)}
     if defaulted:
