@@ -42,6 +42,9 @@ class FramesData:
         contact_count: points that touch the ground, (T,); or None.
         contacts: positions [m] and forces [N] of these points, frame after frame, (sum, 6); or None.
         peaks: what joints do between frames.
+        ties: ends of springs between points, then of rods that close loops, in the world, (T, L, 6) [m]; None
+            where there are none.
+        springs: how many of these are springs.
     """
 
     count: int
@@ -57,6 +60,8 @@ class FramesData:
     contact_count: Packed | None = None
     contacts: Packed | None = None
     peaks: list[PeaksData] = field(default_factory=list)
+    ties: Packed | None = None
+    springs: int = 0
 
 
 @dataclass(frozen=True)
