@@ -327,6 +327,7 @@ SOLVER = (
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
     real("C_next", "nv", role="work"),  # where they are taken anew
+    real("y_of_C", "nv", role="work"),  # y of that mean velocity
     real("Jg", "nv", role="work"),  # J^T g
     real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
     real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses

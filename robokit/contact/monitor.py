@@ -51,6 +51,7 @@ NOTES = (
     real("noted_kick", "n_noted", "nq", role="out"),  # configuration at which the forces acted
     real("noted_before", "n_noted", "nv", role="out"),  # velocities there, before these and after them; of a
     real("noted_after", "n_noted", "nv", role="out"),  # base that floats in the axes that it has there
+    real("noted_mean", "n_noted", "nv", role="out"),  # that velocity products are taken at
     real("noted_wrench", "n_noted", "n_bodies", 6, role="out"),  # on bodies about their origins: all but
     # gravity and what joints exert, loop joints too, in world axes [N m; N]
     real("noted_link", "n_noted", "n_link_sums", 7, role="out"),  # force [N]; then as `link_contact`
@@ -165,6 +166,7 @@ def _note(x: Any) -> None:
     for_range(x.nq, lambda k: put(x.noted_kick, (n, k), x.q_kick[k]))
     for_range(x.nv, lambda k: put(x.noted_before, (n, k), x.v0[k]))
     for_range(x.nv, lambda k: put(x.noted_after, (n, k), x.y[k]))
+    for_range(x.nv, lambda k: put(x.noted_mean, (n, k), 0.5 * (x.v0[k] + x.y_of_C[k])))
 
     def link(k: Any) -> None:
         facts = [x.link_force[k, m] for m in range(3)] + [x.link_contact[k, m] for m in range(4)]

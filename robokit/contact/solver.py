@@ -301,6 +301,7 @@ def take_products(x: Any) -> None:
 
     def take() -> None:
         for_range(x.nv, lambda j: put(x.C, j, x.C_next[j]))
+        for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
 
     cond((x.n_of[6] == 0) | (change <= WILD**2 * momentum), take, nothing)
     x.n_of[6] = 1

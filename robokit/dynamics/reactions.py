@@ -179,8 +179,13 @@ def _of_constraints(
 def _of_loop(robot: Robot, model: LoopModel, poses: LinkPoses, forces: np.ndarray) -> np.ndarray:
     """The wrench of a loop's rows on its successor, in axes and about the origin of its frame P."""
     loop = next(loop for loop in robot.loop_joints if loop.name == model.name)
-    R_P, p = _placed(poses[loop.predecessor], loop.predecessor_placement)
-    R_S, s = _placed(poses[loop.successor], loop.successor_placement)
+    (R_P, p), (R_S, s) = (
+        _placed(_pose(poses, link), on)
+        for link, on in (
+            (loop.predecessor, loop.predecessor_placement),
+            (loop.successor, loop.successor_placement),
+        )
+    )
     to_P = np.swapaxes(R_P, -1, -2)
     R, r = np.moveaxis(to_P @ R_S, (-2, -1), (0, 1)), np.moveaxis((to_P @ (s - p)[..., None])[..., 0], -1, 0)
     total = Force.zero()
@@ -291,14 +296,15 @@ def reactions(
     layout: _Layout = robot.derived.get("reactions", lambda: _layout(robot))
     poses, wrenches = forward_kinematics(robot, q, engine=engine, reproducible=reproducible), dict(wrenches)
     R, p = poses.rotation, poses.position
-    ends = [_placed(poses[loop.predecessor], loop.predecessor_placement) for loop in robot.loop_joints]
+    ends = [_placed(_pose(poses, loop.predecessor), loop.predecessor_placement) for loop in robot.loop_joints]
     on_loops = [
         _turned(R_P, loops[loop.name]) if loop.name in loops else np.zeros(6)
         for loop, (R_P, _) in zip(robot.loop_joints, ends, strict=True)
     ]
     for loop, wrench, (_, o) in zip(robot.loop_joints, on_loops, ends, strict=True):
         for link, sign in ((loop.successor, 1.0), (loop.predecessor, -1.0)):
-            wrenches[link] = wrenches.get(link, 0.0) + sign * _moved(wrench, o)
+            if link in poses:  # or it is the world
+                wrenches[link] = wrenches.get(link, 0.0) + sign * _moved(wrench, o)
     name, given = with_forces("body_reactions", robot, q, wrenches or None, engine, reproducible)
     f, V, A = run(robot, name, None, engine, None, reproducible, q, v, a, *given)
     batch, N = np.broadcast_shapes(f.shape[:-2], p.shape[:-2]), robot.nbodies
@@ -316,7 +322,7 @@ def reactions(
         turns = np.concatenate([R, world], axis=-3)[..., layout.parents, :, :] @ layout.axes
         last = [R_P[..., None, :, :] for R_P, _ in ends]
     else:
-        last = [R[..., [robot.link_index[loop.successor]], :, :] for loop in robot.loop_joints]
+        last = [_pose(poses, loop.successor)[0][..., None, :, :] for loop in robot.loop_joints]
     turns = np.concatenate([turns, *last], axis=-3)
     return JointReactions(layout.names, _turned(np.swapaxes(turns, -1, -2), found))
 
@@ -348,7 +354,15 @@ def _of_folded(
     return np.asarray(total)
 
 
-# ---- wrenches ---------------------------------------------------------------------------------------------
+# ---- frames and wrenches ---------------------------------------------------------------------------------
+
+
+def _pose(poses: LinkPoses, link: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of a link, or of the world where that closes a loop."""
+    if link in poses:
+        return poses[link]
+    batch = poses.position.shape[:-2]
+    return np.broadcast_to(np.eye(3), (*batch, 3, 3)), np.zeros((*batch, 3))
 
 
 def _placed(pose: tuple[np.ndarray, np.ndarray], on: Placement) -> tuple[np.ndarray, np.ndarray]:

@@ -113,7 +113,7 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed: shapes, place [m], force on the second one [N], (K, 8)."""
+        """The contacts that pressed, (K, 11): see NOTES in contact/monitor.py."""
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -123,7 +123,7 @@ class Notes:
         if "end" in self.arrays:
             parts = [self.contacts(row) for row in rows.tolist()]
             found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
-            found["contact"] = np.concatenate([*parts, np.zeros((0, 8))])
+            found["contact"] = np.concatenate([*parts, np.zeros((0, 11))])
         return Notes(self.begin[rows], self.share[rows], found)
 
     def before(self, step: int, first: int = 0) -> Notes:
@@ -239,7 +239,8 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
     """
     names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
-    found = [np.zeros((0, 8)), *(notes.contacts(row) for row in rows.tolist())]
+    fixed = np.array([not name or program.robot.link(name).body == 0 for name in names])
+    found = [np.zeros((0, 8)), *(_with_the_world(notes.contacts(row), fixed) for row in rows.tolist())]
     pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
     most: Counter[tuple[str, str]] = Counter()
     for each in pairs:
@@ -256,6 +257,12 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
             points[t, k], forces[t, k] = numbers[:3], numbers[3:]
             free[pair] += 1
     return Contacts(points, forces, links, against)
+
+
+def _with_the_world(contacts: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """Those that press against what stands still: shapes, place [m], force [N], (K, 8)."""
+    presses = contacts[:, 5:8].any(axis=1)
+    return contacts[presses & fixed[contacts[:, 0].astype(int)], :8]
 
 
 def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:
