@@ -40,7 +40,7 @@ from robokit.model.constraints import LoopModel
 from robokit.model.joints import plane_axes
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, cos, iterations, sin, sqrt
+from robokit.spatial.scalars import Scalar, cos, iterations, sin, sqrt, where
 
 _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
@@ -186,12 +186,14 @@ def _position(e: Vector3, r: Vector3) -> Row:
 def _distance(length: float, r: Vector3) -> Row:
     """|r| - L."""
     size = sqrt(r.dot(r))
-    n = r * (1.0 / size)
+    apart = size > 0.0
+    share = where(apart, 1.0 / where(apart, size, 1.0), 0.0)
+    n = r * share + _UNIT[0] * where(apart, 0.0, 1.0)  # of points that meet any direction does
 
     def rate(V: Motion) -> Force:
         # Of the origin of S as P sees it; a moment r x n is 0 whatever moves.
         v = V.lin + V.ang.cross(r)
-        turned = (v - n * n.dot(v)) * (1.0 / size)
+        turned = (v - n * n.dot(v)) * share
         return Force(Vector3.zero(), turned)
 
     return Row(size - length, Force(Vector3.zero(), n), rate, False)

@@ -188,3 +188,55 @@ def test_rods_crosses_and_ties_to_the_world_are_written_and_read():
     ]
     np.testing.assert_array_equal(again.loop_joints[0].axis2, robot.loop_joints[0].axis2)
     assert again.tree.loops == robot.tree.loops
+
+
+def test_two_rods_are_the_double_pendulum():
+    """Two bobs that slide in a plane, held by rods: the closed form of the double pendulum."""
+    b = ModelBuilder("bobs").link("base")
+    for name in "ab":
+        b.link(name, 1.0, (0, 0, 0), np.eye(3) * 1e-3)
+        b.joint(name, "planar", "base", name, axis=(0, 1, 0))
+    b.loop_joint("upper", "distance", "base", "a", length=1.0)
+    robot = b.loop_joint("lower", "distance", "a", "b", length=0.8).build()
+    start = np.array([1.2, 0.4, 0.0, 0.0])
+    q = np.array([0.0, *_bob(1.0, start[0]), 0.0, *(_bob(1.0, start[0]) + _bob(0.8, start[1]))])
+
+    def law(t, y):
+        a, b, u, w = y
+        c, s = np.cos(a - b), np.sin(a - b)
+        H = [[2.0, 0.8 * c], [c, 0.8]]
+        C = [-0.8 * w * w * s - 2.0 * G * np.sin(a), u * u * s - G * np.sin(b)]
+        return [u, w, *np.linalg.solve(H, C)]
+
+    a, b, _, _ = solve_ivp(law, (0, 1), start, rtol=1e-11, atol=1e-12).y[:, -1]
+    for method, close in (("rkmk4", 1e-9), ("contact", 1e-4)):
+        run = rk.simulate(robot, q, duration=1.0, dt=1e-3, integrator=method)
+        upper, lower = run.q[-1, 1:3], run.q[-1, 4:6] - run.q[-1, 1:3]
+        np.testing.assert_allclose(upper, _bob(1.0, a), atol=close)
+        np.testing.assert_allclose(lower, _bob(0.8, b), atol=close)
+        assert run.summary["loop_gap"] < 1e-12
+
+
+def _bob(length, angle):
+    """Coordinates z, x of a planar joint about y."""
+    return length * np.array([-np.cos(angle), np.sin(angle)])
+
+
+@pytest.mark.parity
+def test_a_rod_is_a_tendon_in_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    from robokit.mjcf import to_mjcf
+
+    b = ModelBuilder("tied").link("base")
+    for name, x in (("a", 0.0), ("b", 0.5)):
+        b.link(name, 1.0, (0, 0, -0.3), np.eye(3) * 0.02)
+        b.joint(name, "continuous", "base", name, at(x, 0, 0), axis=(0, 1, 0))
+    robot = b.loop_joint("rod", "distance", "a", "b", at(0, 0, -0.6), at(0, 0, -0.4), length=0.6).build()
+    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+    data = mujoco.MjData(model)
+    model.opt.timestep = 1e-4
+    model.eq_solref[:], model.eq_solimp[:] = [2e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    data.qpos[:] = start = rk.close_loops(robot, [0.5, 0.3])
+    mujoco.mj_step(model, data, 5000)
+    run = rk.simulate(robot, start, duration=0.5, dt=1e-3)
+    np.testing.assert_allclose(run.q[-1], data.qpos, atol=3e-4)
