@@ -38,6 +38,7 @@ from robokit.sim.record.contact_record import Contacts
 from robokit.sim.record.notes import Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
+from robokit.sim.run.middle_of_steps import Asked
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
@@ -66,6 +67,7 @@ class SimulationState:
         commanded: the controller's joint forces, (nv,); None of a batch.
         about: the arguments of the simulation, by which one with others refuses the state.
         path: which of its runs it belongs to.
+        asked: velocities of the last steps, from which the middle of the next one is foretold.
     """
 
     time: float
@@ -78,6 +80,7 @@ class SimulationState:
     commanded: np.ndarray | None = None
     about: tuple[Any, ...] = ()
     path: str = ""
+    asked: Asked = ()
 
 
 class Simulation:
@@ -132,9 +135,10 @@ class Simulation:
             v0: velocity at the start, (nv,) or (B, nv); zero by default.
             dt: time step [s]; None as in :func:`robokit.simulate`.
             ground, actuators, pushes: as in :func:`robokit.simulate`.
-            controller: (t, q, v) -> joint forces (nv,) [N m | N], added to those given to :meth:`step`; held
-                until it is asked again. Not with a batch.
-            control_every: steps from one call of the controller to the next.
+            controller: (t, q, v) -> joint forces (nv,) [N m | N], called at the middle of each step as in
+                :func:`robokit.simulate`, and added to those given to :meth:`step`. Not with a batch.
+            control_every: steps from one call of the controller to the next. From 2 on it is a sampled one:
+                it sees the state as it is when it is called, and its forces are held until the next call.
             batch: B rows that move independently of each other; None for one robot.
             integrator, gravity, joint_damping, self_collision, accuracy: as in :func:`robokit.simulate`.
             record_every: steps between the states that :meth:`trajectory` has; None for those of about 5 ms,
@@ -247,6 +251,17 @@ class Simulation:
     def time(self) -> float:
         """Time since the start, or the last reset of all rows [s]."""
         return self.dt * self.steps
+
+    @property
+    def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, configuration and velocity in the middle of the next step: what a controller is asked about.
+
+        ``sim.step(tau=law(*sim.middle))`` is ``controller=law``, to the last bit where each step asks for it.
+        Not of a batch.
+        """
+        if self._many is not None:
+            raise RobokitError("middle: of one robot; a batch has q and v")
+        return self._run.middle(self._run.done, self._run.stepper.q, self._run.stepper.v)
 
     @property
     def steps(self) -> int:
@@ -587,7 +602,7 @@ class Simulation:
             return SimulationState(self.time, *now, self._arguments())
         run = self._run
         memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
-        last = run.commanded, self._arguments(), run.path[-1][0]
+        last = run.commanded, self._arguments(), run.path[-1][0], run.middle.asked
         return SimulationState(self.time, self.q, self.v, run.done, memory, entries, targets, *last)
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -639,6 +654,7 @@ class Simulation:
         assert state.commanded is not None
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
+        run.middle.asked = state.asked
         wanted = self._wanted(None)
         run.control()
         if wanted is not None:

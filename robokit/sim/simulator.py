@@ -71,8 +71,10 @@ def simulate(
             ask for it, or the spin of a body at the start (``summary["dt"]``; see
             robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
-            are a force from outside.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is called at the middle of
+            the step that it acts in: t, q and v are those of half a step later, foretold
+            (robokit.sim.run.middle_of_steps), so that the motion is right to second order. On a base that
+            floats the forces are from outside.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
             "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
