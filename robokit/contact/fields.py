@@ -204,6 +204,9 @@ FRICTION, LINE, SPIN, SPRING = range(4)
 DAMPING, DRY, STOP, MOTOR, PRESCRIBED = range(5)
 """Kinds of rows."""
 
+MIDDLE, END, SPEED = range(3)
+"""Places in ``motion_values``."""
+
 STATE = (
     real("q", "nq", role="inout"),  # while forces are collected: at the middle of the step
     real("v", "nv", role="inout"),

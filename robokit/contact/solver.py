@@ -17,10 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.constraints import prescribed
-from robokit.contact.constraints.adding import own_inertia
-from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
-from robokit.contact.kinematics import bias, generalized, multiply, velocities
+from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
+from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
@@ -184,7 +182,7 @@ def go(x: Any, share: Any) -> None:
 
 
 def multiply_again(x: Any) -> None:
-    """Multipliers of the loops: lines aim at the impulses that were expected."""
+    """Multipliers of loops and prescribed joints: they aim at the impulses that were expected."""
 
     def of_constraint(c: Any) -> None:
         def line() -> None:
@@ -194,8 +192,15 @@ def multiply_again(x: Any) -> None:
 
         cond(x.c_kind[c] == LINE, line, nothing)
 
+    def of_row(i: Any) -> None:
+        def prescribed() -> None:
+            known = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
+            x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * known
+
+        cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
+
     for_range(x.n_of[0], of_constraint)
-    prescribed.multiply_again(x)
+    cond(x.n_motions > 0, lambda: for_range(x.n_of[1], of_row), nothing)
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:

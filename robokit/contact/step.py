@@ -29,8 +29,10 @@ from robokit.contact.constraints.collecting import act, collect, remember
 from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
     CONSTRAINTS,
+    END,
     FORCE_MEMORY,
     FORCES,
+    MIDDLE,
     MOTION,
     ROBOT,
     SOLVER,
@@ -93,7 +95,7 @@ def _step(x: Any) -> None:
     begin(x)
     note_state(x)
     once(x, advance, x.q, x.v, half)
-    prescribed.place(x, prescribed.MIDDLE)
+    prescribed.place(x, MIDDLE)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
@@ -116,9 +118,9 @@ def _kick(x: Any, half: Any) -> None:
 def _finish(x: Any, half: Any) -> None:
     set_velocity(x)
     once(x, advance, x.q, x.v, half)
-    prescribed.place(x, prescribed.END)
+    prescribed.place(x, END)
     close(x)
-    prescribed.place(x, prescribed.END)
+    prescribed.place(x, END)
     conserve(x)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.contact.vectors import in_lanes, inertia, motion
+from robokit.contact.kinematics import own_inertia
 from robokit.spatial import Matrix3, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, clamp, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.scalars import Scalar, clamp
 
 
 def add_constraint(
@@ -122,23 +122,6 @@ def mobility(x: Any, dof: Any) -> Scalar:
     """1 / H of a dof, the rest held [1/(kg m^2) | 1/kg]."""
     row, gain = x.dof_row[dof], x.dof_gain[dof]
     return gain * gain / own_inertia(x, row)
-
-
-def own_inertia(x: Any, row: Any) -> Scalar:
-    """H_jj of a row [kg m^2 | kg]; of links without mass, which only loops move, that of all that moves."""
-    if in_lanes(x):
-        return x.H[row, row]
-
-    def with_all() -> Scalar:
-        I = inertia(x.composite, 0)
-
-        def dof(j: Any, found: Scalar) -> Scalar:
-            S = motion(x.S, j)
-            return where(x.dof_row[j] == row, S.dot(I @ S), found)
-
-        return for_range(x.n_dofs, dof, 1.0)
-
-    return cond(x.H[row, row] > 0.0, lambda: x.H[row, row], with_all)
 
 
 def moves(x: Any, dof: Any) -> Any:

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.constraints.adding import add_row, moves, own_inertia, speed, value
+from robokit.contact.constraints.adding import add_row, moves, speed, value
 from robokit.contact.fields import MOTOR
+from robokit.contact.kinematics import own_inertia
 from robokit.spatial.control_flow import call, cond, for_range
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 

@@ -2,7 +2,7 @@
 
 The middle of the step has the joint at q(t + dt/2), the kick leaves it with the velocity v(t + dt), and the
 step ends at q(t + dt): exactly, whatever else acts. As a row, with the impulse g of the step before, then of
-the iteration before,
+the iteration before (solver.py),
 
     u = qd     R = 1e-3 W     aim = v(t + dt) + R g     set: all impulses
 
@@ -17,15 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.constraints.adding import add_row, mobility
-from robokit.contact.fields import PRESCRIBED
+from robokit.contact.fields import END, PRESCRIBED, SPEED
 from robokit.contact.vectors import in_lanes, nothing, put
 from robokit.spatial.control_flow import cond, for_range
 
 SOFT = 1e-3
 """Compliance over the mobility: an iteration leaves this share of the force's error."""
-
-MIDDLE, END, SPEED = range(3)
-"""Places in ``motion_values``."""
 
 ENDLESS = float("inf")
 
@@ -53,19 +50,6 @@ def remember(x: Any) -> None:
     def row(i: Any) -> None:
         keep = x.r_kind[i] == PRESCRIBED
         cond(keep, lambda: put(x.motion_force, x.r_of[i], x.r_g[i] / x.dt[0]), nothing)
-
-    cond(x.n_motions > 0, lambda: for_range(x.n_of[1], row), nothing)
-
-
-def multiply_again(x: Any) -> None:
-    """Rows aim at the impulses that were expected."""
-
-    def row(i: Any) -> None:
-        def prescribed() -> None:
-            known = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
-            x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * known
-
-        cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
 
     cond(x.n_motions > 0, lambda: for_range(x.n_of[1], row), nothing)
 
