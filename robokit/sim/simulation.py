@@ -28,8 +28,8 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
-from robokit.sim.driving.prescribed import UNKNOWN, Motions, motions_of
-from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.prescribed import Motions, motions_of
+from robokit.sim.driving.pushes import Push, pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
@@ -45,7 +45,6 @@ from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
-from robokit.sim.stepping.default_step import LONGEST
 from robokit.sim.stepping.steppers import ContactStepper
 
 NOTED = 1000
@@ -167,8 +166,7 @@ class Simulation:
         drives, acting = actuators_of(actuators), pushes_of(pushes)
         moving = with_rotors(robot, drives)
         held, prescribed = springs_of(springs, robot), motions_of(motions)
-        step = LONGEST if dt is None else real_number("dt", dt, above=0.0)
-        self._motions = Motions(robot, prescribed, step, UNKNOWN)
+        self._motions = Motions.at_start(robot, prescribed, dt)
         q, v = self._starts(robot, q0, v0, batch)
         setup = set_up(
             moving, 0.0, dt, ground, integrator, recorded, joint_damping, many=bool(batch),
@@ -178,12 +176,7 @@ class Simulation:
         overlaps = check_starts(setup.program, q)
         warn_of_limits(robot, q)
         warn_of_start(setup.program, overlaps, q, v, setup.dt)
-        counts = [("robot", robot.samples), *(("pushes", each.rows) for each in acting)]
-        if setup.program.ground is not None:
-            counts.append((f"Ground({setup.program.ground.by_row}=...)", setup.program.ground.rows))
-        for what, count in counts:
-            if count is not None and count != (batch or 1):
-                raise ShapeError(f"{what}: expected {batch or 1}, one a row of the batch, got {count}")
+        _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         span = (
             setup.dt,
@@ -777,6 +770,16 @@ class _Given:
         found, change = self.simulation._inputs.at(step, q, v)
         wanted = self.simulation._wanted(None)
         return ([wanted[0], *found[1:]] if wanted is not None else found), change
+
+
+def _check_rows(program: Program, pushes: Sequence[Push], rows: int) -> None:
+    """Refuse what has one value a row of a batch of another size."""
+    counts = [("robot", program.robot.samples), *(("pushes", each.rows) for each in pushes)]
+    if program.ground is not None:
+        counts.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
+    for what, count in counts:
+        if count is not None and count != rows:
+            raise ShapeError(f"{what}: expected {rows}, one a row of the batch, got {count}")
 
 
 def _twice(name: str) -> Any:

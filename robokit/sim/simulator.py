@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, real_number
+from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
@@ -16,7 +16,7 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
-from robokit.sim.driving.prescribed import UNKNOWN, Motions, PrescribedMotion, motions_of
+from robokit.sim.driving.prescribed import Motions, PrescribedMotion, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
@@ -29,7 +29,6 @@ from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
-from robokit.sim.stepping.default_step import LONGEST
 
 
 def simulate(
@@ -155,7 +154,7 @@ def simulate(
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     held, prescribed = springs_of(springs, robot), motions_of(motions)
-    put = Motions(robot, prescribed, LONGEST if dt is None else real_number("dt", dt, above=0.0), UNKNOWN)
+    put = Motions.at_start(robot, prescribed, dt)
     if put.rows is not None:
         raise ShapeError("motions: a simulation takes one motion a joint; rk.rollout takes one a row")
     q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)

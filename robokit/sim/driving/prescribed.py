@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, real_array
+from robokit.arguments import check_call, check_finite, real_array, real_number
 from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.driving.keyframes import Keyframes
@@ -133,6 +133,11 @@ class Motions:
             for name in names:
                 self._add(f"motions[{k}]", robot, name, motion)
 
+    @classmethod
+    def at_start(cls, robot: Robot, given: Sequence[PrescribedMotion], dt: Any) -> Motions:
+        """Those of a run whose end is not known; ``dt`` as of ``simulate``, None for a usual one."""
+        return cls(robot, given, USUAL if dt is None else real_number("dt", dt, above=0.0), UNKNOWN)
+
     def _add(self, what: str, robot: Robot, name: str, motion: PrescribedMotion) -> None:
         joint = robot.joint(name)
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
@@ -187,6 +192,9 @@ class Motions:
         each = [np.atleast_2d(self.at(step)) for step in range(max(1, steps))]
         return np.stack(each)
 
+
+USUAL = 1e-3
+"""Step that rates at a start are found with where none is given yet [s]."""
 
 UNKNOWN = 1_000_000_000
 """Steps from which a run has no end that is known."""

@@ -16,7 +16,6 @@ from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType
 from robokit.model.arguments import finite
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.motion.robot_size import size_of
 
 Tension = Callable[[Any, Any], Any]
 """(length, rate) -> tension."""
@@ -224,8 +223,8 @@ class Springs:
         """Whether one of them ends in the world."""
         return any(isinstance(each, Spring) for each in self.given)
 
-    def numbers(self, robot: Robot) -> dict[str, np.ndarray]:
-        """The arrays of the step, see contact/fields.py."""
+    def numbers(self, robot: Robot, size: float = 1.0) -> dict[str, np.ndarray]:
+        """The arrays of the step, see contact/fields.py; ``size`` of the robot [m]."""
         n, functions = len(self.given), self.functions
         bodies, points = np.zeros((n, 2), np.int32), np.zeros((n, 6))
         dofs, laws = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -233,7 +232,7 @@ class Springs:
         for k, (each, rest) in enumerate(zip(self.given, self.rest, strict=True)):
             law[k] = each.stiffness, each.damping, rest, each.preload
             laws[k] = functions.index(each.force) if each.force is not None else -1
-            steps[k] = STEP * (size_of(robot) or 1.0)
+            steps[k] = STEP * size
             if isinstance(each, JointSpring):
                 joint = _joint(robot, each)
                 bodies[k] = robot.tree.parent[joint.body], joint.body

@@ -11,6 +11,7 @@ from robokit.arguments import real_number, whole_number
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SimulationWarning, shown
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
 from robokit.sim.closing import held_by_loops
@@ -85,17 +86,8 @@ def set_up(
         accuracy = real_number("accuracy", accuracy, above=0.0)
     between = body_contacts(robot, self_collision, surface is not None)
     light = held_by_loops(robot)
-    asked = "springs" if springs.given else "motions" if motions else ""
-    if asked and integrator not in (None, "contact", "euler"):
-        raise ShapeError(f"integrator: {integrator!r} takes no {asked}; take 'contact', or leave it out")
-    if motions and accuracy is not None:
-        raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
-    if light is not None and integrator not in (None, "contact", "euler"):
-        raise ShapeError(
-            f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
-            "its loop; take 'contact'"
-        )
-    by_contact = surface is not None or bool(between.bodies) or light is not None or bool(asked)
+    asked = _ask_for_contact(integrator, accuracy, light, springs, motions)
+    by_contact = surface is not None or bool(between.bodies) or asked
     name, row = method(integrator, by_contact)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
@@ -143,6 +135,28 @@ def set_up(
             "default_damping_joints": len(defaulted),
         }
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def _ask_for_contact(
+    integrator: Any,
+    accuracy: float | None,
+    light: Joint | None,
+    springs: Springs,
+    motions: Sequence[PrescribedMotion],
+) -> bool:
+    """Whether there is something that the step of "contact" alone knows; another one is refused."""
+    asked = "springs" if springs.given else "motions" if motions else ""
+    others = integrator not in (None, "contact", "euler")
+    if light is not None and others:
+        raise ShapeError(
+            f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
+            "its loop; take 'contact'"
+        )
+    if asked and others:
+        raise ShapeError(f"integrator: {integrator!r} takes no {asked}; take 'contact', or leave it out")
+    if motions and accuracy is not None:
+        raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
+    return light is not None or bool(asked)
 
 
 def _steps(duration: float, dt: float) -> int:

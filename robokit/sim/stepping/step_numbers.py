@@ -44,7 +44,9 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     """
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
-    found |= program.springs.numbers(robot) | prescribed_numbers(robot, program.given.motions)
+    one = robot if robot.samples is None else robot.sample(0)
+    found |= program.springs.numbers(robot, size_of(one) or 1.0)
+    found |= prescribed_numbers(robot, program.given.motions)
     found |= _measured(program, scene, found)
     found |= _control(program)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
