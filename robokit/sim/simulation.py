@@ -45,6 +45,7 @@ from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 
 NOTED = 1000
