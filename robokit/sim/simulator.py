@@ -26,9 +26,10 @@ from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of, warn_of_limits
+from robokit.sim.run.run_warnings import warn_of, warn_of_limits, warn_of_whips
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 
 def simulate(
@@ -125,7 +126,7 @@ def simulate(
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
             overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
-            that did not settle.
+            that did not settle; a light link that is whipped about too fast for the step.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -209,4 +210,6 @@ def simulate(
         finer = once(*halved, twice, [motion.at_half_steps(setup.dt) for motion in prescribed])
         trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
     warn_of(trajectory.summary, buried)
+    if not fastest_spin(program.robot, q, v, SPIN / setup.dt)[2]:  # of that the start was warned
+        warn_of_whips(trajectory)
     return trajectory
