@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.constraints.motors import limited
-from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
+from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.linear import motion, sum_of
 from robokit.contact.solver import relative
-from robokit.contact.vectors import nothing
+from robokit.contact.vectors import nothing, put
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -207,6 +207,28 @@ def _row(x: Any, i: Any) -> None:
         cond(kind == PRESCRIBED, lambda: add(x, "work", given), rest)
 
     cond(kind == MOTOR, motor, not_driven)
+
+
+def enter_closing(x: Any) -> None:
+    """What prescribed joints take at the end of a step, where velocities are put on the loops.
+
+    The kick leaves the velocities of a loop off by terms of second order, which would leave its force off by
+    one of first order.
+    """
+
+    def joint(m: Any) -> None:
+        row, force = x.dof_row[x.motion_dof[m]], x.motion_push[m] / x.dt[0]
+        x.motion_force[m] = x.motion_force[m] + force
+        add(x, "work", x.motion_push[m] * x.motion_values[m, SPEED])
+
+        def note() -> None:
+            n = x.noted[0] - 1
+            put(x.noted_joint, (n, row, 0), x.noted_joint[n, row, 0] + x.dof_gain[x.motion_dof[m]] * force)
+
+        if hasattr(x, "noted"):
+            cond(x.watched[0] > 1, note, nothing)
+
+    cond(x.n_loops > 0, lambda: for_range(x.n_motions, joint), nothing)
 
 
 # ---- the solver -------------------------------------------------------------------------------------------

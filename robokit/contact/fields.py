@@ -270,6 +270,7 @@ FORCE_MEMORY = (
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
     real("motion_force", "n_motions", role="inout"),  # that prescribed joints take [N m | N]
+    real("motion_push", "n_motions", role="work"),  # impulse that they take while loops are closed
     real("spring_state", "n_springs", 6, role="work"),  # length and rate before the kick, tension there, its
     # slopes by these, and the part of the second that is not implicit
     real("q_drifted", "nq", role="work"),  # while loops are closed for the kick

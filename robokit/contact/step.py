@@ -20,7 +20,7 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, account
+from robokit.contact.accounts import IMPULSE, account, enter_closing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints import prescribed
@@ -121,6 +121,7 @@ def _finish(x: Any, half: Any) -> None:
     prescribed.place(x, END)
     close(x)
     prescribed.place(x, END)
+    enter_closing(x)
     conserve(x)
 
 

@@ -151,3 +151,37 @@ def test_a_prescribed_joint_pushes_on_the_ground():
 def test_motions_that_make_no_sense_are_refused(pendulum, make, more, error, words):
     with pytest.raises(error, match=words):
         rk.simulate(pendulum, duration=0.1, motions=make(), **more)
+
+
+def test_the_torque_of_a_slider_crank_is_that_of_virtual_work():
+    """Crank prescribed, rod without mass, a spring on the slider: force and energy to second order at least."""
+    b = (
+        ModelBuilder("slider_crank")
+        .link("ground")
+        .link("crank", 1.0, (0, 0, 0), np.eye(3) * 0.02)
+        .link("rod")
+    )
+    b.link("slider", 2.0, (0, 0, 0), np.eye(3) * 1e-3)
+    for name, above, x in (("crank", "ground", 0.0), ("rod", "crank", 0.1)):
+        b.joint(name, "continuous", above, name, Placement(position=np.array([x, 0, 0])), (0, 1, 0))
+    b.joint("slide", "prismatic", "ground", "slider", Placement(position=np.array([0.4, 0, 0])), (1, 0, 0))
+    b.loop_joint(
+        "pin", "revolute", "rod", "slider", Placement(position=np.array([0.3, 0, 0])), axis=(0, 1, 0)
+    )
+    robot = b.build()
+    start = rk.close_loops(robot, [0.7, -1.0, 0.0], keep=["crank"])
+    motion = rk.PrescribedMotion("crank", lambda t: 0.7 + 6.0 * t)
+    spring = rk.JointSpring("slide", stiffness=200.0)
+    run = rk.simulate(robot, start, duration=0.5, dt=1e-3, motions=motion, springs=spring)
+
+    def slide(t):
+        angle = 0.7 + 6.0 * t
+        return 0.1 * np.cos(angle) + np.sqrt(0.09 - 0.01 * np.sin(angle) ** 2) - 0.4
+
+    np.testing.assert_allclose(run.q[:, 2], slide(run.t), atol=1e-14)
+    assert np.ptp(run.energy.total) < 1e-7
+    middle, h = run.t[1:] - 0.5e-3, 1e-4
+    by_angle = (slide(middle + h) - slide(middle - h)) / (12.0 * h)
+    acceleration = (slide(middle + h) - 2.0 * slide(middle) + slide(middle - h)) / h**2
+    torque = by_angle * (2.0 * acceleration + 200.0 * slide(middle))
+    np.testing.assert_allclose(run.prescribed_force["crank"][1:], torque, atol=2e-5)

@@ -115,6 +115,12 @@ def project(x: Any, speeds: Any) -> None:
         once(x, back_substitute, x.Jg)
         for_range(x.nv, lambda j: _set(x.d, j, x.d[j] + x.Jg[j]))
 
+        def pushed(i: Any) -> None:
+            x.motion_push[i] = x.motion_push[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
+
+        for_range(rows, pushed)
+
+    for_range(rows, lambda i: _set(x.motion_push, i, 0.0))
     for_range(2, correct)
 
 

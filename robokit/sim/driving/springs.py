@@ -219,8 +219,8 @@ class Springs:
         return tuple(dict.fromkeys(each.force for each in self.given if each.force is not None))
 
     @property
-    def hold_the_world(self) -> bool:
-        """Whether one of them ends in the world."""
+    def between_points(self) -> bool:
+        """Whether there is one between two points, which may end in the world."""
         return any(isinstance(each, Spring) for each in self.given)
 
     def numbers(self, robot: Robot, size: float = 1.0) -> dict[str, np.ndarray]:

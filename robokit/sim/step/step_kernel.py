@@ -74,7 +74,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
-        to_world = any(0 in pair for pair in self.between.bodies) or self.springs.hold_the_world
+        to_world = any(0 in pair for pair in self.between.bodies) or self.springs.between_points
         self.given = replace(self.given, fixed_links=to_world)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
