@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from robokit import dynamics, hooks, unknown_names
+from robokit import dynamics, hooks, rotations, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
@@ -81,13 +81,16 @@ if TYPE_CHECKING:
         Distances,
         Ground,
         HeightField,
+        JointSpring,
         Keyframes,
         Measure,
+        PrescribedMotion,
         Push,
         Rollout,
         Simulation,
         SimulationState,
         Solid,
+        Spring,
         StepDerivatives,
         StepGradient,
         Torque,
@@ -130,13 +133,16 @@ _SIM = (
     "Distances",
     "Ground",
     "HeightField",
+    "JointSpring",
     "Keyframes",
     "Measure",
+    "PrescribedMotion",
     "Push",
     "Rollout",
     "Simulation",
     "SimulationState",
     "Solid",
+    "Spring",
     "StepDerivatives",
     "StepGradient",
     "Torque",
@@ -213,6 +219,7 @@ __all__ = [
     "InvalidValue",
     "InverseKinematicsResult",
     "Joint",
+    "JointSpring",
     "Keyframes",
     "Link",
     "LoadError",
@@ -225,6 +232,7 @@ __all__ = [
     "MomentumObserver",
     "Normal",
     "Placement",
+    "PrescribedMotion",
     "Push",
     "Recipe",
     "RobokitError",
@@ -239,6 +247,7 @@ __all__ = [
     "SingularInertia",
     "Sobol",
     "Solid",
+    "Spring",
     "StepDerivatives",
     "StepGradient",
     "Sweep",
@@ -277,6 +286,7 @@ __all__ = [
     "open_sweep",
     "read_log",
     "rollout",
+    "rotations",
     "simulate",
     "simulate_log",
     "standing_configuration",

@@ -31,10 +31,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.conventions import LARGEST_ANGLE
 from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
+from robokit.model.constraints import loop_models
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
@@ -377,15 +379,28 @@ def add_mimics(equality: ET.Element, robot: Robot) -> None:
         element.set("polycoef", numbers((offset, multiplier if k != NO_COORDINATE else 0.0, 0.0, 0.0, 0.0)))
 
 
-def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str]) -> Iterator[Site]:
+def add_loops(
+    equality: ET.Element, tendons: ET.Element, robot: Robot, names: Names, said: list[str]
+) -> Iterator[Site]:
     """Add constraints for loop joints; yields the sites that the constraints connect.
 
     A spherical joint connects one point of its two links, a revolute joint two points on its axis; a fixed
-    joint welds the frames. The other kinds let points slide, for which MJCF has no constraint.
+    joint welds the frames; a distance is a tendon whose length is held, in the element beside ``equality``.
+    The other kinds let points slide, for which MJCF has no constraint.
     """
     for loop in robot.loop_joints:
         if loop.kind == "floating":
             continue  # no constraint
+        if loop.kind == "distance":
+            sites = [_site(names, loop, end, 0, np.zeros(3)) for end in ("predecessor", "successor")]
+            spatial = ET.SubElement(tendons, "spatial", name=loop.name)
+            for site, _, _ in sites:
+                ET.SubElement(spatial, "site", site=site)
+            # What the tendon's length is, beside that in the neutral configuration.
+            more = loop.length - _neutral_length(robot, loop)
+            ET.SubElement(equality, "tendon", tendon1=loop.name, polycoef=numbers((more, 0.0, 0.0, 0.0, 0.0)))
+            yield from sites
+            continue
         if loop.kind not in ("spherical", "revolute", "continuous", "fixed"):
             said.append(
                 f"loop joint {loop.name!r} is {loop.kind}, for which MJCF has no constraint: the loop is "
@@ -406,6 +421,14 @@ def _site(names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) ->
     link = str(getattr(loop, end))
     at = getattr(loop, f"{end}_placement") @ Placement(position=point)
     return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link, at
+
+
+def _neutral_length(robot: Robot, loop: LoopJoint) -> float:
+    """Distance of the two ends of a loop joint in the neutral configuration [m]."""
+    (model,) = (each for each in loop_models(robot) if each.name == loop.name)
+    X = robot.tree.transforms(robot.split_q(robot.neutral().tolist()))
+    (closed,) = closed_loops(robot.tree, [model], X)
+    return float(closed.delta[0]) + loop.length
 
 
 # The whole MJCF model: options, assets, bodies in the tree's order, constraints
@@ -470,12 +493,12 @@ def to_mjcf(
         if visuals:
             shapes.add(body, "visual", link.name, placement, link.visuals)
         shapes.add(body, "collision", link.name, placement, link.collisions)
-    equality = ET.SubElement(root, "equality")
+    tendons, equality = ET.SubElement(root, "tendon"), ET.SubElement(root, "equality")
     add_mimics(equality, robot)
-    for site, name, in_link in add_loops(equality, robot, names, said):
-        body, placement = where[name]
+    for site, name, in_link in add_loops(equality, tendons, robot, names, said):
+        body, placement = where.get(name, (world, Placement()))  # an end in the world
         add_site(body, site, placement @ in_link)
-    for element in (shapes.assets, equality):
+    for element in (shapes.assets, tendons, equality):
         if not len(element):
             root.remove(element)
     for message in said + shapes.left_out():

@@ -17,7 +17,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "": [
         ("errors", "conventions", "caching", "interpreter", "spatial", "hooks", "stages"),
         ("arguments", "child_process_main", "disk_cache", "robot_names", "unknown_names", "dataclass_tools"),
-        ("child_process", "files", "serialize"),
+        ("child_process", "files", "rotations", "serialize"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.

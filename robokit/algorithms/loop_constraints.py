@@ -13,11 +13,14 @@ from its frame P on the predecessor: r, the origin of S, and R, the axes of S, b
     helical           2 tan(theta/2) of R a    t1 . r, t2 . r, 2 h tan((a . r / h - psi) / 2)
     planar            2 tan(theta/2) of R a    a . r
     spherical         -                        r
+    universal         a . R b                  r
+    distance          -                        |r| - L
     floating          -                        -
 
 a is the joint's axis, t1 and t2 are perpendicular to it, u and theta axis and angle of R, psi the angle of R
-about a. 2 tan(theta/2) is theta for small angles, smooth up to half a turn, and zero only at zero; a row of
-it has a derivative without roots or angles. A thread fits again after each turn, as the last entry says.
+about a, b the axis of a universal joint on the successor, L the length of a rod. 2 tan(theta/2) is theta for
+small angles, smooth up to half a turn, and zero only at zero; a row of it has a derivative without roots or
+angles. A thread fits again after each turn, as the last entry says.
 
 Every row of K is a spatial force f in P: delta' = f . V, where V is the velocity of S relative to P. Both
 bodies feel the same wrench lambda f, one of them reversed, so that no momentum is made. Joints above the
@@ -37,7 +40,7 @@ from robokit.model.constraints import LoopModel
 from robokit.model.joints import plane_axes
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, added, cos, iterations, sin, sqrt
+from robokit.spatial.scalars import Scalar, added, cos, iterations, sin, sqrt, where
 
 _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
@@ -157,6 +160,8 @@ def constraint_rows(loop: LoopModel, R: Matrix3, r: Vector3) -> list[Row]:
     kind, a = loop.joint.kind.name, loop.joint.axis
     if kind == "floating":
         return []
+    if kind == "distance":
+        return [_distance(loop.length, r)]
     t1, t2 = plane_axes(a)
     shift = {"prismatic": (t1, t2), "cylindrical": (t1, t2), "helical": (t1, t2), "planar": (a,)}
     rows = [_position(e, r) for e in shift.get(kind, _UNIT)]
@@ -164,6 +169,8 @@ def constraint_rows(loop: LoopModel, R: Matrix3, r: Vector3) -> list[Row]:
         rows.append(_thread(a, loop.joint.pitch, R, r) if loop.joint.pitch else _position(a, r))
     if kind in ("fixed", "prismatic"):
         return [*_orientation(R), *rows]
+    if kind == "universal":
+        return [_right_angle(a, R @ loop.axis2), *rows]
     return rows if kind == "spherical" else [*(_tilt(a, t, R @ a) for t in (t1, t2)), *rows]
 
 
@@ -174,6 +181,31 @@ def _position(e: Vector3, r: Vector3) -> Row:
         return Force((V.lin + V.ang.cross(r)).cross(e), Vector3.zero())
 
     return Row(e.dot(r), Force(r.cross(e), e), rate, False)
+
+
+def _distance(length: float, r: Vector3) -> Row:
+    """|r| - L."""
+    size = sqrt(r.dot(r))
+    apart = size > 0.0
+    share = where(apart, 1.0 / where(apart, size, 1.0), 0.0)
+    n = r * share + _UNIT[0] * where(apart, 0.0, 1.0)  # of points that meet any direction does
+
+    def rate(V: Motion) -> Force:
+        # Of the origin of S as P sees it; a moment r x n is 0 whatever moves.
+        v = V.lin + V.ang.cross(r)
+        turned = (v - n * n.dot(v)) * share
+        return Force(Vector3.zero(), turned)
+
+    return Row(size - length, Force(Vector3.zero(), n), rate, False)
+
+
+def _right_angle(a: Vector3, b: Vector3) -> Row:
+    """A . b of two axes that stay perpendicular, b = R axis2."""
+
+    def rate(V: Motion) -> Force:
+        return Force(V.ang.cross(b).cross(a), Vector3.zero())
+
+    return Row(a.dot(b), Force(b.cross(a), Vector3.zero()), rate, True)
 
 
 def _orientation(R: Matrix3) -> list[Row]:

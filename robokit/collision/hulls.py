@@ -94,7 +94,8 @@ def face_normals(corners: np.ndarray, polygons: Sequence[Sequence[int]]) -> np.n
         for c, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
             N[:, c] = N[:, c] + (a[:, i] * b[:, j] - a[:, j] * b[:, i])
     length = np.sqrt(N[:, 0] * N[:, 0] + N[:, 1] * N[:, 1] + N[:, 2] * N[:, 2])
-    return N / length[:, None]
+    with np.errstate(invalid="ignore"):  # a face of a flat box has no area, and no normal
+        return N / length[:, None]
 
 
 def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:

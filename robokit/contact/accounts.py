@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.constraints.motors import limited
-from robokit.contact.fields import FRICTION, LINE, MOTOR, SPIN, STOP
+from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.linear import motion, sum_of
 from robokit.contact.solver import relative
-from robokit.contact.vectors import nothing
+from robokit.contact.vectors import nothing, put
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -46,6 +46,7 @@ ENTRIES = (
     "iterations",  # of all these
     "most",  # of one step
     "missed",  # steps that did not settle
+    "springs",  # energy taken by springs and dampers [J], that stored in them included; part of "work"
 )
 """Entries of the ledger of a step."""
 
@@ -140,7 +141,17 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
             lambda: _met(x, i, given, gap, com),
         )
 
-    cond(x.c_kind[i] == LINE, lambda: _gives(x, given), contact)
+    def spring() -> None:
+        _gives(x, given)
+        add(x, "work", given)
+        add(x, "springs", -given)
+        to_world = x.c_bodies[i, 0] == 0
+        cond(to_world, lambda: _impulse(x, impulse_of(x, i), com, x.outside_impulse, 0), nothing)
+
+    def others() -> None:
+        cond(x.c_kind[i] == SPRING, spring, contact)
+
+    cond(x.c_kind[i] == LINE, lambda: _gives(x, given), others)
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
@@ -152,7 +163,7 @@ def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com:
     add(x, "work", belt)
     largest(x, "depth", -gap)
     add(x, "pressed", where(spins, 0.0, maximum(g[2], 0.0)))
-    _impulse(x, _impulse_of(x, i), com, x.ledger, AT["impulse_nx"])
+    _impulse(x, impulse_of(x, i), com, x.ledger, AT["impulse_nx"])
 
 
 def _met(x: Any, i: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
@@ -160,10 +171,10 @@ def _met(x: Any, i: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
     add(x, "collision", -given)
     largest(x, "overlap", -gap)
     fixed = x.c_bodies[i, 0] == 0
-    cond(fixed, lambda: _impulse(x, _impulse_of(x, i), com, x.outside_impulse, 0), nothing)
+    cond(fixed, lambda: _impulse(x, impulse_of(x, i), com, x.outside_impulse, 0), nothing)
 
 
-def _impulse_of(x: Any, i: Any) -> Force:
+def impulse_of(x: Any, i: Any) -> Force:
     """That of a contact on its second body, about the origin."""
     E, g = [motion(x.c_E, i, 6 * k) for k in range(3)], [x.c_g[i, k] for k in range(3)]
     ang = sum_of(e.ang * s for e, s in zip(E, g, strict=True))
@@ -192,7 +203,32 @@ def _row(x: Any, i: Any) -> None:
     def rest() -> None:
         cond(kind == STOP, stop, lambda: add(x, "friction", -given))
 
-    cond(kind == MOTOR, motor, rest)
+    def not_driven() -> None:
+        cond(kind == PRESCRIBED, lambda: add(x, "work", given), rest)
+
+    cond(kind == MOTOR, motor, not_driven)
+
+
+def enter_closing(x: Any) -> None:
+    """What prescribed joints take at the end of a step, where velocities are put on the loops.
+
+    The kick leaves the velocities of a loop off by terms of second order, which would leave its force off by
+    one of first order.
+    """
+
+    def joint(m: Any) -> None:
+        row, force = x.dof_row[x.motion_dof[m]], x.motion_push[m] / x.dt[0]
+        x.motion_force[m] = x.motion_force[m] + force
+        add(x, "work", x.motion_push[m] * x.motion_values[m, SPEED])
+
+        def note() -> None:
+            n = x.noted[0] - 1
+            put(x.noted_joint, (n, row, 0), x.noted_joint[n, row, 0] + x.dof_gain[x.motion_dof[m]] * force)
+
+        if hasattr(x, "noted"):
+            cond(x.watched[0] > 1, note, nothing)
+
+    cond(x.n_loops > 0, lambda: for_range(x.n_motions, joint), nothing)
 
 
 # ---- the solver -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
 from robokit.contact.vectors import add, force, matrix, motion, nothing, vector, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
@@ -45,14 +45,31 @@ def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
 
 
 def loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
-    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame."""
+    """Axes of a closed loop are those of its predecessor; they meet in the successor's frame.
+
+    That of a cross turns about its axis on the predecessor with the successor; a rod turns with its ends.
+    """
     k = x.c_of[i] // 2
     b = x.loop_bodies[k, 1]
     p = matrix(x.R, b) @ Vector3(*(x.loop_placement[k, 1, 9 + c] for c in range(3))) + vector(x.p, b)
     full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
     w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
     v = B.lin + B.ang.cross(p)
+    a = _axis_of_cross(x, k)
+    cross = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] == 1)
+    w = w + a * where(cross, a.dot(B.ang - A.ang), 0.0)
+    length, n = x.loop_length[k], vector(x.c_E, i, 3)
+    rod = length > 0.0
+    apart = v - A.lin - A.ang.cross(p - n * length)
+    turned = n.cross(apart) * where(rod, 1.0 / where(rod, length, 1.0), 0.0)
+    w = Vector3(*(where(rod, s, t) for s, t in zip(turned, w, strict=True)))
     return Motion(w, v - w.cross(p))
+
+
+def _axis_of_cross(x: Any, k: Any) -> Vector3:
+    """The axis of loop k on its predecessor, in world axes."""
+    own = Matrix3([[x.loop_placement[k, 0, 3 * r + c] for c in range(3)] for r in range(3)])
+    return matrix(x.R, x.loop_bodies[k, 0]) @ (own @ vector(x.loop_axes, k, 6))
 
 
 def prepare(x: Any) -> None:

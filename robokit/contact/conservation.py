@@ -219,7 +219,7 @@ def _hold_energy(x: Any) -> None:
     T, V = once(x, _energies)
     touched = x.account[TOUCHED] > 0.0
     target = x.kept[ENERGY_AT] + x.account[GIVEN]
-    change = _bounded((target - T - V) * _inverse(2.0 * T, SMALL * (T + abs(V))), touched)
+    change = _bounded(x, (target - T - V) * _inverse(2.0 * T, SMALL * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
     s = sqrt(1.0 + 2.0 * change)
@@ -240,7 +240,7 @@ def _hold_together(x: Any) -> None:
     target = where(touched, given, x.kept[ENERGY_AT] + x.account[GIVEN])
     x.kept[GIVEN_AT] = given
     gain = _inverse(2.0 * T_s, SMALL * (T_s + abs(held)))
-    change = _bounded((target - T_s - held) * gain, touched)
+    change = _bounded(x, (target - T_s - held) * gain, touched)
     x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + held, target)
     s = sqrt(1.0 + 2.0 * change)
     less = -2.0 * change / (1.0 + s)  # 1 - s, without rounding
@@ -269,7 +269,7 @@ def _hold_both(x: Any) -> None:
     after = _inner(x)
     before, wanted = _wanted(x, after.m)
     m, k, v_G = after.m, wanted.ang, wanted.lin * (1.0 / after.m)
-    touched = x.account[TOUCHED] > 0.0
+    touched = (x.account[TOUCHED] > 0.0) | (x.n_motions > 0)
     mean = (before.lin + wanted.lin) * (0.5 / m)
     throw = Vector3(*(x.kept[CENTRE_AT + c] for c in range(3))) + mean * x.dt[0]
     here = _origin(x) + after.com
@@ -358,7 +358,7 @@ def _share(
     turned, turn = k, [1.0, 0.0, 0.0, 0.0]
     for _ in range(2):
         left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
-        change = _bounded(change + left * gain, touched)
+        change = _bounded(x, change + left * gain, touched)
         turn = list(quat_exp(direction * _within(change, farthest)))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
@@ -434,5 +434,7 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
     return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
-def _bounded(x: Scalar, touched: Any) -> Scalar:
-    return minimum(maximum(x, -0.5), where(touched, 0.0, LARGEST))
+def _bounded(x: Any, change: Scalar, touched: Any) -> Scalar:
+    """A change of the shape's velocities; none where some of them are prescribed."""
+    found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
+    return cond(x.n_motions > 0, lambda: 0.0 * found, lambda: found)

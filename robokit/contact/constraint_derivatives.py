@@ -15,10 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact import closing_derivatives
+from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact
 from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
-from robokit.contact.fields import FRICTION, LINE, SPIN
+from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import LEAST, by_shift, slip
 from robokit.contact.solver import law_of, relative
@@ -154,8 +155,14 @@ def _prepare(x: Any, i: Any) -> None:
     def spin() -> None:
         write_row(x.c_by_N, i, by_load(x, i))
 
+    def spring() -> None:
+        x.c_aims[i, 0], x.c_aims[i, 3] = springs.by_length(x, i)
+
+    def others() -> None:
+        cond(look_at == SPIN, spin, lambda: cond(look_at == SPRING, spring, nothing))
+
     look_at = cond(acts(x, i), lambda: kind, lambda: LINE)
-    cond(look_at == FRICTION, contact, lambda: cond(look_at == SPIN, spin, nothing))
+    cond(look_at == FRICTION, contact, others)
 
 
 def acts(x: Any, i: Any) -> Any:
@@ -341,10 +348,16 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     def of_loop() -> Any:
         return tuple(closing_derivatives.loop_motion(x, i, A, B))
 
+    def of_spring() -> Any:
+        return tuple(springs.frame_motion(x, i, A, B))
+
+    def not_of_loop() -> Any:
+        return cond(x.c_kind[i] == SPRING, of_spring, of_contact)
+
     def seen(change: Motion, V: Motion) -> list[Any]:
         return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
 
-    M = of_motion(of_contact() if what == PLAIN else cond(loop, of_loop, of_contact))
+    M = of_motion(not_of_loop() if what == PLAIN else cond(loop, of_loop, not_of_loop))
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
     u = [(B - A).dot(e) for e in E]
     opens = seen(of(x.X_y, b) - of(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a))

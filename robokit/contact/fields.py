@@ -154,17 +154,19 @@ STEP_PULLBACK = (
 
 CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
-    whole("c_kind", "n_constraints", role="work"),  # FRICTION, LINE, SPIN
+    whole("c_kind", "n_constraints", role="work"),  # FRICTION, LINE, SPIN, SPRING
     whole("c_bodies", "n_constraints", 2, role="work"),  # a and b
     whole("c_of", "n_constraints", role="work"),  # SPIN: the constraint of its contact, an earlier one; else
-    # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions
+    # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions; SPRING:
+    # that of the spring
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
     real(
         "c_R", "n_constraints", 2, role="work"
     ),  # compliance R_t, R_n [1/(kg)]: of the tangents, of the normal
     real("c_aim", "n_constraints", 3, role="work"),  # velocities that they aim at [m/s]
-    real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]
-    real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]
+    real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]; SPRING:
+    # least impulse [N s | N m s]
+    real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
     real(
         "c_shift", "n_constraints", role="work"
     ),  # De Saxce's; SPIN: the normal impulse of its contact [N s]
@@ -176,8 +178,8 @@ CONSTRAINTS = (
     real("c_G_last", "n_constraints", 8, role="work"),  # that the last factor was made of
     real("c_expected", "n_constraints", 3, role="work"),  # impulses g - G J d, made admissible
     # Rows of single coordinates: u = gain y[row]
-    whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR
-    whole("r_of", "n_rows", role="work"),  # the dof, stop or motor
+    whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR, PRESCRIBED
+    whole("r_of", "n_rows", role="work"),  # the dof, stop, motor or prescribed joint
     whole("r_row", "n_rows", role="work"),  # place in v
     real("r_gain", "n_rows", role="work"),
     real("r_R", "n_rows", role="work"),  # compliance
@@ -196,11 +198,14 @@ CONSTRAINTS = (
 )
 """All forces that depend on the velocity to come."""
 
-FRICTION, LINE, SPIN = range(3)
+FRICTION, LINE, SPIN, SPRING = range(4)
 """Kinds of constraints."""
 
-DAMPING, DRY, STOP, MOTOR = range(4)
+DAMPING, DRY, STOP, MOTOR, PRESCRIBED = range(5)
 """Kinds of rows."""
+
+MIDDLE, END, SPEED = range(3)
+"""Places in ``motion_values``."""
 
 STATE = (
     real("q", "nq", role="inout"),  # while forces are collected: at the middle of the step
@@ -233,12 +238,23 @@ FORCES = (
     real("motor_inertia", "n_motors"),  # that it moves, roughly [kg m^2 | kg]
     real("motor_limits", "n_motors", 2),  # largest effort and speed, infinite for none
     real("motor_command", "n_motors", 2),  # kp q* + all that is given [N m | N], and v* [rad/s | m/s]
+    whole("motion_dof", "n_motions"),  # of prescribed joints
+    real("motion_values", "n_motions", 3),  # q at the middle of the step and at its end, and v there
+    # Springs and dampers
+    whole("spring_bodies", "n_springs", 2),  # a and b; only a may be the world
+    real("spring_points", "n_springs", 6),  # on a and b, in their coordinates [m]
+    whole("spring_dof", "n_springs"),  # of one at a joint; -1 between two points
+    whole("spring_law", "n_springs"),  # number of the user's function, or -1: linear
+    real("spring_numbers", "n_springs", 4),  # stiffness, damping, length at rest, preload
+    real("spring_bounds", "n_springs", 2),  # least and largest tension [N | N m]
+    real("spring_step", "n_springs"),  # change of length that slopes are taken with [m | rad]
     # Loop joints
     whole("loop_bodies", "n_loops", 2),  # predecessor and successor
     real("loop_placement", "n_loops", 2, 12),  # of the joint's frame on each, as `joint_placement`
     real("loop_axes", "n_loops", 9),  # rows t1, t2, axis in that frame
     real("loop_pitch", "n_loops"),  # of a screw [m/rad], else 0
-    whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 2 (tilts of the axis) or 3
+    real("loop_length", "n_loops"),  # of a rod [m], else 0
+    whole("loop_turns", "n_loops"),  # rotations that it holds: 0, 1 (of a cross), 2 (tilts of the axis) or 3
     real("loop_holds", "n_loops", 3),  # 1 for each of t1, t2, axis along which it holds positions
     real("loop_mobility", "n_loops", 2),  # of all that moves, to turn [1/(kg m^2)] and to move [1/kg]
 )
@@ -253,7 +269,12 @@ FORCE_MEMORY = (
     real("bristle_normal", "n_contacts", role="inout"),  # impulse along the normal [N s]
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
+    real("motion_force", "n_motions", role="inout"),  # that prescribed joints take [N m | N]
+    real("motion_push", "n_motions", role="work"),  # impulse that they take while loops are closed
+    real("spring_state", "n_springs", 6, role="work"),  # length and rate before the kick, tension there, its
+    # slopes by these, and the part of the second that is not implicit
     real("q_drifted", "nq", role="work"),  # while loops are closed for the kick
+    real("q_kick", "nq", role="work"),  # the configuration at which the forces act, loops closed
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
     real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
@@ -310,6 +331,7 @@ SOLVER = (
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
     real("C_next", "nv", role="work"),  # where they are taken anew
+    real("y_of_C", "nv", role="work"),  # y of that mean velocity
     real("Jg", "nv", role="work"),  # J^T g
     real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
     real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses

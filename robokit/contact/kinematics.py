@@ -265,6 +265,23 @@ def mass_matrix(x: Any) -> None:
     for_range(x.n_dofs, dof)
 
 
+def own_inertia(x: Any, row: Any) -> Scalar:
+    """H_jj of a row [kg m^2 | kg]; of links without mass, which only loops move, that of all that moves."""
+    if in_lanes(x):
+        return x.H[row, row]
+
+    def with_all() -> Scalar:
+        I = inertia(x.composite, 0)
+
+        def dof(j: Any, found: Scalar) -> Scalar:
+            S = motion(x.S, j)
+            return where(x.dof_row[j] == row, S.dot(I @ S), found)
+
+        return for_range(x.n_dofs, dof, 1.0)
+
+    return cond(x.H[row, row] > 0.0, lambda: x.H[row, row], with_all)
+
+
 def of_band(x: Any, r: Any, do: Any) -> None:
     """Call do(column, e, n) for the blocks of a row of H: entry e of ``blocks``, whose row n it is."""
     k = r // BLOCK

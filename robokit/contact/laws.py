@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import FRICTION, LINE, SPIN
+from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
@@ -141,6 +141,14 @@ def line(u: Any, R_t: Any, R_n: Any, aim: Any) -> Law:
     return g, (stiff[0], 0.0, stiff[1], 0.0, 0.0, stiff[2])
 
 
+def spring(u: Any, R_t: Any, R_n: Any, aim: Any, low: Any, high: Any) -> Law:
+    """The third row alone, its impulse within bounds."""
+    stiff = 1.0 / R_n
+    free = -(u[2] - aim[2]) * stiff
+    g = maximum(low, minimum(high, free))
+    return (0.0, 0.0, g), (0.0, 0.0, 0.0, 0.0, 0.0, where((low < free) & (free < high), stiff, 0.0))
+
+
 def spin(u: Any, R_t: Any, R_n: Any, aim: Any, rolling: Any, torsion: Any, N: Any) -> Law:
     """Friction of a patch against rolling and turning: a disc rolling N, and an interval torsion N.
 
@@ -177,11 +185,12 @@ def law(
     """The impulse of a constraint and its slopes.
 
     Args:
-        kind: FRICTION, LINE or SPIN.
+        kind: FRICTION, LINE, SPIN or SPRING.
         u: velocity (3).
         R: compliance of tangents and normal.
         aim: velocity aimed at (3).
-        mu, arm, s: coefficient of friction and shift; of SPIN the arms of rolling and torsion, and N.
+        mu, arm, s: coefficient of friction and shift; of SPIN the arms of rolling and torsion, and N; of
+            SPRING the bounds of its impulse.
         expected: of FRICTION, see there.
     """
     return cond(
@@ -190,7 +199,11 @@ def law(
         lambda: cond(
             kind == LINE,
             lambda: line(u, *R, aim),
-            lambda: spin(u, *R, aim, mu, arm, s),
+            lambda: cond(
+                kind == SPIN,
+                lambda: spin(u, *R, aim, mu, arm, s),
+                lambda: spring(u, *R, aim, mu, arm),
+            ),
         ),
     )
 
@@ -199,14 +212,15 @@ def project(kind: Any, g: Any, mu: Any, arm: Any, s: Any) -> tuple[Any, Any, Any
     """The admissible impulse with the same normal part, or none where that pulls.
 
     Args:
-        kind: FRICTION, LINE or SPIN.
+        kind: FRICTION, LINE, SPIN or SPRING.
         g: an impulse (3).
         mu, arm, s: as of :func:`law`.
     """
-    bound = where(kind == SPIN, arm * s, math.inf)
-    least = where(kind == FRICTION, 0.0, -bound)
+    bound = where(kind == SPIN, arm * s, where(kind == SPRING, arm, math.inf))
+    least = where(kind == FRICTION, 0.0, where(kind == SPRING, mu, -bound))
     normal = maximum(least, minimum(bound, g[2]))
-    most = where(kind == FRICTION, mu * normal, where(kind == LINE, math.inf, mu * s))
+    both_ways = (kind == LINE) | (kind == SPRING)
+    most = where(kind == FRICTION, mu * normal, where(both_ways, math.inf, mu * s))
     size = sqrt(g[0] * g[0] + g[1] * g[1])
     share = where(size <= most, 1.0, most / (size + LEAST))
     return g[0] * share, g[1] * share, normal

@@ -415,11 +415,16 @@ def motor_numbers(
     }
 
 
-TURNS = {"fixed": 3, "prismatic": 3, "spherical": 0}
+TURNS = {"fixed": 3, "prismatic": 3, "spherical": 0, "universal": 1, "distance": 0}
 """Rotations that a loop joint holds; 2 of others, the tilts of its axis."""
 
-HOLDS = {"prismatic": (1.0, 1.0, 0.0), "cylindrical": (1.0, 1.0, 0.0), "planar": (0.0, 0.0, 1.0)}
-"""Positions along t1, t2 and the axis that a loop joint holds; all of others."""
+HOLDS = {
+    "prismatic": (1.0, 1.0, 0.0),
+    "cylindrical": (1.0, 1.0, 0.0),
+    "planar": (0.0, 0.0, 1.0),
+    "distance": (1.0, 0.0, 0.0),
+}
+"""Positions along t1, t2 and the axis that a loop joint holds; all of others. A rod holds one."""
 
 
 def loop_numbers(robot: Robot) -> Arrays:
@@ -433,6 +438,7 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_placement": np.array(frames, dtype=float).reshape(n, 2, 12),
         "loop_axes": np.array([_axes(m) for m in models], dtype=float).reshape(n, 9),
         "loop_pitch": np.array([_pitch(m) for m in models], dtype=float),
+        "loop_length": np.array([m.length for m in models], dtype=float),
         "loop_turns": np.array([TURNS.get(m.joint.kind.name, 2) for m in models], dtype=np.int32),
         "loop_holds": np.array(
             [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
@@ -463,6 +469,8 @@ def _placement(X: Any) -> list[float]:
 
 def _axes(model: LoopModel) -> list[float]:
     a = model.joint.axis if model.joint.kind.has_axis else type(model.joint.axis)(0.0, 0.0, 1.0)
+    if model.joint.kind.name == "universal":  # t1 is the axis on the successor
+        return [float(s) for t in (model.axis2, a.cross(model.axis2), a) for s in t]
     return [float(s) for t in (*plane_axes(a), a) for s in t]
 
 

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import on_ground
+from robokit.contact.accounts import about, impulse_of, on_ground
+from robokit.contact.constraints.collecting import act
 from robokit.contact.constraints.motors import limited
-from robokit.contact.fields import FRICTION, MOTOR, STOP
+from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
 from robokit.contact.measures import KEPT
 from robokit.contact.solver import relative
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.vectors import force, nothing, put, vector, write_row
 from robokit.engine.loops.fields import real, whole
+from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import added, maximum, sqrt, where
 
-NOTED_CONTACT = 11
+NOTED_CONTACT = 14
 """Numbers of a contact that is noted."""
 
 MONITOR = (
@@ -42,7 +44,6 @@ MONITOR = (
     ),  # normal force; that of what slides [N]; largest speed
     # of what slides after the step, of approach before it [m/s]
     real("motor_force", "n_motors", 2, role="out"),  # [N m | N]; 1 at a limit of effort or speed
-    real("met", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
 )
 
 NOTES = (
@@ -50,18 +51,24 @@ NOTES = (
     real("noted_share", "n_noted", role="out"),  # of a step
     real("noted_q", "n_noted", "nq", role="out"),  # the state that it set out from
     real("noted_v", "n_noted", "nv", role="out"),
+    real("noted_kick", "n_noted", "nq", role="out"),  # configuration at which the forces acted
+    real("noted_before", "n_noted", "nv", role="out"),  # velocities there, before these and after them; of a
+    real("noted_after", "n_noted", "nv", role="out"),  # base that floats in the axes that it has there
+    real("noted_mean", "n_noted", "nv", role="out"),  # that velocity products are taken at
+    real("noted_wrench", "n_noted", "n_bodies", 6, role="out"),  # on bodies about their origins: all but
+    # gravity and what joints exert, loop joints too, in world axes [N m; N]
     real("noted_link", "n_noted", "n_link_sums", 7, role="out"),  # force [N]; then as `link_contact`
-    real("noted_joint", "n_noted", "nv", 3, role="out"),  # of motors; of damping and dry friction; of limits
+    real("noted_joint", "n_noted", "nv", 3, role="out"),  # of motors and what prescribed motions take; of
+    # damping and dry friction; of limits
     real("noted_limited", "n_noted", "n_motors", role="out"),  # 1 at a limit of effort or speed
-    real("noted_met", "n_noted", "n_bodies", 3, role="out"),  # impulse of other bodies [N s]
-    real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # as `loop_force`
+    real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # on the successor, as `noted_wrench`
     whole("noted_end", "n_noted", role="out"),  # contacts until then
-    # shapes; place [m]; force on the second [N]; normal, out of the first
+    # shapes; place [m]; force on the second [N]; moment of turning friction [N m]; normal, out of the first
     real("noted_contact", "n_noted_contacts", NOTED_CONTACT, role="out"),
 )
 """One entry for every step that was taken since they were last emptied.
 
-A contact is one that presses, with the ground or a link that is fixed to the world.
+Contacts are those that press, and for turning friction one more at the same place, which has no force.
 """
 
 SLIDING = 1e-3
@@ -130,14 +137,6 @@ def _watch(x: Any) -> None:
     """Of each link how it touches the ground; of motors their forces; what bodies give to each other."""
     for_range(x.n_link_sums, lambda k: write_row(x.link_contact, k, [0.0] * 4))
     for_range(x.n_motors, lambda k: write_row(x.motor_force, k, [0.0] * 2))
-    for_range(x.n_bodies, lambda b: write_row(x.met, b, [0.0] * 3))
-
-    def meet(i: Any) -> None:
-        c, a, b = x.c_of[i], x.c_bodies[i, 0], x.c_bodies[i, 1]
-        impulse = _in_world(x, c, [x.c_g[i, r] for r in range(3)])
-        for k, part in enumerate(impulse):
-            x.met[a, k] = x.met[a, k] - part
-            x.met[b, k] = x.met[b, k] + part
 
     def contact(i: Any) -> None:
         link = x.link_of_shape[x.pair_shapes[x.contact_pair[x.c_of[i]], 1]]
@@ -145,7 +144,7 @@ def _watch(x: Any) -> None:
         def ground() -> None:
             cond(link < 0, nothing, lambda: _touch(x, i, link))
 
-        cond(on_ground(x, i), ground, lambda: meet(i))
+        cond(on_ground(x, i), ground, nothing)
 
     def motor(i: Any) -> None:
         write_row(x.motor_force, x.r_of[i], [x.r_gain[i] * x.r_g[i] / x.dt[0], limited(x, i)])
@@ -167,6 +166,10 @@ def _note(x: Any) -> None:
     put(x.noted_share, n, x.step_share[0])
     for_range(x.nq, lambda k: put(x.noted_q, (n, k), x.q_before[k]))
     for_range(x.nv, lambda k: put(x.noted_v, (n, k), x.v_before[k]))
+    for_range(x.nq, lambda k: put(x.noted_kick, (n, k), x.q_kick[k]))
+    for_range(x.nv, lambda k: put(x.noted_before, (n, k), x.v0[k]))
+    for_range(x.nv, lambda k: put(x.noted_after, (n, k), x.y[k]))
+    for_range(x.nv, lambda k: put(x.noted_mean, (n, k), 0.5 * (x.v0[k] + x.y_of_C[k])))
 
     def link(k: Any) -> None:
         facts = [x.link_force[k, m] for m in range(3)] + [x.link_contact[k, m] for m in range(4)]
@@ -174,31 +177,56 @@ def _note(x: Any) -> None:
 
     def row(i: Any) -> None:
         kind, j = x.r_kind[i], x.r_row[i]
-        column = where(kind == MOTOR, 0, where(kind == STOP, 2, 1))
+        column = where((kind == MOTOR) | (kind == PRESCRIBED), 0, where(kind == STOP, 2, 1))
         force = x.noted_joint[n, j, column] + x.r_gain[i] * x.r_g[i] * per
         put(x.noted_joint, (n, j, column), force)
-
-    def contact(i: Any) -> None:
-        c, g = x.c_of[i], [x.c_g[i, k] * per for k in range(3)]
-        place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
-        shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
-        normal = [x.contact_frame[c, 6 + k] for k in range(3)]
-        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *_in_world(x, c, g), *normal])
-        put(x.noted, 1, x.noted[1] + 1)
-
-    def constraint(i: Any) -> None:
-        presses = (x.c_kind[i] == FRICTION) & (x.c_bodies[i, 0] == 0) & (x.c_g[i, 2] > 0.0)
-        cond(presses, lambda: contact(i), nothing)
 
     for_range(x.n_link_sums, link)
     for_range(x.nv, lambda j: write_row(x.noted_joint, (n, j), [0.0] * 3))
     for_range(x.n_of[1], row)
     for_range(x.n_motors, lambda m: put(x.noted_limited, (n, m), x.motor_force[m, 1]))
-    for_range(x.n_bodies, lambda b: write_row(x.noted_met, (n, b), [x.met[b, k] for k in range(3)]))
-    for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [x.loop_force[m, k] for k in range(6)]))
-    for_range(x.n_of[0], constraint)
+    _note_wrenches(x, n, per)
     put(x.noted_end, n, x.noted[1])
     put(x.noted, 0, n + 1)
+
+
+def _note_wrenches(x: Any, n: Any, per: Any) -> None:
+    """What acted on bodies from outside, on the successors of loops, and each contact that pressed."""
+    act(x)  # f, of which the solver has made sums
+    for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [0.0] * 6))
+
+    def contact(i: Any, moment: Any, force: Any) -> None:
+        c = x.c_of[i]
+        place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
+        shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
+        normal = [x.contact_frame[c, 6 + k] for k in range(3)]
+        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *force, *moment, *normal])
+        put(x.noted, 1, x.noted[1] + 1)
+
+    def constraint(i: Any) -> None:
+        a, b, kind = x.c_bodies[i, 0], x.c_bodies[i, 1], x.c_kind[i]
+        f = impulse_of(x, i) * per
+
+        def loop() -> None:
+            m = x.c_of[i] // 2
+            old = Force(*(Vector3(*(x.noted_loop[n, m, h + k] for k in range(3))) for h in (0, 3)))
+            write_row(x.noted_loop, (n, m), old + about(f, vector(x.p, b)))
+
+        def spin() -> None:
+            cond(f.ang.dot(f.ang) > 0.0, lambda: contact(x.c_of[i], f.ang, Vector3.zero()), nothing)
+
+        def press() -> None:
+            cond(x.c_g[i, 2] > 0.0, lambda: contact(i, Vector3.zero(), f.lin), nothing)
+
+        def push() -> None:
+            write_row(x.f, b, force(x.f, b) + f)
+            write_row(x.f, a, force(x.f, a) - f)
+            cond(kind == SPIN, spin, lambda: cond(kind == SPRING, nothing, press))
+
+        cond(kind == LINE, loop, push)
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_bodies, lambda b: write_row(x.noted_wrench, (n, b), about(force(x.f, b), vector(x.p, b))))
 
 
 def _touch(x: Any, i: Any, link: Any) -> None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import FRICTION, LINE, SPIN
-from robokit.contact.kinematics import bias, generalized, multiply, velocities
+from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
+from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
@@ -69,7 +69,7 @@ def solve(x: Any) -> None:
     goal = where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
 
     def begin(j: Any) -> None:
-        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / x.H[j, j]
+        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / own_inertia(x, j)
 
     for_range(x.nv, begin)
     once(x, multiply, x.v0, x.Hv0)
@@ -182,7 +182,7 @@ def go(x: Any, share: Any) -> None:
 
 
 def multiply_again(x: Any) -> None:
-    """Multipliers of the loops: lines aim at the impulses that were expected."""
+    """Multipliers of loops and prescribed joints: they aim at the impulses that were expected."""
 
     def of_constraint(c: Any) -> None:
         def line() -> None:
@@ -190,9 +190,17 @@ def multiply_again(x: Any) -> None:
             known = zip(R, linear_impulse(x, c), relative(x, c, x.V), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
-        cond(_is_line(x, c), line, nothing)
+        cond(x.c_kind[c] == LINE, line, nothing)
+
+    def of_row(i: Any) -> None:
+        def prescribed() -> None:
+            known = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
+            x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * known
+
+        cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
 
     for_range(x.n_of[0], of_constraint)
+    cond(x.n_motions > 0, lambda: for_range(x.n_of[1], of_row), nothing)
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
@@ -298,6 +306,7 @@ def take_products(x: Any) -> None:
 
     def take() -> None:
         for_range(x.nv, lambda j: put(x.C, j, x.C_next[j]))
+        for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
 
     cond((x.n_of[6] == 0) | (change <= WILD**2 * momentum), take, nothing)
     x.n_of[6] = 1
@@ -309,7 +318,7 @@ def take_shift(x: Any, c: Any, u: Any) -> None:
     spins = x.c_kind[c] == SPIN
     contact = where(spins, x.c_of[c], c)
     s = shift(u, x.c_R[c, 0], x.c_R[c, 1], aim, x.c_mu[c])
-    x.c_shift[c] = where(spins, x.c_g[contact, 2], s)
+    x.c_shift[c] = where(spins, x.c_g[contact, 2], where(x.c_kind[c] == SPRING, 0.0, s))
 
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:
@@ -463,7 +472,8 @@ def accept(x: Any, share: Any, by_ray: bool) -> None:
 
 
 def _is_line(x: Any, c: Any) -> Any:
-    return x.c_kind[c] == LINE
+    """Whether a constraint holds both ways: a loop, or a spring."""
+    return (x.c_kind[c] == LINE) | (x.c_kind[c] == SPRING)
 
 
 def _is_free(x: Any, i: Any) -> Any:

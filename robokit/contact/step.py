@@ -20,16 +20,19 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, account
+from robokit.contact.accounts import IMPULSE, account, enter_closing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
+from robokit.contact.constraints import prescribed
 from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import act, collect, remember
 from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
     CONSTRAINTS,
+    END,
     FORCE_MEMORY,
     FORCES,
+    MIDDLE,
     MOTION,
     ROBOT,
     SOLVER,
@@ -69,9 +72,17 @@ ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_
 
 
 @functools.cache
-def step_kernel(reproducible: bool = False) -> LoopKernel:
-    """The kernel of a step, of all robots."""
-    return kernel_of("contact_step", step, ARRAYS, by_source=True, soon=True, reproducible=reproducible)
+def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
+    """The kernel of a step, of all robots; tensions of springs that are functions have one of their own."""
+    options: dict[str, Any] = {"soon": True, "reproducible": reproducible}
+    if not springs:
+        return kernel_of("contact_step", step, ARRAYS, by_source=True, **options)
+
+    def with_springs(x: Any) -> None:
+        x.spring_functions = springs
+        step(x)
+
+    return kernel_of("contact_step_of_springs", with_springs, ARRAYS, **options)
 
 
 def step(x: Any) -> None:
@@ -84,6 +95,7 @@ def _step(x: Any) -> None:
     begin(x)
     note_state(x)
     once(x, advance, x.q, x.v, half)
+    prescribed.place(x, MIDDLE)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
@@ -106,7 +118,10 @@ def _kick(x: Any, half: Any) -> None:
 def _finish(x: Any, half: Any) -> None:
     set_velocity(x)
     once(x, advance, x.q, x.v, half)
+    prescribed.place(x, END)
     close(x)
+    prescribed.place(x, END)
+    enter_closing(x)
     conserve(x)
 
 
@@ -167,7 +182,7 @@ def fits(x: Any) -> Any:
     sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows]
     if notes(x):
         notes_it = x.watched[0] > 1
-        needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.counts[0], 0)]
+        needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.n_of[0], 0)]
         sizes += [x.n_noted, x.n_noted_contacts]
     for k, need in enumerate(needs):
         x.needed[1 + k] = need

@@ -66,11 +66,11 @@ CONTROLLED = (*STEP_TAKES, *CONTROL)
 
 
 @functools.cache
-def controlled_kernel(reproducible: bool = False) -> LoopKernel:
-    """The kernel of a controlled step, of all robots."""
-    inner = step_kernel(reproducible)
+def controlled_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
+    """The kernel of a controlled step, of all robots; ``springs`` as of :func:`step_kernel`."""
+    inner = step_kernel(reproducible, springs)
     return kernel_of(
-        "contact_controlled_step",
+        "contact_controlled_step" + "_of_springs" * bool(springs),
         lambda x: controlled_step(x, inner),
         CONTROLLED,
         sizes=inner.sizes,

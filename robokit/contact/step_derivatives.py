@@ -68,14 +68,15 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_shift c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_feature contact_place contact_frame contact_gap contact_hit contact_bounces
-    contact_bristle
+    contact_bristle spring_state
 """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
     dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
-    loop_bodies loop_placement loop_turns loop_mobility
+    loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
+    spring_bodies spring_points spring_dof
 """
 """What it was given, or noted, besides the robot and the shapes."""
 

@@ -125,6 +125,8 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
         return False
     if len(x["part_rows"]) > FEW or len(x["loop_bodies"]):  # lanes keep the order of the rows
         return False
+    if len(x["spring_bodies"]) or len(x["motion_dof"]):
+        return False
     return differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 

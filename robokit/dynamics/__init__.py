@@ -21,6 +21,7 @@ regrouped_trees  the trees that the texts are given
 build            their kernels for a robot
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
+reactions        what each joint passes on from its parent to its child
 inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
@@ -55,6 +56,7 @@ from robokit.dynamics import (
     mass_matrix,
     momentum,
     own_functions,
+    reactions,
     regressors,
 )
 from robokit.dynamics.constrained import *
@@ -67,6 +69,7 @@ from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
 from robokit.dynamics.own_functions import *
+from robokit.dynamics.reactions import *
 from robokit.dynamics.regressors import *
 
 __all__: list[str] = []
@@ -80,4 +83,5 @@ __all__ += momentum.__all__
 __all__ += own_functions.__all__
 __all__ += constrained.__all__
 __all__ += hybrid.__all__
+__all__ += reactions.__all__
 __all__ += regressors.__all__

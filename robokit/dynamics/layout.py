@@ -258,6 +258,13 @@ BODY_POSES = Kind(
 )
 """Of body transforms ^iX_0, the poses [R p] of bodies 0..N, (N + 1, 3, 4)."""
 
+BODY_REACTIONS = Kind(
+    lambda robot: [(robot.nbodies + 1, 6)] * 3,
+    lambda _, found: [_flat(each) for each in found],
+    meaning="for each body 0..N the force of its joint, in body axes about its origin",
+)
+"""A force, a velocity and an acceleration for each body 0..N, (N + 1, 6) each."""
+
 BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)], meaning=WRENCHES)
 """A force for each body 0..N, (N + 1, 6)."""
 

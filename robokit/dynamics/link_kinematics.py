@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from robokit.arguments import check_finite, real_array
 from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import axes_name, flag
 from robokit.dynamics.run import dtype_of, run
 from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.geometry import Placement
 from robokit.model.robot import Robot, check_robot
 
 __all__ = [
@@ -49,9 +51,24 @@ def _run(
             result = None
         if result is not None:
             return result
+    if isinstance(arguments[-1], Placement):
+        on = arguments[-1]
+        found = _run(robot, key, out, engine, dtype, reproducible, *arguments[:-1], on.position)
+        return _in_axes_of(on, key[0], found) if key[2] == "body" else found
     _check(robot, *key)
     dtype = dtype_of(dtype, out, *(x for x in arguments if x is not _ORIGIN))
     return run(robot, key, out, engine, dtype, reproducible, *arguments)
+
+
+def _in_axes_of(on: Placement, name: str, found: np.ndarray) -> np.ndarray:
+    """What is given in the link's axes, in place in those of a frame on it."""
+    if name == "link_jacobian":
+        both = found.reshape(*found.shape[:-2], 2, 3, found.shape[-1])
+        both[...] = on.rotation.T @ both
+    else:
+        both = found.reshape(*found.shape[:-1], 2, 3)
+        both[...] = both @ on.rotation
+    return found
 
 
 def _check(robot: Robot, _: str, link: Any, axes: Any, *classical: Any) -> None:
@@ -146,28 +163,62 @@ class LinkPoses(Mapping[str, LinkPose]):
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
 
 
+@overload
 def forward_kinematics(
     robot: Robot,
     q: Any,
     *,
+    at: None = None,
     out: LinkPoses | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
-) -> LinkPoses:
-    """World poses of all links.
+) -> LinkPoses: ...
+
+
+@overload
+def forward_kinematics(
+    robot: Robot,
+    q: Any,
+    *,
+    at: Any,
+    out: None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+def forward_kinematics(
+    robot: Robot,
+    q: Any,
+    *,
+    at: Any = None,
+    out: LinkPoses | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+) -> LinkPoses | tuple[np.ndarray, np.ndarray]:
+    """World poses of all links, or of one frame that is fixed to a link.
 
     Source: RBDA section 4.4.  Cost: O(n).
 
     Args:
         robot: the robot.
         q, engine, dtype, reproducible: as in :func:`rnea`.
+        at: (link, point) for a point of a link (3,) [m] and the link's axes, (link, :class:`Placement`) for a
+            frame placed on the link, or the name of a link. Several points of a link are (k, 3).
         out: poses of an earlier call with as many states, to write to; of this robot, or of one whose
-            links have the same names.
+            links have the same names. Not with ``at``.
 
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``, also ``poses[link].rotation`` and ``.position``; all of them as
-        .rotation, .position and .matrices.
+        .rotation, .position and .matrices. With ``at`` that one (R, p), (3, 3) and (3,), or (B, 3, 3) and
+        (B, 3); of several points p is (k, 3) or (B, k, 3).
+
+    Raises:
+        UnknownName: no such link.
+        WrongType, ShapeError: ``at`` is neither of these.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -175,7 +226,15 @@ def forward_kinematics(
         >>> R, p = poses["lower"]
         >>> p.round(3)
         array([-0.24 ,  0.   , -0.439])
+        >>> R, p = rk.forward_kinematics(robot, [0.5, 0.2], at=("lower", (0, 0, -0.5)))  # its tip
+        >>> p.round(3)
+        array([-0.562,  0.   , -0.821])
     """
+    if at is not None:
+        if out is not None:
+            raise WrongType("out", out, "None where at is given")
+        all_of_them = forward_kinematics(robot, q, engine=engine, dtype=dtype, reproducible=reproducible)
+        return _placed(robot, all_of_them, at)
     usual = engine is None and dtype is None and reproducible is None
     if out is None and usual:  # the short way: machine code makes the object too
         try:
@@ -203,6 +262,25 @@ def forward_kinematics(
     return out
 
 
+def _placed(robot: Robot, poses: LinkPoses, at: Any) -> tuple[np.ndarray, np.ndarray]:
+    """World pose of what ``at`` of :func:`forward_kinematics` says."""
+    pair = (at, ORIGIN) if isinstance(at, str) else at
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise WrongType("at", at, "(link, point (3,)), (link, rk.Placement(...)) or the name of a link")
+    link, place = pair
+    robot.link(link)
+    R, p = poses[link]
+    if isinstance(place, Placement):
+        return R @ place.rotation, p + R @ place.position
+    points = real_array("at", place, "(link, (3,)) or (link, (k, 3))")
+    if points.ndim not in (1, 2) or points.shape[-1] != 3:
+        raise ShapeError(f"at: expected (link, point) with a point (3,) or points (k, 3), got {points.shape}")
+    check_finite("at", points)
+    if points.ndim == 1:
+        return R, p + R @ points
+    return R, p[..., None, :] + points @ np.swapaxes(R, -1, -2)
+
+
 def link_jacobian(
     robot: Robot,
     q: Any,
@@ -225,7 +303,8 @@ def link_jacobian(
         link: name of the link, or a list of k names.
         axes: "world", or "body" for the link's own.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
-            one for each, (k, 3) or (B, k, 3).
+            one for each, (k, 3) or (B, k, 3). Of one link also a :class:`Placement`, a frame on it whose axes
+            "body" then means.
 
     Returns:
         J, (6, nv) or (B, 6, nv), rows [angular; linear]; of a list of links (k, 6, nv) or (B, k, 6, nv).
@@ -274,7 +353,8 @@ def link_velocity(
         link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
-            one for each, (k, 3) or (B, k, 3).
+            one for each, (k, 3) or (B, k, 3). Of one link also a :class:`Placement`, a frame on it whose axes
+            "body" then means.
 
     Returns:
         [omega; v] [rad/s; m/s], (6,) or (B, 6); of a list of links (k, 6) or (B, k, 6).
@@ -322,7 +402,8 @@ def link_acceleration(
         link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
-            one for each, (k, 3) or (B, k, 3).
+            one for each, (k, 3) or (B, k, 3). Of one link also a :class:`Placement`, a frame on it whose axes
+            "body" then means.
         classical: True for the acceleration of the point, False for the spatial acceleration.
 
     Returns:

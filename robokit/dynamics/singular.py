@@ -115,9 +115,15 @@ def check_mass(robot: Robot) -> None:
     )
 
 
+def singular(robot: Robot) -> Joint | None:
+    """:func:`singular_joint` whatever the configuration, looked for once."""
+    found: Joint | None = robot.derived.get("singular joint", lambda: singular_joint(robot))
+    return found
+
+
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
-    joint = robot.derived.get("singular joint", lambda: singular_joint(robot))
+    joint = singular(robot)
     if joint is not None:
         refuse(robot, joint, "it moves no inertia of its own")
 

@@ -38,6 +38,7 @@ from robokit.algorithms.floating_base import floating_base_forces, floating_base
 from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
 from robokit.algorithms.inverse_mass_matrix import inverse_mass_matrix
+from robokit.algorithms.joint_reactions import joint_reactions
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
@@ -56,6 +57,7 @@ from robokit.dynamics.layout import (
     BASE_AND_FORCES,
     BODY_FORCES,
     BODY_POSES,
+    BODY_REACTIONS,
     COLUMNS,
     ENERGIES,
     ENTRIES,
@@ -170,6 +172,7 @@ ALGORITHMS = (
         link_acceleration, "q v a at", SPATIAL, "a", "O(d)", about="link axes classical", inertial=False
     ),
     Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True, sums="joints"),
+    Algorithm(joint_reactions, "q v a", BODY_REACTIONS, "f v a", forces=True, name="body_reactions"),
     Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True, sums="joints"),
     Algorithm(gravity_forces, "q", FORCE, "G", "O(n)", sums="joints"),
     Algorithm(crba, "q", MATRIX, "H", "O(n d)", sums="joints"),

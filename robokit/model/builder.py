@@ -23,7 +23,7 @@ from robokit.model.arguments import (
     not_negative,
 )
 from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_rows
-from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
+from robokit.model.joints import JOINT_TABLE, LOOP_TABLE, NO_JOINT, JointModel, plane_axes
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, MakeShapes, Mimic, Safety
 from robokit.model.robot import Robot, joints_in_order
 from robokit.model.scene import Scene
@@ -116,12 +116,18 @@ class ModelBuilder:
         safety: Safety | None = None,
         calibration: Calibration | None = None,
         armature: float = 0.0,
+        axis2: Sequence[float] | np.ndarray | None = None,
     ) -> ModelBuilder:
         """Add a tree joint between two links.
 
+        A universal joint is two revolute ones, ``<name>_1`` about ``axis`` and ``<name>_2`` about ``axis2``,
+        with a link ``<name>_cross`` without mass between them: so each angle has a name, a coordinate and
+        limits of its own, and both have the same reaction at the middle of the cross.
+
         Args:
             name: unique among joints.
-            kind: revolute, continuous, prismatic, helical, cylindrical, planar, spherical, floating or fixed.
+            kind: revolute, continuous, prismatic, helical, cylindrical, planar, spherical, floating, fixed or
+                universal.
             parent, child: link names.
             placement: the joint frame in the parent link; the child link's frame moves with it.
             axis: (3,) in joint coordinates, normalised here; the plane's normal for a planar joint.
@@ -133,6 +139,9 @@ class ModelBuilder:
             safety, calibration: stored with the joint; robokit does not use them.
             armature: inertia of the motors' rotors as the joint feels it, gear ratio squared included, for
                 each of its velocities [kg m^2 | kg]; not negative.
+            axis2: (3,) of a universal joint, that of the child, perpendicular to ``axis``, which is that of
+                the parent; None takes the coordinate axis after it (y for x). Limits, damping, friction and
+                armature are those of either angle.
 
         Raises:
             ModelError: a name that is taken or no name, limits out of order, a number that is not finite
@@ -142,6 +151,18 @@ class ModelBuilder:
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        if kind == "universal":
+            if mimic is not None:
+                raise ModelError(f"joint {name!r}: a universal joint has two angles and follows no other")
+            first = _axis(name, kind, axis)
+            second = _second_axis(name, kind, first, axis2)
+            assert second is not None
+            cross = f"{name}_cross"
+            own = lower, upper, effort, velocity, damping, friction, None, safety, calibration, armature
+            self.link(cross)
+            self.joint(f"{name}_1", "revolute", parent, cross, placement, first, 0.0, *own)
+            return self.joint(f"{name}_2", "revolute", cross, child, None, second, 0.0, *own)
+        _second_axis(name, kind, np.zeros(3), axis2)
         self._joints[name] = JointDraft(
             name,
             _kind(kind),
@@ -172,25 +193,44 @@ class ModelBuilder:
         successor_placement: Placement | None = None,
         axis: Sequence[float] | np.ndarray = (1.0, 0.0, 0.0),
         pitch: float = 0.0,
+        axis2: Sequence[float] | np.ndarray | None = None,
+        length: float | None = None,
     ) -> ModelBuilder:
         """Add a joint that closes a loop between two links of the tree; it gets a number above N.
 
+        Args:
+            name: unique among joints.
+            kind: of :meth:`joint`, "universal" (a cross: two axes that stay perpendicular) or "distance" (a
+                rod without mass: two points that stay as far apart as they are).
+            predecessor, successor: names of its links; "world", where no link has that name, is the world.
+            predecessor_placement, successor_placement: the joint's frame on either link.
+            axis: (3,) in that frame; of a universal joint the axis on the predecessor.
+            pitch: of a helical joint [m/rad].
+            axis2: (3,) of a universal joint, on the successor, perpendicular to ``axis``; None takes the
+                coordinate axis after it (y for x).
+            length: of a distance joint, between the origins of its frames [m].
+
         Raises:
-            ModelError: a name that is empty or taken, or a placement with an improper rotation.
+            ModelError: a name that is empty or taken, a placement with an improper rotation, axes that are
+                not perpendicular, or a length that is none.
             UnknownName: no such kind.
         """
         name = checked_name("loop joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        kind = one_of("joint kind", kind, LOOP_TABLE)
+        axis = _axis(name, kind, axis)
         self._loops[name] = LoopDraft(
             name,
-            _kind(kind),
+            kind,
             predecessor,
             successor,
             checked_placement(f"predecessor placement of loop joint {name!r}", predecessor_placement),
             checked_placement(f"successor placement of loop joint {name!r}", successor_placement),
-            _axis(name, kind, axis),
+            axis,
             finite_number(f"pitch of loop joint {name!r}", pitch),
+            _second_axis(name, kind, axis, axis2),
+            _length(name, kind, length),
         )
         return self
 
@@ -268,7 +308,10 @@ class ModelBuilder:
         for loop in robot.loop_joints:
             ends = loop.predecessor, loop.successor
             placements = loop.predecessor_placement, loop.successor_placement
-            builder.loop_joint(loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch)
+            length = loop.length or None
+            builder.loop_joint(
+                loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch, loop.axis2, length
+            )
         return builder
 
     def _include(self, other: ModelBuilder, prefix: str) -> None:
@@ -282,7 +325,10 @@ class ModelBuilder:
                 joint, name=prefix + joint.name, parent=parent, child=child, mimic=mimic
             )
         for loop in other._loops.values():
-            predecessor, successor = prefix + loop.predecessor, prefix + loop.successor
+            predecessor, successor = (
+                end if end == WORLD and WORLD not in other._links else prefix + end
+                for end in (loop.predecessor, loop.successor)
+            )
             self._loops[prefix + loop.name] = replace(
                 loop, name=prefix + loop.name, predecessor=predecessor, successor=successor
             )
@@ -298,9 +344,48 @@ def _kind(kind: str) -> str:
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     array = finite(f"axis of joint {name!r}", axis, (3,))
-    if JOINT_TABLE[kind].has_axis and not array.any():
+    if LOOP_TABLE[kind].has_axis and not array.any():
         raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
     return unit_axis(kind, array.tolist())
+
+
+PERPENDICULAR = 1e-6
+"""Cosine of the angle of the axes of a cross up to which it is a right one; files round their axes."""
+
+
+def _second_axis(name: str, kind: str, axis: np.ndarray, given: Any) -> np.ndarray | None:
+    """The axis of a universal joint on its successor, exactly perpendicular to the first."""
+    if kind != "universal":
+        if given is not None:
+            raise ModelError(f"axis2 of joint {name!r}: only a universal joint has one, this is {kind}")
+        return None
+    if given is None:
+        return np.array([*plane_axes(Vector3(*axis.tolist()))[0]])
+    second = _axis(name, kind, given)
+    along = float(axis @ second)
+    if abs(along) > PERPENDICULAR:
+        raise ModelError(
+            f"axis2 of joint {name!r} is at {math.degrees(math.acos(min(1.0, abs(along)))):.4g} degrees to "
+            "its axis; those of a universal joint are perpendicular"
+        )
+    return unit_axis(kind, (second - along * axis).tolist())
+
+
+def _length(name: str, kind: str, given: float | None) -> float:
+    """The length of a distance joint; 0 of others."""
+    if kind != "distance":
+        if given is not None:
+            raise ModelError(f"length of joint {name!r}: only a distance joint has one, this is {kind}")
+        return 0.0
+    if given is None:
+        raise ModelError(f"length of joint {name!r} is missing; a distance joint needs one, in metres")
+    length = finite_number(f"length of joint {name!r}", given)
+    if length <= 0.0:
+        raise ModelError(
+            f"length of joint {name!r} is {length:g}; give one above 0, or a spherical joint that holds two "
+            "points together"
+        )
+    return length
 
 
 # ---- drafts --------------------------------------------------------------------------------------
@@ -364,6 +449,8 @@ class LoopDraft:
     successor_placement: Placement
     axis: np.ndarray
     pitch: float = 0.0
+    axis2: np.ndarray | None = None
+    length: float = 0.0
 
 
 def snap(row: Iterable[float]) -> list[float]:
@@ -378,7 +465,7 @@ def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
 
 def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
     """The axis of a joint, normalised, as three floats; the x axis for a kind of joint without an axis."""
-    if not JOINT_TABLE[kind].has_axis:
+    if not LOOP_TABLE[kind].has_axis:
         return (1.0, 0.0, 0.0)
     usual = _COORDINATE_AXES.get(tuple(axis))
     if usual is not None:
@@ -439,7 +526,7 @@ def assemble(
     g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
     tree = Tree(
         parent=tuple(bodies.parent),
-        loops=tuple((frame[p.predecessor][0], frame[p.successor][0]) for p in loops.values()),
+        loops=tuple((_body_at(frame, p.predecessor), _body_at(frame, p.successor)) for p in loops.values()),
         joint=tuple(bodies.models),
         XT=tuple(bodies.XT),
         I=inertia,
@@ -462,6 +549,11 @@ def assemble(
         diagnostics=list(diagnostics),
         source=source,
     )
+
+
+def _body_at(frame: Mapping[str, tuple[int, Placement]], end: str) -> int:
+    """The body of a loop joint's end; of the world, where no link has its name, body 0."""
+    return frame[end][0] if end in frame else 0
 
 
 class _Bodies:
@@ -574,8 +666,8 @@ def _walk(
         incoming[joint.child] = joint
     for loop in loops.values():
         for end in (loop.predecessor, loop.successor):
-            if end not in links:
-                raise UnknownName("link", end, links, f"(loop joint {loop.name!r})")
+            if end not in links and end != WORLD:
+                raise UnknownName("link", end, [*links, WORLD], f"(loop joint {loop.name!r})")
     roots = [name for name in links if name not in incoming]
     if len(roots) != 1:
         found = (
@@ -643,6 +735,8 @@ def _loop_of(d: LoopDraft, number: int) -> LoopJoint:
         d.successor_placement,
         d.axis,
         d.pitch,
+        d.axis2,
+        d.length,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from robokit.arguments import one_of
@@ -12,12 +12,15 @@ from robokit.errors import WrongType
 from robokit.model.arguments import finite
 from robokit.model.builder import snap
 from robokit.model.geometry import Placement
-from robokit.model.joints import JOINT_TABLE, JointModel
+from robokit.model.joints import LOOP_TABLE, JointModel
 from robokit.model.robot import Robot
 from robokit.spatial import Matrix3, Transform, Vector3
 
 # ---- loop joints ---------------------------------------------------------------------------------
 # Source: RBDA section 8.2: loop joint k connects body p(k) to body s(k), its frame placed on either.
+
+
+X_AXIS = Vector3(1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class LoopModel:
         p, s: numbers of the predecessor and successor body.
         Xp, Xs: transforms from these bodies to the joint's frame on them.
         joint: kind, axis and pitch.
+        axis2: of a universal joint, in its frame on the successor; else the x axis.
+        length: of a distance joint [m], else 0.
     """
 
     name: str
@@ -37,6 +42,8 @@ class LoopModel:
     Xp: Transform
     Xs: Transform
     joint: JointModel
+    axis2: Vector3 = X_AXIS
+    length: float = 0.0
 
     @property
     def rows(self) -> int:
@@ -47,7 +54,9 @@ class LoopModel:
     def key(self) -> str:
         """Everything a kernel depends on, as text."""
         frames = [(X.E.rows, tuple(X.r)) for X in (self.Xp, self.Xs)]
-        return repr((self.p, self.s, frames, self.joint.kind.name, tuple(self.joint.axis), self.joint.pitch))
+        joint = self.joint
+        more = {"universal": (tuple(self.axis2),), "distance": (self.length,)}.get(joint.kind.name, ())
+        return repr((self.p, self.s, frames, joint.kind.name, tuple(joint.axis), joint.pitch, *more))
 
 
 def loop_models(robot: Robot) -> tuple[LoopModel, ...]:
@@ -61,8 +70,11 @@ def _loop_models(robot: Robot) -> tuple[LoopModel, ...]:
         (p, at_p), (s, at_s) = robot.frame(loop.predecessor), robot.frame(loop.successor)
         Xp = _to_frame(at_p @ loop.predecessor_placement)
         Xs = _to_frame(at_s @ loop.successor_placement)
-        joint = JointModel(JOINT_TABLE[loop.kind], Vector3(*loop.axis.tolist()), loop.pitch)
+        joint = JointModel(LOOP_TABLE[loop.kind], Vector3(*loop.axis.tolist()), loop.pitch)
         model = LoopModel(loop.name, p, s, Xp, Xs, joint)
+        if loop.axis2 is not None:
+            model = replace(model, axis2=Vector3(*loop.axis2.tolist()))
+        model = replace(model, length=loop.length) if loop.length else model
         if model.rows:
             found.append(model)
     return tuple(found)

@@ -232,7 +232,7 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     for name, p in builder._loops.items():
         ends: dict[str, Any] = {}
         for which, end in (("predecessor", p.predecessor), ("successor", p.successor)):
-            above, there = host[end]
+            above, there = host.get(end, (end, None))
             if there is not None:
                 ends |= {which: above, f"{which}_placement": there @ getattr(p, f"{which}_placement")}
         builder._loops[name] = replace(p, **ends)

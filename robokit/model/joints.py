@@ -16,7 +16,7 @@ the joint's manifold: exp, log and the neutral configuration. The velocities are
     fixed        0  0  (folded into its parent)
 
 Source: RBDA table 4.1; seeds 001, 003. Differs: the planar joint's velocities are taken in the moved
-body, like every other joint's, which makes its S constant.
+body, like every other joint's, which makes its S constant. Loop joints have two kinds more (LOOP_TABLE).
 """
 
 from __future__ import annotations
@@ -345,8 +345,33 @@ JOINT_TABLE: dict[str, JointKind] = {
 }
 
 
+def _holds_only(name: str, nv: int, has_axis: bool) -> JointKind:
+    def none(*_: object) -> list[Scalar]:
+        return []
+
+    return JointKind(
+        name,
+        0,
+        nv,
+        columns=lambda u, p: [],
+        transform=lambda q, u, p: Transform.identity(),
+        exp=none,
+        log=none,
+        neutral=(),
+        has_axis=has_axis,
+    )
+
+
+LOOP_TABLE: dict[str, JointKind] = JOINT_TABLE | {
+    row.name: row for row in (_holds_only("universal", 2, True), _holds_only("distance", 5, False))
+}
+"""Kinds of loop joints: those of the table, and two that carry no body of the tree. A universal one keeps an
+axis of the predecessor perpendicular to one of the successor, and their origins together; a distance keeps
+two points as far apart as a rod does. Of these the freedoms nv count, and nothing else."""
+
+
 def _row(name: str) -> JointKind:
-    return JOINT_TABLE[name]
+    return LOOP_TABLE[name]
 
 
 class JointModel:

@@ -181,7 +181,7 @@ class LoopJoint:
 
     Attributes:
         name: as in the description.
-        kind: row of the joint table.
+        kind: row of the joint table, or "universal" or "distance".
         number: N+1..N_J.
         predecessor: name of the link p(i) belongs to.
         successor: name of the link s(i) belongs to.
@@ -189,6 +189,9 @@ class LoopJoint:
         successor_placement: the joint's frame on the successor.
         axis: (3,) unit axis in the joint's frame.
         pitch: advance per angle of a helical joint [m/rad].
+        axis2: (3,) of a universal joint: unit axis in the joint's frame on the successor, perpendicular to
+            ``axis``, which is that on the predecessor.
+        length: of a distance joint: how far its two origins are apart [m].
     """
 
     name: str
@@ -200,3 +203,5 @@ class LoopJoint:
     successor_placement: Placement
     axis: np.ndarray
     pitch: float = 0.0
+    axis2: np.ndarray | None = None
+    length: float = 0.0

@@ -23,7 +23,7 @@ from robokit.arguments import (
     whole_number,
 )
 from robokit.caching import Derived, Recent, cached_attribute
-from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
+from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE, WORLD
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.arguments import not_a_robot
@@ -176,7 +176,9 @@ class Robot:
             raise UnknownName("link", name, self._link_by_name, f"in robot {self.name!r}") from None
 
     def frame(self, link: str) -> tuple[int, Placement]:
-        """(body, placement of the link frame in that body's frame)."""
+        """(body, placement of the link frame in that body's frame); "world" is body 0, unless a link is."""
+        if link == WORLD and link not in self._link_by_name:
+            return 0, Placement()
         found = self.link(link)
         return found.body, found.placement
 

@@ -14,7 +14,7 @@ motion/          velocities and momenta of bodies in a step, and what is kept of
 joints/          damping, friction, limits, actuators, loops and pushes in a step
 ground/          what there is to fall on
 body_pairs       which bodies of a robot touch each other
-driving/         actuators, keyframes, pushes
+driving/         actuators, keyframes, springs, prescribed motions, pushes
 distances        signed distances of links, and which are in contact
 closing          configurations and velocities that close the loops
 """
@@ -24,7 +24,9 @@ from robokit.sim.closing import close_loops
 from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
 from robokit.sim.driving.actuators import PD, Torque, Velocity
 from robokit.sim.driving.keyframes import Keyframes
+from robokit.sim.driving.prescribed import PrescribedMotion
 from robokit.sim.driving.pushes import Push
+from robokit.sim.driving.springs import JointSpring, Spring
 from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
@@ -48,13 +50,16 @@ __all__ = [
     "Energy",
     "Ground",
     "HeightField",
+    "JointSpring",
     "Keyframes",
     "Measure",
+    "PrescribedMotion",
     "Push",
     "Rollout",
     "Simulation",
     "SimulationState",
     "Solid",
+    "Spring",
     "StepDerivatives",
     "StepGradient",
     "Torque",

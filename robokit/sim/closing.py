@@ -20,9 +20,12 @@ import numpy as np
 from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.arguments import check_finite, real_array
+from robokit.dynamics.mass_matrix import crba
+from robokit.dynamics.singular import refuse, singular
 from robokit.errors import ShapeError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.constraints import loop_models
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.spatial.linear import ldl, ldl_solve
 
@@ -124,25 +127,61 @@ def closed_rows(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, dict[int, str]
 
 
 def closed_start(
-    robot: Robot, q: np.ndarray, v: np.ndarray
+    robot: Robot, q: np.ndarray, v: np.ndarray, keep: Sequence[int] = ()
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
     """The start of a simulation with its loops closed, and what that changed, for the summary.
 
     Args:
         robot: the robot.
         q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
+        keep: dofs that stay as they are, with their velocities.
 
     Raises:
         ShapeError: a loop cannot be closed from there.
     """
     if not loop_models(robot):
         return q, v, {}
-    q1, rows = closed(robot, q, "q0"), np.atleast_2d(v)
+    q1, rows = closed(robot, q, "q0", keep), np.atleast_2d(v)
+    _check_regular(robot, q1)
     many = max(len(rows), len(np.atleast_2d(q1)))
-    v1 = tangent(robot, np.broadcast_to(np.atleast_2d(q1), (many, robot.nq)), rows)
+    v1 = tangent(robot, np.broadcast_to(np.atleast_2d(q1), (many, robot.nq)), rows, keep)
     changes = {"loop_start_change": q1 - q, "loop_start_velocity_change": v1 - rows}
     said = {name: float(np.nan_to_num(np.abs(x)).max(initial=0.0)) for name, x in changes.items()}
     return q1, v1 if v.ndim == 2 else v1[0], said
+
+
+REGULAR = 1e-11
+"""Least inertia of a motion that the loops allow, over that of the robot: less is rounding."""
+
+
+def held_by_loops(robot: Robot) -> Joint | None:
+    """A joint that moves no inertia, if there is one, of a robot whose loops may say how it moves."""
+    return singular(robot) if loop_models(robot) else None
+
+
+def _check_regular(robot: Robot, q: np.ndarray) -> None:
+    """Raise SingularInertia where a motion that the loops allow moves no inertia.
+
+    [H K^T; K 0] is regular, but for loops that repeat each other, where H is positive on what K leaves free.
+    """
+    joint = held_by_loops(robot)
+    if joint is None or robot.samples is not None:
+        return
+    rows = np.atleast_2d(q)
+    for row in rows[np.isfinite(rows).all(axis=1)]:
+        H = crba(robot, row)
+        K = _constraints(robot, row[None])[1][0]
+        # Rows and columns as forces and motions of one size: an angle counts as a length on the robot.
+        scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), np.max(np.diag(H))))
+        _, s, V = np.linalg.svd(K * scale)
+        free = V[int((s > DEPENDENT * s[0]).sum()) :]
+        if not len(free):
+            return
+        values, motions = np.linalg.eigh(free @ (H * scale[:, None] * scale) @ free.T)
+        if values[0] <= REGULAR:
+            still = np.abs(motions[:, 0] @ free)
+            name = next(j for j in robot.joints if still.argmax() in range(robot.nv)[j.v_slice])
+            refuse(robot, name, "it moves no inertia, and no loop joint says how it moves")
 
 
 def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -161,14 +200,19 @@ def distances(robot: Robot, q: np.ndarray) -> np.ndarray:
     return np.stack([np.broadcast_to(loop.gap, len(q)) for loop in loops], axis=1)
 
 
-def tangent(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The velocities nearest to v, (B, nv), that the loops allow in q (B, nq)."""
+def tangent(robot: Robot, q: np.ndarray, v: np.ndarray, keep: Sequence[int] = ()) -> np.ndarray:
+    """The velocities nearest to v, (B, nv), that the loops allow in q (B, nq); dofs to keep have theirs."""
     if not loop_models(robot):
         return v
     out = np.array(np.broadcast_to(v, (len(q), robot.nv)), dtype=float)
     good = np.isfinite(q).all(axis=1) & np.isfinite(out).all(axis=1)
     _, K = _constraints(robot, q[good])
     v_good = out[good]
+    if keep:
+        left = np.einsum("bij,bj->bi", K, v_good)
+        K[..., list(keep)] = 0.0
+        out[good] = v_good - np.einsum("bij,bj->bi", np.linalg.pinv(K, rcond=DEPENDENT), left)
+        return out
     for unit in _row_space(K):
         v_good -= unit * _dot(unit, v_good)[:, None]
     out[good] = v_good

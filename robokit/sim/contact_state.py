@@ -57,7 +57,7 @@ NOTHING_MEASURED = {
 }
 """Of the monitor."""
 
-KEPT = ("kept", "change", "loop_force", "dry_force", "part")
+KEPT = ("kept", "change", "loop_force", "dry_force", "motion_force", "part")
 """What else it hands on, if there is such an array."""
 
 
@@ -87,19 +87,21 @@ class ContactState:
             dt: time step [s].
             numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
                 "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
-            options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code.
+            options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code; ``springs``,
+                tensions that are functions.
         """
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
-        self.kernel = kernel(bool(options.get("reproducible", False)))
+        self.kernel = kernel(bool(options.get("reproducible", False)), options.get("springs", ()))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= NOTED_AT_START
         self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
-        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"]  # closing.py asks for these every time
+        # closing.py and springs.py ask for these every time.
+        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
-        n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"]  # all that can be
+        n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}
         self.refused: str | None = None

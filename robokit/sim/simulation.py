@@ -28,7 +28,9 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
-from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.prescribed import Motions, motions_of
+from robokit.sim.driving.pushes import Push, pushes_of
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -36,12 +38,14 @@ from robokit.sim.record.contact_record import Contacts
 from robokit.sim.record.notes import Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
+from robokit.sim.run.middle_of_steps import Asked
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 
 NOTED = 1000
@@ -63,6 +67,7 @@ class SimulationState:
         commanded: the controller's joint forces, (nv,); None of a batch.
         about: the arguments of the simulation, by which one with others refuses the state.
         path: which of its runs it belongs to.
+        asked: velocities of the last steps, from which the middle of the next one is foretold.
     """
 
     time: float
@@ -75,6 +80,7 @@ class SimulationState:
     commanded: np.ndarray | None = None
     about: tuple[Any, ...] = ()
     path: str = ""
+    asked: Asked = ()
 
 
 class Simulation:
@@ -118,6 +124,8 @@ class Simulation:
         record_every: int | None = None,
         threads: int | None = None,
         reproducible: bool | None = None,
+        springs: Any = None,
+        motions: Any = None,
     ) -> None:
         """Put a robot at its start; nothing moves before the first step.
 
@@ -127,15 +135,17 @@ class Simulation:
             v0: velocity at the start, (nv,) or (B, nv); zero by default.
             dt: time step [s]; None as in :func:`robokit.simulate`.
             ground, actuators, pushes: as in :func:`robokit.simulate`.
-            controller: (t, q, v) -> joint forces (nv,) [N m | N], added to those given to :meth:`step`; held
-                until it is asked again. Not with a batch.
-            control_every: steps from one call of the controller to the next.
+            controller: (t, q, v) -> joint forces (nv,) [N m | N], called at the middle of each step as in
+                :func:`robokit.simulate`, and added to those given to :meth:`step`. Not with a batch.
+            control_every: steps from one call of the controller to the next. From 2 on it is a sampled one:
+                it sees the state as it is when it is called, and its forces are held until the next call.
             batch: B rows that move independently of each other; None for one robot.
             integrator, gravity, joint_damping, self_collision, accuracy: as in :func:`robokit.simulate`.
             record_every: steps between the states that :meth:`trajectory` has; None for those of about 5 ms,
                 0 for none. A batch records nothing.
             threads: of a batch; None for as many as pay.
-            reproducible: as in :func:`robokit.simulate`.
+            reproducible, springs, motions: as in :func:`robokit.simulate`; with a batch arrays of motions may
+                be (steps + 1, B). After its end an array holds its last position.
 
         Raises:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
@@ -156,21 +166,18 @@ class Simulation:
             raise ShapeError(f"robot: expected one, got {robot!r}; robot.sample(k) is one of them")
         drives, acting = actuators_of(actuators), pushes_of(pushes)
         moving = with_rotors(robot, drives)
+        held, prescribed = springs_of(springs, robot), motions_of(motions)
+        self._motions = Motions.at_start(robot, prescribed, dt)
         q, v = self._starts(robot, q0, v0, batch)
         setup = set_up(
             moving, 0.0, dt, ground, integrator, recorded, joint_damping, many=bool(batch),
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
-            by_step=True,
+            by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
         overlaps = check_starts(setup.program, q)
         warn_of_limits(robot, q)
         warn_of_start(setup.program, overlaps, q, v, setup.dt)
-        counts = [("robot", robot.samples), *(("pushes", each.rows) for each in acting)]
-        if setup.program.ground is not None:
-            counts.append((f"Ground({setup.program.ground.by_row}=...)", setup.program.ground.rows))
-        for what, count in counts:
-            if count is not None and count != (batch or 1):
-                raise ShapeError(f"{what}: expected {batch or 1}, one a row of the batch, got {count}")
+        _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         span = (
             setup.dt,
@@ -179,6 +186,7 @@ class Simulation:
             batch or 1,
             floats(robot.tree),
             accuracy is not None,
+            prescribed,
         )
         inputs = RunInputs(moving, drives, acting, *span)
         if batch and inputs.by_function:
@@ -200,8 +208,7 @@ class Simulation:
         self._run.control_every = control_every
         self._begin()
 
-    @staticmethod
-    def _starts(robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _starts(self, robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
         """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""
         found = []
         for name, given, n in (("q0", robot.neutral() if q0 is None else q0, robot.nq), ("v0", v0, robot.nv)):
@@ -213,7 +220,10 @@ class Simulation:
             found.append(x)
         check_quaternions("q0", robot, found[0])
         check_angles("q0", robot, found[0])
-        return closed_start(robot, *found)[:2]
+        motions = self._motions
+        if motions.rows not in (None, batch):
+            raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
+        return closed_start(robot, *motions.start(*found), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -235,6 +245,17 @@ class Simulation:
     def time(self) -> float:
         """Time since the start, or the last reset of all rows [s]."""
         return self.dt * self.steps
+
+    @property
+    def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, configuration and velocity in the middle of the next step: what a controller is asked about.
+
+        ``sim.step(tau=law(*sim.middle))`` is ``controller=law``, to the last bit where each step asks for it.
+        Not of a batch.
+        """
+        if self._many is not None:
+            raise RobokitError("middle: of one robot; a batch has q and v")
+        return self._run.middle(self._run.done, self._run.stepper.q, self._run.stepper.v)
 
     @property
     def steps(self) -> int:
@@ -541,7 +562,9 @@ class Simulation:
             x = x[at] if len(x) == B else x
             starts.append(np.broadcast_to(x, (len(at), n)))
         self._check(*starts)
-        q, v, _ = closed_start(self.robot, *starts)
+        chosen_rows = None if self._motions.rows is None else at
+        q, v = self._motions.start(starts[0], starts[1], chosen_rows)
+        q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
         if rows is None:
             self._many.done = self._many.change = 0
@@ -557,7 +580,7 @@ class Simulation:
         x = numbers("q", self._start[0] if q is None else q, robot.nq, robot)
         y = numbers("v", self._start[1] if v is None else v, robot.nv, robot)
         self._check(x, y)
-        return closed_start(robot, x, y)[:2]
+        return closed_start(robot, *self._motions.start(x, y), self._motions.dofs)[:2]
 
     def _check(self, q: np.ndarray, v: np.ndarray) -> None:
         check_finite("q", q)
@@ -574,7 +597,7 @@ class Simulation:
             return SimulationState(self.time, *now, self._arguments())
         run = self._run
         memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
-        last = run.commanded, self._arguments(), run.path[-1][0]
+        last = run.commanded, self._arguments(), run.path[-1][0], run.middle.asked
         return SimulationState(self.time, self.q, self.v, run.done, memory, entries, targets, *last)
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -584,7 +607,9 @@ class Simulation:
             given = program.given.drives, program.given.inputs, program.given_numbers
             about = program.name, program.joints, program.ground, program.between, given, program.measured
             try:
-                digest = sha256(pickle.dumps((*about, program.accuracy, program.reproducible))).hexdigest()
+                digest = sha256(
+                    pickle.dumps((*about, program.springs, program.accuracy, program.reproducible))
+                ).hexdigest()
             except (pickle.PicklingError, AttributeError, TypeError):  # functions of the user
                 digest = ""
             same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))
@@ -624,6 +649,7 @@ class Simulation:
         assert state.commanded is not None
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
+        run.middle.asked = state.asked
         wanted = self._wanted(None)
         run.control()
         if wanted is not None:
@@ -751,6 +777,16 @@ class _Given:
         found, change = self.simulation._inputs.at(step, q, v)
         wanted = self.simulation._wanted(None)
         return ([wanted[0], *found[1:]] if wanted is not None else found), change
+
+
+def _check_rows(program: Program, pushes: Sequence[Push], rows: int) -> None:
+    """Refuse what has one value a row of a batch of another size."""
+    counts = [("robot", program.robot.samples), *(("pushes", each.rows) for each in pushes)]
+    if program.ground is not None:
+        counts.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
+    for what, count in counts:
+        if count is not None and count != rows:
+            raise ShapeError(f"{what}: expected {rows}, one a row of the batch, got {count}")
 
 
 def _twice(name: str) -> Any:

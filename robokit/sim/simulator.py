@@ -16,7 +16,9 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.prescribed import Motions, PrescribedMotion, motions_of
 from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -24,9 +26,10 @@ from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of, warn_of_limits
+from robokit.sim.run.run_warnings import warn_of, warn_of_limits, warn_of_whips
 from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 
 def simulate(
@@ -48,6 +51,8 @@ def simulate(
     accuracy: float | None = None,
     estimate: bool = False,
     reproducible: bool | None = None,
+    springs: Any = None,
+    motions: Any = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -66,8 +71,10 @@ def simulate(
             ask for it, or the spin of a body at the start (``summary["dt"]``; see
             robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
-            are a force from outside.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is called at the middle of
+            the step that it acts in: t, q and v are those of half a step later, foretold
+            (robokit.sim.run.middle_of_steps), so that the motion is right to second order. On a base that
+            floats the forces are from outside.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
             "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
@@ -97,6 +104,9 @@ def simulate(
             start and twice as often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
             the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+        springs: ``rk.Spring(...)`` between two points, ``rk.JointSpring(...)``, or a list of these; the step
+            is then that of "contact".
+        motions: ``rk.PrescribedMotion(...)`` of a joint, or a list of these, likewise.
 
     Returns:
         the trajectory.
@@ -116,7 +126,7 @@ def simulate(
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
             overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
-            that did not settle.
+            that did not settle; a light link that is whipped about too fast for the step.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -144,7 +154,11 @@ def simulate(
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
-    q, v, closing = closed_start(robot, q, v)
+    held, prescribed = springs_of(springs, robot), motions_of(motions)
+    put = Motions.at_start(robot, prescribed, dt)
+    if put.rows is not None:
+        raise ShapeError("motions: a simulation takes one motion a joint; rk.rollout takes one a row")
+    q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
     drives = actuators_of(actuators)
     acting, moving = pushes_of(pushes), with_rotors(robot, drives)
     setup = set_up(
@@ -160,6 +174,8 @@ def simulate(
         reproducible=reproducible,
         start=(q, v),
         by_step=bool(controller is not None or drives or acting),
+        springs=held,
+        motions=prescribed,
     )
     program = setup.program
     overlaps = check_starts(program, q)
@@ -168,8 +184,11 @@ def simulate(
 
     base = controller is not None and floats(robot.tree)
 
-    def once(dt: float, steps: int, every: int, drives: Sequence[Actuator]) -> Run:
-        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], 1, base, accuracy is not None)
+    def once(
+        dt: float, steps: int, every: int, drives: Sequence[Actuator], given: Sequence[PrescribedMotion]
+    ) -> Run:
+        more = 1, base, accuracy is not None, given
+        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], *more)
         if inputs.outside.rows is not None:
             raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
         fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
@@ -177,7 +196,7 @@ def simulate(
         run.go(steps, progress)
         return run
 
-    run = once(setup.dt, setup.steps, setup.every, drives)
+    run = once(setup.dt, setup.steps, setup.every, drives, prescribed)
     trajectory = run.trajectory()
     trajectory.robot = robot
     trajectory.summary |= setup.summary | closing
@@ -187,7 +206,10 @@ def simulate(
         twice = with_rows_twice(drives, setup.steps)
         if accuracy is not None:  # errors of parts go with the square of their length
             program = replace(program, accuracy=0.25 * accuracy)
-        finer = once(0.5 * setup.dt, 2 * setup.steps, 2 * setup.every, twice)
+        halved = 0.5 * setup.dt, 2 * setup.steps, 2 * setup.every
+        finer = once(*halved, twice, [motion.at_half_steps(setup.dt) for motion in prescribed])
         trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
     warn_of(trajectory.summary, buried)
+    if not fastest_spin(program.robot, q, v, SPIN / setup.dt)[2]:  # of that the start was warned
+        warn_of_whips(trajectory)
     return trajectory

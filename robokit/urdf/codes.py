@@ -69,6 +69,12 @@ _ERRORS = _rows(
         "URDF is a tree: load with loops='close', or close the loop with a <loop_joint>",
     ),
     ("loop-end-missing", "a <loop_joint> without a predecessor or successor", "name the link of each end"),
+    ("loop-length", "a <loop_joint> of type distance whose length is not above 0", "give the rod's length"),
+    (
+        "loop-axes",
+        "a universal <loop_joint> whose two axes are not perpendicular",
+        "turn one of them, or leave out <axis2>",
+    ),
     ("tree-cycle", "joints that close a circle", "break the circle: one link must have no parent"),
     ("tree-two-roots", "parts that no joint connects", "connect each root to the robot with a fixed joint"),
     ("attribute-missing", "an attribute without which there is no number to use", "add the attribute"),

@@ -25,8 +25,8 @@ OWN_TYPES = ("spherical", "cylindrical")
 OWN_MARK = "own_joint_types"
 """Attribute of <robot> in a text that only robokit is to read: the robot of a saved run or of a sweep."""
 
-AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylindrical")
-"""Types that use the axis; the last two only in loop joints."""
+AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylindrical", "universal")
+"""Types that use the axis; the last three only in loop joints."""
 
 
 class Origin(NamedTuple):
@@ -265,6 +265,9 @@ class LoopDescription(NamedTuple):
         predecessor_origin, successor_origin: pose of the joint frame in either link.
         axis: in the joint frame, as written (not normalised).
         line: line in the file.
+        axis2: of a universal joint on its successor, likewise; None where it was missing.
+        length: of a distance joint [m], likewise.
+        pitch: of a helical joint [m/rad].
     """
 
     name: str
@@ -275,6 +278,9 @@ class LoopDescription(NamedTuple):
     successor_origin: Origin = Origin()
     axis: Triple = (1.0, 0.0, 0.0)
     line: int = 0
+    axis2: Triple | None = None
+    length: float | None = None
+    pitch: float = 0.0
 
     @property
     def has_axis(self) -> bool:

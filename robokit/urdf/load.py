@@ -352,6 +352,9 @@ def build(
             loop.predecessor_origin.placement(),
             loop.successor_origin.placement(),
             loop.axis,
+            loop.pitch,
+            loop.axis2,
+            loop.length,
         )
     return builder.build(base=base, diagnostics=list(diagnostics))
 

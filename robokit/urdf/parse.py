@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
-from robokit.model.joints import JOINT_TABLE
+from robokit.model.joints import LOOP_TABLE
 from robokit.urdf.description import (
     JOINT_TYPES,
     OWN_MARK,
@@ -423,7 +423,9 @@ def _zero_size(element: etree._Element, reader: Reader, where: str) -> None:
 #     </loop_joint>
 #
 # The two origins place the joint's frame on the two links; the axis is in that frame. Types are those of the
-# joint table. Robotiq's grippers and files for Drake and Isaac Sim write the two ends as
+# joint table, "universal", with an <axis2> on the successor, and "distance", with a length="0.4" [m] of its
+# own; a helical joint has a pitch="0.001" [m/rad]. An end may be link="world". Robotiq's grippers and files
+# for Drake and Isaac Sim write the two ends as
 #
 #       <link1 link="coupler" xyz="0.36 0 0.15" rpy="0 0 0"/>
 #       <link2 link="rocker" xyz="-0.125 0 0.3" rpy="0 0 0"/>
@@ -437,7 +439,7 @@ _END_OF = {
     "link1": "predecessor",
     "link2": "successor",
 }
-_LOOP_PARTS = frozenset((*_END_OF, "axis"))
+_LOOP_PARTS = frozenset((*_END_OF, "axis", "axis2"))
 
 
 def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
@@ -447,12 +449,13 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     where = f"loop joint {name!r}"
     if name is None or not name.strip():
         reader.report.add("name-missing", "loop_joint", line, "has no name", 'add name="..."')
-    reader.attributes(element, where, ("name", "type"))
     kind = reader.text(element, "type", where)
-    accepted = "accepted: " + ", ".join(JOINT_TABLE)
+    own = {"distance": ("length",), "helical": ("pitch",)}.get(kind or "", ())
+    reader.attributes(element, where, ("name", "type", *own))
+    accepted = "accepted: " + ", ".join(LOOP_TABLE)
     if kind is None:
         reader.report.add("joint-type-missing", where, line, "has no type", accepted)
-    elif kind not in JOINT_TABLE:
+    elif kind not in LOOP_TABLE:
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
     parts = _loop_parts(element, reader, where)
     ends = [_loop_end(parts.get(which), reader, where, line, which) for which in _LOOP_ENDS]
@@ -460,8 +463,21 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     if "axis" in parts:
         reader.attributes(parts["axis"], where, ("xyz",))
         axis = reader.triple(parts["axis"], "xyz", where, axis)
+    axis2 = None
+    if "axis2" in parts and kind == "universal":
+        reader.attributes(parts["axis2"], where, ("xyz",))
+        axis2 = reader.triple(parts["axis2"], "xyz", where, (0.0, 0.0, 0.0))
+    length = None
+    if kind == "distance":
+        found = reader.required_numbers(element, "length", 1, where)
+        length = found[0] if found else None
+        if length is not None and not length > 0.0:
+            hint = "a spherical joint holds two points together"
+            reader.report.add("loop-length", where, line, f"its length is {length:g}", hint)
+    pitch = reader.number(element, "pitch", where, 0.0, 0.0) if kind == "helical" else 0.0
     (predecessor, p_origin), (successor, s_origin) = ends
-    return LoopDescription(name or "", kind or "", predecessor, successor, p_origin, s_origin, axis, line)
+    found_ends = predecessor, successor, p_origin, s_origin
+    return LoopDescription(name or "", kind or "", *found_ends, axis, line, axis2, length, pitch or 0.0)
 
 
 def _loop_parts(element: etree._Element, reader: Reader, where: str) -> dict[str, etree._Element]:

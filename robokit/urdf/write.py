@@ -253,6 +253,9 @@ def _loop(loop: LoopJoint, losses: Losses) -> LoopDescription:
         _origin(loop.predecessor_placement, where, losses),
         _origin(loop.successor_placement, where, losses),
         _triple(loop.axis),
+        axis2=None if loop.axis2 is None else _triple(loop.axis2),
+        length=loop.length or None,
+        pitch=loop.pitch,
     )
 
 
@@ -490,4 +493,7 @@ class _Writer:
         ]
         if loop.has_axis:
             children.append(self.element("axis", {"xyz": loop.axis}))
-        return self.element("loop_joint", {"name": loop.name, "type": loop.type}, *children)
+        if loop.axis2 is not None:
+            children.append(self.element("axis2", {"xyz": loop.axis2}))
+        own = {"length": loop.length, "pitch": loop.pitch or None}
+        return self.element("loop_joint", {"name": loop.name, "type": loop.type, **own}, *children)

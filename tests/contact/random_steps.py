@@ -29,8 +29,11 @@ TREE += ["bands", "blocks", "block_mask"]
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V")]
+    motion = [
+        replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V", "composite")
+    ]
     motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
+    motion += [a for a in fields.FORCES if a.name in ("motion_dof", "motion_values")]  # none
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -210,7 +213,7 @@ def random_problem(
     n = contacts + loops + (contacts + 1) // 2
     x: Arrays = {a.name: None for a in taken()}  # type: ignore[misc]
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
-    sizes |= {"n_rows": rows + place, "n_path": len(tree["ancestors"])}
+    sizes |= {"n_motions": 0, "n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
     sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}

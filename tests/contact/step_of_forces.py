@@ -33,8 +33,10 @@ from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers,
 from robokit.contact.robot_data import robot_data
 from robokit.contact.solver import solve
 from robokit.engine.loops.fields import kernel_of
+from robokit.sim.driving.springs import NO_SPRINGS
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.moving_axes import advance, momenta_after
+from robokit.sim.stepping.step_numbers import prescribed_numbers
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import for_range
 
@@ -118,6 +120,8 @@ def arrays_of(
         **joint_numbers(robot, joint_law(robot)[0]),
         **motor_numbers(robot, []),
         **loop_numbers(robot),
+        **NO_SPRINGS.numbers(robot),
+        **prescribed_numbers(robot, ()),
         **no_pairs(),
         **numbers,
     }

@@ -13,13 +13,14 @@ import pytest
 import robokit as rk
 from robokit.contact import conservation as con
 from robokit.contact.accounts import ENTRIES, GIVEN, IMPULSE, TOUCHED
-from robokit.contact.fields import MOTION, ROBOT, SOLVER, STATE, STEP
+from robokit.contact.fields import FORCES, MOTION, ROBOT, SOLVER, STATE, STEP
 from robokit.contact.robot_data import robot_data
 from robokit.engine.loops.fields import kernel_of
 from robokit.model import Robot, couple, replace_armature
 
-ASKED = {"dt", "kept", "keeps", "ledger", "account", "mean"}
-ARRAYS = [replace(a, role="inout") if a.name == "account" else a for a in (*SOLVER, *STEP) if a.name in ASKED]
+TABLES = (*SOLVER, *STEP, *FORCES)
+ASKED = {"dt", "kept", "keeps", "ledger", "account", "mean", "motion_dof"}
+ARRAYS = [replace(a, role="inout") if a.name == "account" else a for a in TABLES if a.name in ASKED]
 BEGIN, CONSERVE = (
     kernel_of(f"test_{f.__name__}", f, (*ROBOT, *STATE, *MOTION, *ARRAYS)) for f in (con.begin, con.conserve)
 )
@@ -39,8 +40,18 @@ class Step:
         rng = np.random.default_rng(4)
         self.robot, self.plain = robot, ladder.Plain(robot)
         q, v = robot.random_configuration(rng), rng.normal(size=robot.nv)
-        given = {**robot_data(robot), "dt": np.array([DT]), "keeps": np.array([keeps])}
-        given |= {"kept": np.zeros(12), "account": np.zeros(8), "ledger": np.zeros(len(ENTRIES))}
+        given = {
+            **robot_data(robot),
+            "motion_dof": np.zeros(0, np.int32),
+            "dt": np.array([DT]),
+            "keeps": np.array([keeps]),
+        }
+        given |= {
+            "motion_dof": np.zeros(0, np.int32),
+            "kept": np.zeros(12),
+            "account": np.zeros(8),
+            "ledger": np.zeros(len(ENTRIES)),
+        }
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
         self.start = q, v
         # A step without forces: the centre of mass is thrown, and the rest is off.
@@ -168,7 +179,12 @@ def test_rest_stays_rest() -> None:
         "dt": np.array([DT]),
         "keeps": np.array([con.FLOATS]),
     }
-    given |= {"account": np.zeros(8), "ledger": np.zeros(len(ENTRIES)), "kept": np.zeros(12)}
+    given |= {
+        "motion_dof": np.zeros(0, np.int32),
+        "account": np.zeros(8),
+        "ledger": np.zeros(len(ENTRIES)),
+        "kept": np.zeros(12),
+    }
     given["kept"] = BEGIN(**given, q=q, v=np.zeros(robot.nv))["kept"]
     found = CONSERVE(**given, q=q, v=np.zeros(robot.nv))
     assert np.abs(found["q"] - q).max() < 1e-15

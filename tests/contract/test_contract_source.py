@@ -118,6 +118,7 @@ def test_every_module_and_public_definition_has_a_docstring():
             silent.append(f"{path.relative_to(ROOT)} has no docstring")
         for node in tree.body:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
-            if public and not ast.get_docstring(node):
+            overloads = public and any(getattr(x, "id", "") == "overload" for x in node.decorator_list)
+            if public and not overloads and not ast.get_docstring(node):
                 silent.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has no docstring")
     assert not silent, "\n".join(silent)

@@ -55,7 +55,7 @@ def states(tree):
 
 
 def test_every_row_has_its_public_function():
-    inner = {"body_poses", "ltdl_solve", "regressor_armature", "wrenches_in_bodies"}
+    inner = {"body_poses", "body_reactions", "ltdl_solve", "regressor_armature", "wrenches_in_bodies"}
     assert {row.name for row in table.ALGORITHMS} - inner == set(PUBLIC)
     assert set(PUBLIC) <= set(rk.__all__)
 

@@ -197,7 +197,7 @@ def test_a_controller_that_fails_on_the_way_leaves_what_was_computed():
         return np.zeros(2)
 
     with pytest.raises(
-        rk.SimulationError, match=r"controller failed at t = 0.021 s: ValueError: no more"
+        rk.SimulationError, match=r"controller failed at t = 0.02 s: ValueError: no more"
     ) as error:
         rk.simulate(robot, duration=1.0, controller=controller)
     assert error.value.trajectory.t[-1] >= 0.02 and isinstance(error.value.__cause__, ValueError)

@@ -119,7 +119,7 @@ def test_given_joint_forces_and_targets_are_those_of_simulate():
         duration=n * DT,
         dt=DT,
         ground=True,
-        controller=lambda t, q, v: taus[min(round(t / DT), n - 1)],
+        controller=lambda t, q, v: taus[min(int(t / DT), n - 1)],
     )
     for values in (taus, taus.astype("float32"), taus.tolist()):
         sim = rk.Simulation(robot, q0, dt=DT, ground=True)

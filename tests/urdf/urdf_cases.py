@@ -155,6 +155,18 @@ CASES = {
         5,
         "no <successor>",
     ),
+    "loop-length": (
+        LOOP.replace('type="spherical"', 'type="distance" length="-1"'),
+        LOOP.replace('type="spherical"', 'type="distance" length="1"'),
+        5,
+        "its length is -1",
+    ),
+    "loop-axes": (
+        LOOP.replace('type="spherical">', 'type="universal"><axis2 xyz="1 1 0"/>'),
+        LOOP.replace('type="spherical">', 'type="universal"><axis2 xyz="0 1 0"/>'),
+        5,
+        "at 45 degrees",
+    ),
     "tree-cycle": (chain("ab", "bc", "ca"), GOOD_CHAIN, 3, "'c' -> 'a' -> 'b' -> 'c'"),
     "tree-two-roots": (chain("ab"), GOOD_CHAIN, 2, "'c'"),
     "attribute-missing": (link("<inertial><mass/></inertial>"), GOOD_LINK, 3, "value"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from robokit.contact.kinematics import own_inertia
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, clamp
@@ -120,7 +121,7 @@ def place_on(x: Any, b: Any, point: Vector3) -> Vector3:
 def mobility(x: Any, dof: Any) -> Scalar:
     """1 / H of a dof, the rest held [1/(kg m^2) | 1/kg]."""
     row, gain = x.dof_row[dof], x.dof_gain[dof]
-    return gain * gain / x.H[row, row]
+    return gain * gain / own_inertia(x, row)
 
 
 def moves(x: Any, dof: Any) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.constraints.adding import body_velocity, row
+from robokit.contact.constraints.adding import body_velocity, mobility, row
 from robokit.contact.constraints.loops import add_half, halves
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
@@ -38,7 +38,7 @@ PASSES = 2
 def close_for_kick(x: Any) -> None:
     """Place the robot where its loops are closed, as near to q as can be; q stays.
 
-    It takes H at q, and leaves the poses, velocities and H of that pose.
+    It takes H at q, and leaves the poses, velocities and H of that pose, which is noted as ``q_kick``.
     """
 
     def closed() -> None:
@@ -49,9 +49,13 @@ def close_for_kick(x: Any) -> None:
         once(x, place_bodies, x.q)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
+        for_range(x.nq, lambda k: _set(x.q_kick, k, x.q[k]))
         for_range(x.nq, lambda k: _set(x.q, k, x.q_drifted[k]))
 
-    cond(x.n_loops > 0, closed, lambda: None)
+    def as_it_is() -> None:
+        for_range(x.nq, lambda k: _set(x.q_kick, k, x.q[k]))
+
+    cond(x.n_loops > 0, closed, as_it_is)
 
 
 def close(x: Any) -> None:
@@ -82,6 +86,7 @@ def constrain(x: Any, speeds: Any) -> None:
     for k in (0, 1, 2, 5):
         x.n_of[k] = 0
     for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
+    for_range(x.n_motions, lambda m: _hold(x, m))
 
 
 def project(x: Any, speeds: Any) -> None:
@@ -89,8 +94,8 @@ def project(x: Any, speeds: Any) -> None:
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, constrain, speeds)
-    n = x.n_of[0]
-    once(x, assemble, n, 0)
+    n, rows = x.n_of[0], x.n_of[1]
+    once(x, assemble, n, rows)
     once(x, factor)
     for_range(x.nv, lambda j: _set(x.d, j, 0.0))
 
@@ -101,12 +106,30 @@ def project(x: Any, speeds: Any) -> None:
             for m, u in enumerate(relative(x, i, x.Vd)):
                 x.c_g[i, m] = (x.c_aim[i, m] - u) / x.c_R[i, 0]
 
+        def hold(i: Any) -> None:
+            x.r_g[i] = -x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
+
         for_range(n, push)
-        once(x, impulses, n, 0)
+        for_range(rows, hold)
+        once(x, impulses, n, rows)
         once(x, back_substitute, x.Jg)
         for_range(x.nv, lambda j: _set(x.d, j, x.d[j] + x.Jg[j]))
 
+        def pushed(i: Any) -> None:
+            x.motion_push[i] = x.motion_push[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
+
+        for_range(rows, pushed)
+
+    for_range(rows, lambda i: _set(x.motion_push, i, 0.0))
     for_range(2, correct)
+
+
+def _hold(x: Any, m: Any) -> None:
+    """Prescribed joint m stays where it is."""
+    i, j = x.n_of[1], x.motion_dof[m]
+    x.n_of[1] = i + 1
+    x.r_row[i], x.r_gain[i] = x.dof_row[j], x.dof_gain[j]
+    x.r_G[i] = 1.0 / (CLOSED * mobility(x, j))
 
 
 def _constraints(x: Any, k: Any, speeds: Any) -> None:

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robokit.contact.constraints import contacts, damping, dry_friction, limits, loops, motors, pushes
+from robokit.contact.constraints import (
+    contacts,
+    damping,
+    dry_friction,
+    limits,
+    loops,
+    motors,
+    prescribed,
+    pushes,
+    springs,
+)
 from robokit.contact.vectors import write_row
 from robokit.spatial.control_flow import for_range
 
@@ -31,12 +41,14 @@ class Kind(NamedTuple):
 
 
 KINDS = (
+    Kind(springs.collect),
     Kind(contacts.collect, contacts.remember),
     Kind(damping.collect),
     Kind(dry_friction.collect, dry_friction.remember),
     Kind(limits.collect),
     Kind(motors.collect),
     Kind(loops.collect, loops.remember),
+    Kind(prescribed.collect, prescribed.remember),
     Kind(act=pushes.act),
 )
 
@@ -46,7 +58,8 @@ def collect(x: Any) -> None:
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
-    place for, a step is not solved. The next is the number of loops; the last two are the solver's.
+    place for, a step is not solved. The next is the number of loops and prescribed joints; the last two are
+    the solver's.
     """
     for k in range(7):
         x.n_of[k] = 0

@@ -4,7 +4,9 @@ A loop joint between bodies a and b holds up to three rotations and three positi
 its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
 
     rotations    all of them: 2 tan(theta/2) u     tilts of the axis: 2 tan(theta/2) of R axis about t1, t2
+                 of a cross: axis . R t1
     positions    t1 . r, t2 . r, axis . r          of a thread: 2 h tan((axis . r / h - psi) / 2)
+                 of a rod: |r| - L
 
 u and theta are axis and angle of R, psi the angle of R about the axis, h the pitch. A row of their Jacobian
 is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations and of positions:
@@ -94,9 +96,12 @@ def halves(x: Any, k: Any, rows: Any) -> None:
 
     def rotations() -> None:
         all_of_them, tilts = _orientation(R, axes), _tilts(R, axes)
-        full = x.loop_turns[k] > 2
+        full, cross = x.loop_turns[k] > 2, x.loop_turns[k] == 1
         delta = [where(full, s, t) for s, t in zip(all_of_them[1], tilts[1], strict=True)]
         E = [_where(full, s, t) for s, t in zip(all_of_them[0], tilts[0], strict=True)]
+        right_angle = _right_angle(R, axes)
+        delta = [where(cross, s, t) for s, t in zip(right_angle[1], delta, strict=True)]
+        E = [_where(cross, s, t) for s, t in zip(right_angle[0], E, strict=True)]
         rows(0, [in_world(Force(f, Vector3.zero())) for f in E], delta)
 
     cond(x.loop_turns[k] > 0, rotations, lambda: None)
@@ -143,6 +148,12 @@ def _tilts(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]
     return [*rows, Vector3.zero()], [*delta, 0.0]
 
 
+def _right_angle(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
+    """A . b of the axes of a cross, a on the predecessor and b = R t1."""
+    b, none = R @ axes[0], Vector3.zero()
+    return [b.cross(axes[2]), none, none], [axes[2].dot(b), 0.0, 0.0]
+
+
 def _positions(
     x: Any, k: Any, R: Matrix3, r: Vector3, axes: list[Vector3]
 ) -> tuple[list[Force], list[Scalar]]:
@@ -160,6 +171,13 @@ def _positions(
 
     s, *f = cond(pitch * pitch > 0.0, thread, plain)
     forces[2], delta[2] = Force(Vector3(*f[:3]), Vector3(*f[3:])), s
+    length = x.loop_length[k]
+    is_rod, size = length > 0.0, sqrt(r.dot(r))
+    apart = size > 0.0
+    along = r * where(apart, 1.0 / where(apart, size, 1.0), 0.0)
+    delta[0] = where(is_rod, size - length, delta[0])
+    first = _where(is_rod, Vector3.zero(), forces[0].ang), _where(is_rod, along, forces[0].lin)
+    forces[0] = Force(*first)
     holds = [x.loop_holds[k, m] for m in range(3)]
     return [f * h for f, h in zip(forces, holds, strict=True)], [
         s * h for s, h in zip(delta, holds, strict=True)

@@ -141,7 +141,8 @@ class OutsideForces:
     """Pushes fitted to a robot and to the steps of a run.
 
     Attributes:
-        places: where they act, each once: (body, point in it or None).
+        places: where they act: (body, point in it or None).
+        links: of these places.
         rows: B where wrenches differ from row to row of a rollout, else None.
     """
 
@@ -154,6 +155,7 @@ class OutsideForces:
                 rows.
         """
         self.places: list[Place] = []
+        self.links: list[str] = []
         self.rows: int | None = None
         self.spans: list[tuple[int, int, int, np.ndarray]] = []
         """(place, first step, step after the last, wrench (6,) or (B, 6)) of each push."""
@@ -190,16 +192,19 @@ class OutsideForces:
         else:  # about the world's origin
             moment = wrench[..., :3] + np.cross(push.point, wrench[..., 3:])
             wrench = np.concatenate([moment, wrench[..., 3:]], axis=-1)
-        place = (body, point)
-        if place not in self.places:
-            self.places.append(place)
+        known = list(zip(self.places, self.links, strict=True))
+        at = ((body, point), push.link)
+        if at not in known:
+            self.places.append(at[0])
+            self.links.append(at[1])
+        place = known.index(at) if at in known else len(known)
         if isinstance(push.start, np.ndarray):
             when = np.minimum(np.rint(push.start / dt).astype(int), steps - 1)
-            self.by_row.append((self.places.index(place), when, wrench * (1.0 / dt)))
+            self.by_row.append((place, when, wrench * (1.0 / dt)))
             return
         for first, last, share in _covered(push, dt):
             if first < steps:
-                self.spans.append((self.places.index(place), first, min(last, steps), wrench * share))
+                self.spans.append((place, first, min(last, steps), wrench * share))
 
     def __bool__(self) -> bool:
         return bool(self.places)

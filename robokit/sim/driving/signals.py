@@ -99,7 +99,7 @@ class Signal:
         if self.keyframes is not None:
             return self._curves((steps + 0.5) * dt)[0]
         if self.function is not None:
-            return self._rows(self.function(float(steps[0]) * dt, q.copy(), v.copy()), several=False)
+            return self._rows(self.function((steps[0] + 0.5) * dt, q.copy(), v.copy()), several=False)
         assert self.table is not None
         return self.table if len(self.table) == 1 else self.table[np.minimum(steps, len(self.table) - 1)]
 

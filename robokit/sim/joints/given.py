@@ -7,7 +7,7 @@ the kernel of a robot that only falls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -30,6 +30,8 @@ class GivenLayout:
         base: whether the first six joint forces are a wrench from outside on a base that floats.
         bodies: how many bodies, from the first on, are given a wrench each, in body coordinates.
         fixed_links: whether bodies can touch links that are fixed to the world.
+        links: that are pushed at these places.
+        motions: bodies whose joints move as is prescribed; steps of "contact" alone take them.
     """
 
     drives: tuple[Drive, ...] = ()
@@ -37,11 +39,14 @@ class GivenLayout:
     base: bool = False
     bodies: int = 0
     fixed_links: bool = False
+    links: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    motions: tuple[int, ...] = ()
 
     @property
     def inputs(self) -> list[tuple[str, int]]:
         """(name, size) of the inputs of the kernel."""
         found = [("drives", len(self.drives)), ("pushes", 6 * len(self.places)), ("held", 6 * self.bodies)]
+        found.append(("motions", 3 * len(self.motions)))
         return [(name, size) for name, size in found if size]
 
     @property

@@ -34,7 +34,7 @@ SLOTS = (
 DISSIPATED = ("contact", "friction", "stops", "collision")
 """Entries that add up to the dissipated energy."""
 
-OWN = ("steps", "iterations", "most", "missed")
+OWN = ("steps", "iterations", "most", "missed", "springs")
 """The last entries of steps of the integrator "contact" (contact/accounts.py)."""
 
 CONTROL = ("rejected", "shortest", "longest", "not_met")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.loop_dynamics import loop_dynamics
-from robokit.contact.materials import loop_numbers
+from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.joints.outside import as_list
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
+from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.books import along
 from robokit.sim.step.held_forces import held_forces
@@ -21,7 +21,7 @@ from robokit.sim.step.integrators import forces_outside
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
-from robokit.spatial import Force, Transform
+from robokit.spatial import Force
 from robokit.spatial.scalars import Scalar
 
 
@@ -51,9 +51,7 @@ def loop_forces(
         return {}
     steps = np.minimum(marks, max(marks[-1] - 1, 0))
     if program.contact:
-        before, after = (notes.with_end(states[0][-1], states[1][-1], at)[0] for at in (steps, steps + 1))
-        each = _as_acted(robot, notes.arrays["loop"][notes.last(steps)], before, after)
-        return {model.name: each[:, k] for k, model in enumerate(loops.models)}
+        return noted_loops(robot, notes.of(notes.last(steps)))
     tau, given = inputs.rows(steps)
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
     parameters = [float(x) for x in program.parameters(dt)]
@@ -83,42 +81,14 @@ def _wrenches(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carr
     return [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
 
 
-def _as_acted(robot: Robot, forces: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The wrench [N m; N] of each loop on its successor, in its frame P on its predecessor, (T, L, 6).
-
-    Args:
-        robot: the robot.
-        forces: of the rows of loops in steps, (T, L, 6).
-        before, after: configurations before and after these, (T, nq).
-    """
-    numbers = loop_numbers(robot)
-    axes = numbers["loop_axes"].reshape(-1, 3, 3)
-    g = forces
-    turn = np.einsum("tlm,lmk->tlk", g[..., :3], axes)
-    push = np.einsum("tlm,lmk->tlk", g[..., 3:] * numbers["loop_holds"], axes)
-    # A thread turns as it pushes.
-    thread = (g[..., 5] * numbers["loop_pitch"])[..., None] * axes[:, 2]
-    arm = 0.5 * (_apart(robot, before) + _apart(robot, after))
-    return np.concatenate([turn + np.cross(arm, push) - thread, push], axis=-1)
-
-
-def _apart(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Origin of each loop's frame S in axes of P, from that of P, in configurations (T, nq): (T, L, 3)."""
-    X0, numbers = forward_kinematics(robot.tree, robot.split_q(list(q.T))), loop_numbers(robot)
-    found = np.zeros((len(q), len(numbers["loop_bodies"]), 3))
-    of_loops = zip(numbers["loop_bodies"].tolist(), numbers["loop_placement"], strict=True)
-    for k, (bodies, places) in enumerate(of_loops):
-        ends = zip(bodies, places, strict=True)
-        (P, p), (_, s) = (_frame(X0[b] if b else None, place, len(q)) for b, place in ends)
-        found[:, k] = np.einsum("tij,ti->tj", P, s - p)
+def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
+    """The wrench [N m; N] of each loop joint on its successor, in its frame on the predecessor, (S, 6)."""
+    R, p = state_poses(robot, notes.arrays["kick"])
+    found = {}
+    for k, model in enumerate(loop_models(robot)):
+        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
+        n, f = notes.arrays["loop"][:, k, :3], notes.arrays["loop"][:, k, 3:]
+        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
+        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
+        found[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, x) for x in (n, f)], axis=1)
     return found
-
-
-def _frame(X: Transform | None, place: np.ndarray, T: int) -> tuple[np.ndarray, np.ndarray]:
-    """Axes (T, 3, 3) and origin (T, 3) in the world of a frame on a body."""
-    R, r = np.broadcast_to(np.eye(3), (T, 3, 3)), np.zeros((T, 3))
-    if X is not None:
-        E = [np.broadcast_to(x, T) for row in X.E.rows for x in row]
-        R = np.stack(E, axis=-1).reshape(T, 3, 3).swapaxes(1, 2)
-        r = np.stack([np.broadcast_to(x, T) for x in X.r], axis=-1)
-    return R @ place[:9].reshape(3, 3), r + R @ place[9:]

@@ -117,10 +117,7 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed, (K, 11).
-
-        Shapes, place [m], force on the second one [N], and normal out of the first.
-        """
+        """The contacts that pressed, (K, NOTED_CONTACT): see NOTES in contact/monitor.py."""
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -246,7 +243,8 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
     """
     names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
-    found = [np.zeros((0, NOTED_CONTACT)), *(notes.contacts(row) for row in rows.tolist())]
+    fixed = np.array([not name or program.robot.link(name).body == 0 for name in names])
+    found = [np.zeros((0, 11)), *(_with_the_world(notes.contacts(row), fixed) for row in rows.tolist())]
     pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
     most: Counter[tuple[str, str]] = Counter()
     for each in pairs:
@@ -264,6 +262,13 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
             points[t, k], forces[t, k], normals[t, k] = numbers[:3], numbers[3:6], numbers[6:]
             free[pair] += 1
     return Contacts(points, forces, links, against, normals)
+
+
+def _with_the_world(contacts: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """Those that press against what stands still: shapes, place [m], force [N], normal, (K, 11)."""
+    presses = contacts[:, 5:8].any(axis=1)
+    found = contacts[presses & fixed[contacts[:, 0].astype(int)]]
+    return np.hstack([found[:, :8], found[:, 11:]])
 
 
 def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:

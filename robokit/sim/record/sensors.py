@@ -160,7 +160,9 @@ class Sensors:
             acted = notes.arrays["joint"][:, dofs] * notes.share[:, None, None]
             edges = zip(notes.first(self._steps), notes.last(self._steps) + 1, strict=True)
             parts = np.array([acted[first:end].sum(axis=0) for first, end in edges])
-            if not any(drive.body == i for drive in program.given.drives):
+            if i in program.given.motions:
+                parts[..., 0] += tau[:, dofs]
+            elif not any(drive.body == i for drive in program.given.drives):
                 parts[..., 0] = tau[:, dofs]
             return JointForce(*(parts[..., k] for k in range(3)))
         parameters, size = program.parameters(self._dt).tolist(), dofs.stop - dofs.start

@@ -22,6 +22,7 @@ from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
+from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial.scalars import added, maximum
 
 
@@ -158,14 +159,14 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
     """
     tau, given = inputs.rows(notes.step)
     if program.contact:
-        found = _of_contact(program, notes, tau)
+        found = _of_contact(program, dt, notes, tau)
     else:
         q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
         found = _of_passive_motion(program, dt, q, v, tau, carried, *given)
     return replace(found, first=int(notes.step[0]) if len(notes) else 0)
 
 
-def _of_contact(program: Program, notes: Notes, tau: np.ndarray) -> StepFacts:
+def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> StepFacts:
     robot, subjects, x = program.robot, Subjects.of(program), notes.arrays
     S, q, v = len(notes), x["q"], x["v"]
     rows = robot.split_q(list(q.T)), robot.split_v(list(v.T))
@@ -176,7 +177,7 @@ def _of_contact(program: Program, notes: Notes, tau: np.ndarray) -> StepFacts:
 
     energy = state_facts(robot, q, v)[:, 0]
     links, joint, bodies = x["link"][:, :-1], x["joint"], [i for _, i in subjects.joints]
-    met = x["met"][:, [i for _, i in subjects.meeting]]
+    met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
     return StepFacts(
         links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6],
         joint[:, [dofs[i] for i in bodies], 2],
@@ -188,6 +189,20 @@ def _of_contact(program: Program, notes: Notes, tau: np.ndarray) -> StepFacts:
         np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
         v, q, tau, None if program.accuracy is None else notes.share,
     )  # fmt: skip
+
+
+def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
+    """Impulse of other links on each body in each note, (S, N + 1, 3) [N s]."""
+    robot, names = program.robot, scene_of(program).links
+    found = np.zeros((len(notes), robot.nbodies + 1, 3))
+    rows = np.repeat(np.arange(len(notes)), np.diff(notes.arrays["end"], prepend=0))
+    pairs, force = notes.arrays["contact"][:, :2].astype(int), notes.arrays["contact"][:, 5:8]
+    of_links = np.array([bool(name) for name in names])[pairs[:, 0]] if len(pairs) else np.zeros(0, bool)
+    bodies = np.array([robot.link(name).body if name else 0 for name in names], dtype=int)
+    impulse = force * (dt * notes.share[rows])[:, None]
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        np.add.at(found, (rows[of_links], bodies[pairs[of_links, side]]), sign * impulse[of_links])
+    return found
 
 
 def _of_passive_motion(

@@ -12,19 +12,23 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
-from robokit.arguments import path_argument
+from robokit.arguments import one_of, path_argument
 from robokit.caching import cached_attribute
-from robokit.dynamics import center_of_mass, forward_kinematics
+from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
+from robokit.dynamics.reactions import FRAMES, JointReactions
+from robokit.dynamics.several_links import ORIGIN
 from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground, saved_ground
 from robokit.sim.record import saved_robot
 from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
 from robokit.sim.record.loop_forces import loop_forces
+from robokit.sim.record.motion_of_steps import StepMotion, step_motion
 from robokit.sim.record.notes import (
     Choose,
     Notes,
@@ -64,26 +68,30 @@ class Energy:
         potential: of gravity; zero with the centre of mass at the world origin's height.
         dissipated: taken so far by contacts, joint damping, joint friction and joint limits. What the
             ground's springs hold for a moment is part of it.
-        work: given so far by the controller, actuators and pushes.
+        work: given so far by the controller, actuators, prescribed motions and pushes.
+        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their lengths at rest.
     """
 
     kinetic: np.ndarray
     potential: np.ndarray
     dissipated: np.ndarray
     work: np.ndarray
+    springs: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        parts = (f"{f.name} {_change(getattr(self, f.name))}" for f in fields(self))
+        names = [f.name for f in fields(self) if getattr(self, f.name) is not None]
+        parts = (f"{name} {_change(getattr(self, name))}" for name in names)
         return f"<Energy of {len(self.kinetic)} states [J]: {', '.join(parts)}>"
 
     @property
     def mechanical(self) -> np.ndarray:
-        """Kinetic + potential."""
-        return self.kinetic + self.potential
+        """Kinetic + potential + that of springs."""
+        found = self.kinetic + self.potential
+        return found if self.springs is None else found + self.springs
 
     @property
     def total(self) -> np.ndarray:
-        """Kinetic + potential + dissipated - work: constant but for the error of the time steps."""
+        """Mechanical + dissipated - work: constant but for the error of the time steps."""
         return self.mechanical + self.dissipated - self.work
 
 
@@ -258,6 +266,30 @@ class Trajectory:
         return Sensors(*run, lambda: self.contacts, start=True)
 
     @cached_attribute
+    def springs(self) -> tuple[SpringRecord, ...]:
+        """Length, rate, force and energy of each spring in the recorded states, in the order given.
+
+        Of a trajectory that was loaded they are those that were saved.
+        """
+        if self.program is None:
+            return ()
+        return self.program.springs.records(self.program.robot, self.q, self.v)
+
+    @cached_attribute
+    def prescribed_force(self) -> dict[str, np.ndarray]:
+        """The force [N m | N] that prescribed joints took in the step that led to each state, (T,) by name.
+
+        That of the start is the one of the first step.
+        """
+        if self.program is None or not self.program.given.motions:
+            return {}
+        names = {joint.body: joint.name for joint in self.program.robot.joints}
+        return {
+            names[body]: self.sensors.joint_force(names[body]).actuator[:, 0]
+            for body in self.program.given.motions
+        }
+
+    @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
         """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
 
@@ -269,6 +301,109 @@ class Trajectory:
             return {}
         run = self.program, self.summary["dt"], self._noted(everything), self.inputs, self.marks
         return loop_forces(*run, (self.q, self.v))
+
+    @cached_attribute
+    def _motion(self) -> StepMotion | None:
+        """Accelerations and forces at the records; None of a trajectory that was loaded."""
+        if self.program is None or self.inputs is None:
+            return None
+        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would do
+        notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
+        found = step_motion(self.program, self.summary["dt"], notes, self.inputs, marks, ends)
+        return found
+
+    @cached_attribute
+    def a(self) -> np.ndarray:
+        """Accelerations of the joints, (T, nv) [rad/s^2 | m/s^2], as :func:`robokit.aba` gives them.
+
+        In passive motion those at each record, with the forces that the next step begins with. With contact
+        the mean over the step that led to each record, half a step before it, and at the start that of the
+        first step: the change of velocity by its forces over dt, so that an impact is its impulse over dt.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has none.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.05)
+            >>> run.a[0].round(3)
+            array([-7.203,  1.344])
+        """
+        motion = self._known_motion("a")
+        return motion.mean(motion.a)
+
+    def _known_motion(self, what: str) -> StepMotion:
+        if self._motion is None:
+            raise RobokitError(f"{what}: a file has not what it needs; ask for it before .save")
+        return self._motion
+
+    def joint_reactions(self, frame: str = "link") -> JointReactions:
+        """What each joint's parent exerts on its child at the joint's origin, at each record.
+
+        It is :func:`robokit.joint_reactions` of the motion as it was: with the forces of contacts, of links
+        on each other, of pushes, motors, friction, stops and loops. Times are those of :attr:`a`: with
+        contact the mean over the step that led to a record, where Newton's and Euler's laws of every link
+        hold to rounding, impacts included.
+
+        Args:
+            frame: axes of both vectors: "link", the child link's; "world"; "joint", those of the joint's
+                frame on its parent, which do not turn with the joint.
+
+        Returns:
+            ``reactions[joint]`` = [n; f] [N m; N], (T, 6); all of them as .wrenches (T, n, 6), .moment and
+            .force.
+
+        Raises:
+            UnknownName: no such frame.
+            RobokitError: the trajectory was loaded from a file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0.0, 0.0], duration=0.05)
+            >>> run.joint_reactions("world")["upper_joint"][-1, 3:].round(3)  # it hangs still
+            array([-0.   ,  0.   , 21.582])
+        """
+        one_of("frame", frame, FRAMES)
+        return self._known_motion("joint_reactions").reactions(self._own_robot("joint_reactions"), frame)
+
+    def link_velocity(self, link: str, axes: str = "world", at: Any = ORIGIN) -> np.ndarray:
+        """[omega; velocity of a point] of a link at each record, (T, 6) [rad/s; m/s].
+
+        Args:
+            link: its name.
+            axes: "world", or "body" for the link's own.
+            at: the point in the link's frame (3,) [m], or a :class:`robokit.Placement`.
+
+        Raises:
+            UnknownName: no such link or axes.
+        """
+        return link_velocity(self._own_robot("link_velocity"), self.q, self.v, link, axes, at)
+
+    def link_acceleration(
+        self, link: str, axes: str = "world", at: Any = ORIGIN, classical: bool = True
+    ) -> np.ndarray:
+        """[alpha; acceleration of a point] of a link, (T, 6) [rad/s^2; m/s^2], at the times of :attr:`a`.
+
+        Gravity does not enter: what an accelerometer feels is this less gravity.
+
+        Args:
+            link, axes, at: as in :meth:`link_velocity`.
+            classical: True for the acceleration of the point, False for the spatial acceleration
+                (:func:`robokit.link_acceleration`).
+
+        Raises:
+            UnknownName: no such link or axes.
+            RobokitError: the trajectory was loaded from a file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0, 0], [2.0, 0], duration=0.05)
+            >>> run.link_acceleration("lower")[0].round(3)  # upwards, omega^2 r
+            array([0., 0., 0., 0., 0., 2.])
+        """
+        motion = self._known_motion("link_acceleration")
+        robot = self._own_robot("link_acceleration")
+        return motion.mean(link_acceleration(robot, motion.q, motion.v, motion.a, link, axes, at, classical))
 
     @cached_attribute
     def center_of_mass(self) -> np.ndarray:
@@ -348,7 +483,8 @@ class Trajectory:
         output_path("path", path)
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
-        arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        energies = {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        arrays |= {name: x for name, x in energies.items() if x is not None}
         if self.ground is not None:
             about["ground"], heights = saved_ground.record_ground(self.ground)
             arrays |= heights
@@ -364,6 +500,12 @@ class Trajectory:
         if self.loop_forces:
             about["loop_joints"] = list(self.loop_forces)
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
+        if self.springs:
+            about["springs"] = [each.name for each in self.springs]
+            arrays["springs"] = np.stack([each.numbers for each in self.springs], axis=1)
+        if self.prescribed_force:
+            about["prescribed"] = list(self.prescribed_force)
+            arrays["prescribed_force"] = np.stack(list(self.prescribed_force.values()), axis=1)
         if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
             about["events"] = [astuple(event) for event in self.events]
             if self.step_forces is not None:
@@ -499,7 +641,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     Raises:
         LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
     """
-    energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
+    stored = [f.name for f in fields(Energy) if f.name != "springs" or "energy_springs" in arrays]
+    energy = Energy(**{name: arrays.pop(f"energy_{name}") for name in stored})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
     tau, driven, impulse, heights = (
         arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
@@ -515,7 +658,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         (momentum, (T, 6)),
         (force, (T, 3)),
     ]
-    shapes += [(getattr(energy, f.name), (T,)) for f in fields(Energy)]
+    shapes += [(getattr(energy, name), (T,)) for name in stored]
     shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
     shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
@@ -527,6 +670,12 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     loops = tuple(str(name) for name in about.get("loop_joints", ()))
     wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
     shapes.append((wrenches, (T, len(loops), 6)))
+    springs = tuple(str(name) for name in about.get("springs", ()))
+    of_springs = arrays.pop("springs", np.zeros((T, 0, 10)))
+    shapes.append((of_springs, (T, len(springs), 10)))
+    prescribed = tuple(str(name) for name in about.get("prescribed", ()))
+    forces = arrays.pop("prescribed_force", np.zeros((T, 0)))
+    shapes.append((forces, (T, len(prescribed))))
     whole = len(touching) != 1 and len(against) in (0, len(links))
     if not T or q.ndim != 2 or v.ndim != 2 or not whole or arrays:
         raise ValueError("its arrays are not those of a trajectory")
@@ -540,6 +689,10 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     if "events" in about:
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
+    found.__dict__["springs"] = tuple(
+        SpringRecord.of(name, of_springs[:, k]) for k, name in enumerate(springs)
+    )
+    found.__dict__["prescribed_force"] = {name: forces[:, k] for k, name in enumerate(prescribed)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against, normals)
     if len(every):

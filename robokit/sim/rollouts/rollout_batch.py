@@ -162,7 +162,7 @@ class Batch:
         failed = self.failed_at >= 0
         ground = self.program.ground
         moves = ground is not None and ground.moves
-        driven = self.arrays[2].any() or bool(self.given) or moves
+        driven = self.arrays[2].any() or bool(self.given) or moves or bool(self.program.springs.given)
         given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):

@@ -20,7 +20,9 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.closing import closed_start, distances
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.measuring.chosen import ChosenMeasures, wanted_measures
 from robokit.sim.measuring.readings import Failures, Readings
@@ -243,6 +245,8 @@ def rollout(
     accuracy: float | None = None,
     measures: Any = None,
     reproducible: bool | None = None,
+    springs: Any = None,
+    motions: Any = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -290,6 +294,8 @@ def rollout(
             own to compile.
         reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
             start, in any batch, at any place in it, and on any number of threads.
+        springs: as in :func:`robokit.simulate`, the same for all rows.
+        motions: as in :func:`robokit.simulate`; arrays may be (steps + 1, B), one motion a row.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -319,7 +325,7 @@ def rollout(
     wanted = wanted_measures(measures)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq, robot=robot)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot=robot)
-    fitted = actuators_of(actuators), pushes_of(pushes)
+    fitted, prescribed = (actuators_of(actuators), pushes_of(pushes)), motions_of(motions)
     moving = with_rotors(robot, fitted[0])
     setup = set_up(
         moving,
@@ -337,23 +343,28 @@ def rollout(
         reproducible=reproducible,
         start=(q, v),
         by_step=bool(tau is not None or fitted[0] or fitted[1]),
+        springs=springs_of(springs, robot),
+        motions=prescribed,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
     if program.ground is not None:
         own.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
     own += [("pushes", push.rows) for push in fitted[1]]
+    put = Motions(robot, prescribed, setup.dt, total)
+    own += [("motions", put.rows)]
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
-    q, v, closing = closed_start(robot, q, v)
+    q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
     overlaps = check_starts(program, q)
     warn_of_limits(robot, q)
     buried = warn_of_start(program, overlaps, q, v, setup.dt)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
-    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base, program.accuracy is not None)
+    divided = program.accuracy is not None
+    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base, divided, prescribed)
     rows = inputs.rows or rows
     program = program.with_given(inputs.layout, inputs.numbers)
     chosen = ChosenMeasures(wanted, program) if wanted else None

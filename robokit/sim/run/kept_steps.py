@@ -16,6 +16,7 @@ from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import PD, Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.springs import springs_of
 from robokit.sim.run.driven_joints import DrivenJoints
 from robokit.sim.run.run_arguments import Setup, set_up
 from robokit.sim.run.run_inputs import RunInputs
@@ -33,6 +34,7 @@ class KeptSteps:
         robot: the robot with the rotors of its actuators.
         contact: whether the step has derivatives by the implicit function theorem.
         rows: whether inertias, or the ground, differ from row to row.
+        springs: as they were given.
         inputs: of the actuators, at the neutral configuration; None without any.
     """
 
@@ -43,7 +45,7 @@ class KeptSteps:
 
         Args:
             robot: the robot.
-            arguments: dt, ground, integrator, joint_damping, self_collision as of ``simulate``.
+            arguments: dt, ground, integrator, joint_damping, self_collision, springs as of ``simulate``.
             engine: "python" for no machine code.
             actuators: checked.
 
@@ -51,10 +53,12 @@ class KeptSteps:
             as :func:`set_up`; ShapeError: actuators, and a step without contact.
         """
         self.robot, self._actuators, self._engine = with_rotors(robot, actuators), actuators, engine
+        self.springs = arguments.get("springs")
         self._given = given = dict(arguments)  # alive, as their ids may be what tells them
         self.setup: Setup = set_up(
             self.robot, 0.0, given["dt"], given["ground"], given["integrator"], None, given["joint_damping"],
             many=True, self_collision=given["self_collision"],
+            springs=springs_of(given.get("springs"), self.robot),
         )  # fmt: skip
         program = self.setup.program
         self.contact, ground = program.contact, program.ground
@@ -102,7 +106,7 @@ def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **argume
         robot: the robot.
         engine: "python" for no machine code.
         actuators: as of ``simulate``.
-        arguments: dt, ground, integrator, joint_damping, self_collision, likewise.
+        arguments: dt, ground, integrator, joint_damping, self_collision, springs, likewise.
     """
     drives = actuators_of(actuators)
     about = (engine, *map(_known, arguments.values()), *map(_known, drives))

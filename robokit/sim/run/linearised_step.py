@@ -65,6 +65,7 @@ def step_derivatives(
     joint_damping: float | None = None,
     self_collision: Any = None,
     actuators: Any = None,
+    springs: Any = None,
     engine: str | None = None,
 ) -> StepDerivatives:
     """One time step of the simulator and its derivatives: the A and B of linear control.
@@ -89,6 +90,7 @@ def step_derivatives(
         tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
             six are a wrench from outside.
         ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
+        springs: as of :func:`simulate`.
         actuators: as of :func:`simulate`, of steps with contact; tau is added to theirs, within their effort.
         engine: as in :func:`rnea`.
 
@@ -112,7 +114,7 @@ def step_derivatives(
     given, single = checked_states(robot, q, v, tau, engine)
     kept = kept_steps(
         robot, engine, actuators, dt=dt, ground=ground, integrator=integrator, joint_damping=joint_damping,
-        self_collision=self_collision,
+        self_collision=self_collision, springs=springs,
     )  # fmt: skip
     setup = kept.setup
     program = setup.program
@@ -191,6 +193,7 @@ def each_row(
                 {
                     "dt": dt, "ground": None if ground is None else ground.row(k), "integrator": program.name,
                     "joint_damping": joint_damping, "self_collision": self_collision,
+                    "springs": kept.springs,
                 },
                 engine,
                 (),

@@ -11,8 +11,12 @@ from robokit.arguments import real_number, whole_number
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SimulationWarning, shown
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
+from robokit.sim.closing import held_by_loops
+from robokit.sim.driving.prescribed import PrescribedMotion
+from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.motion.momentum_projection import may_keep_energy
@@ -65,6 +69,8 @@ def set_up(
     reproducible: Any = None,
     by_step: bool = False,
     start: Sequence[Any] = (),
+    springs: Springs = NO_SPRINGS,
+    motions: Sequence[PrescribedMotion] = (),
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -79,7 +85,10 @@ def set_up(
     if accuracy is not None:
         accuracy = real_number("accuracy", accuracy, above=0.0)
     between = body_contacts(robot, self_collision, surface is not None)
-    name, row = method(integrator, surface is not None or bool(between.bodies))
+    light = held_by_loops(robot)
+    asked = _ask_for_contact(integrator, accuracy, light, springs, motions)
+    by_contact = surface is not None or bool(between.bodies) or asked
+    name, row = method(integrator, by_contact)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
             f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
@@ -101,7 +110,8 @@ def set_up(
         warnings.warn(
             f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=3
         )
-    check_inertia(robot)
+    if light is None:
+        check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
@@ -116,6 +126,7 @@ def set_up(
         between=between,
         reproducible=wanted(reproducible),
         accuracy=accuracy,
+        springs=springs,
     )
     summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": len(between.bodies)}
     if defaulted:
@@ -124,6 +135,28 @@ def set_up(
             "default_damping_joints": len(defaulted),
         }
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def _ask_for_contact(
+    integrator: Any,
+    accuracy: float | None,
+    light: Joint | None,
+    springs: Springs,
+    motions: Sequence[PrescribedMotion],
+) -> bool:
+    """Whether there is something that the step of "contact" alone knows; another one is refused."""
+    asked = "springs" if springs.given else "motions" if motions else ""
+    others = integrator not in (None, "contact", "euler")
+    if light is not None and others:
+        raise ShapeError(
+            f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
+            "its loop; take 'contact'"
+        )
+    if asked and others:
+        raise ShapeError(f"integrator: {integrator!r} takes no {asked}; take 'contact', or leave it out")
+    if motions and accuracy is not None:
+        raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
+    return light is not None or bool(asked)
 
 
 def _steps(duration: float, dt: float) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator
+from robokit.sim.driving.prescribed import Motions, PrescribedMotion
 from robokit.sim.driving.pushes import OutsideForces, Push
 from robokit.sim.joints.given import GivenLayout
 from robokit.sim.run.driven_joints import DrivenJoints
@@ -38,6 +39,7 @@ class RunInputs:
         rows: int | None,
         base: bool,
         divided: bool = False,
+        motions: Sequence[PrescribedMotion] = (),
     ) -> None:
         """Fit them to the robot and the steps.
 
@@ -50,16 +52,22 @@ class RunInputs:
             rows: of a rollout; None where nothing else says how many there are.
             base: whether the first six joint forces are a wrench on a base that floats.
             divided: whether steps are taken in parts, to an accuracy.
+            motions: that are prescribed.
         """
         self.driven = DrivenJoints(robot, actuators, dt, steps, q0, rows, divided)
         self.outside = OutsideForces(robot, pushes, dt, steps)
+        self.motions = Motions(robot, motions, dt, steps)
         places = self.outside.places
         self.layout = GivenLayout(
-            tuple(self.driven.drives), tuple((body, point is None) for body, point in places), base
+            tuple(self.driven.drives),
+            tuple((body, point is None) for body, point in places),
+            base,
+            links=tuple(self.outside.links),
+            motions=tuple(self.motions.bodies),
         )
         points = [x for _, point in places if point is not None for x in point]
         self.numbers: list[Any] = [*self.driven.parameters(), *points]
-        counts = {x for x in (self.driven.rows, self.outside.rows) if x is not None}
+        counts = {x for x in (self.driven.rows, self.outside.rows, self.motions.rows) if x is not None}
         self.rows = max(counts, default=None)
         self.counts = [("actuators", self.driven.rows), ("pushes", self.outside.rows)]
 
@@ -84,6 +92,9 @@ class RunInputs:
             wrenches, next_change = self.outside.at(step)
             found.append(wrenches)
             change = min(change, next_change)
+        if self.motions:
+            found.append(self.motions.at(step))
+            change = step + 1
         return found, change
 
     def tables(self, steps: int, dtype: str) -> list[np.ndarray]:
@@ -93,4 +104,6 @@ class RunInputs:
             found.append(self.driven.whole_table())
         if self.outside:
             found.append(self.outside.table(steps))
+        if self.motions:
+            found.append(self.motions.table(steps))
         return [np.ascontiguousarray(x, dtype=dtype) for x in found]

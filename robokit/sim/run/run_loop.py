@@ -18,6 +18,7 @@ from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import MOST_BYTES, Notes
 from robokit.sim.run.energy_growth import EnergyWatch
+from robokit.sim.run.middle_of_steps import MiddleOfSteps
 from robokit.sim.run.run_inputs import NEVER
 from robokit.sim.run.run_results import Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
@@ -109,13 +110,14 @@ class Run:
             q, v: the start.
             dt: time step [s].
             every: steps between two records; 0 for none.
-            controller: (t, q, v) -> joint forces, asked before every step; or None.
+            controller: (t, q, v) -> joint forces, asked before every step about its middle; or None.
             inputs: of actuators and pushes.
             alone: whether the arrays of its steps are its own for good.
         """
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.stepper = stepper(program, dt, alone)
         self.inputs = inputs
+        self.middle = MiddleOfSteps(program.robot, dt)
         self.controlled = controller is not None or inputs.by_function
         self.begin(q, v)
         self.control_every, self.end = 1, NEVER
@@ -127,6 +129,7 @@ class Run:
         program = self.program
         self.stepper.begin(q, v)
         self.stepper.forget_notes()
+        self.middle.asked = ()
         self.noted: list[Notes] = []
         self.first, self.dropped = 0, False
         self.stepper.noting = self.every > 0
@@ -297,16 +300,23 @@ class Run:
         return self.done * self.dt
 
     def control(self) -> None:
-        """What is given to the next step: the controller's forces, targets of actuators, pushes."""
-        q, v = self.stepper.q, self.stepper.v
+        """What is given to the next step: the controller's forces, targets of actuators, pushes.
+
+        Functions are asked about the middle of the step that they act in; a controller that is asked at a
+        rate of its own, about the state that there is, as a sampled one.
+        """
+        now = self.now, self.stepper.q, self.stepper.v
         self._before, self._asked_at = (self.tau, self.given), self.done
         changed = self.done >= self.change
+        held = self.control_every == 1
+        middle = self.middle(self.done, *now[1:]) if self.controlled and (held or changed) else now
         if self.controller is not None and self.done % self.control_every == 0:
-            tau = self.controller(self.now, q.copy(), v.copy())
+            t, q, v = middle if held else now
+            tau = self.controller(t, q.copy(), v.copy())
             self.commanded = self.tau = numbers("controller's tau", tau, len(self.tau))
             changed = True
         if self.done >= self.change:
-            self.given, self.change = self.inputs.at(self.done, q, v)
+            self.given, self.change = self.inputs.at(self.done, *middle[1:])
         if changed:
             self.give()
 

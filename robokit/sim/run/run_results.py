@@ -77,11 +77,17 @@ def trajectory_of(
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = state_facts(robot, q, v)[:, 2:] if program.contact else momenta(robot, q, v)
         losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
+        work, stored = entries[:, ledger.AT["work"]], None
+        if program.springs.given:
+            taken = entries[:, ledger.SIZE + program.given.entries + ledger.OWN.index("springs")]
+            stored = program.springs.stored(robot, q)
+            losses["springs"] = taken - (stored - stored[0])
+            work = work + taken
         dissipated = sum(losses.values())
         impulse = entries[:, ledger.IMPULSE]
         force = (impulse - np.array(records.impulses))[:, 3:] / dt
         found = Trajectory(
-            t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
+            t, q, v, Energy(kinetic, potential, np.asarray(dissipated), work, stored),
             momentum, force, robot, ground=program.ground, program=program, contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
             notes=notes, losses=losses,

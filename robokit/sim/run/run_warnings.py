@@ -9,7 +9,12 @@ import numpy as np
 
 from robokit.errors import SimulationWarning
 from robokit.model.robot import Robot
-from robokit.sim.starts.start_warnings import DEEP
+from robokit.sim.driving.springs import NO_SPRINGS
+from robokit.sim.record import Trajectory
+from robokit.sim.record.notes import Notes
+from robokit.sim.starts.start_warnings import DEEP, two_digits
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 """A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
@@ -85,6 +90,71 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
             SimulationWarning,
             stacklevel=level,
         )
+
+
+# ---- whips ------------------------------------------------------------------------------------------------
+
+OFF = 1e-3
+"""Error of an angle in a run that is worth a warning [rad]: what ``accuracy`` usually is."""
+
+OF_THE_WAY = 2e-5
+"""And over the way that the joint has gone: of a swing of frequency w it is (w dt)^2 / 12, 1 rad at 15 rad/s
+and 1 ms. Falls of all robots here stay below a tenth of both."""
+
+
+def warn_of_whips(run: Trajectory) -> None:
+    """Warn of a link that has become too fast for the step, or in free motion is swung about too fast.
+
+    A start that is too fast is warned of before it (start_warnings.py).
+    """
+    program, dt, notes = run.program, run.summary["dt"], run.notes
+    assert program is not None
+    q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
+    speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
+    if body:
+        t = float(run.t[row]) if notes is None else dt * float(notes.begin[row])
+        warnings.warn(
+            f"link {program.robot.body_name(body)!r} turns at {speed:.3g} rad/s at t = {t:.4g} s, "
+            f"{speed * dt:.2g} rad a step of {dt:g} s, of which {SPIN} are fine: take dt = "
+            f"{two_digits(SPIN / speed):.2g}",
+            SimulationWarning,
+            stacklevel=3,
+        )
+    elif notes is not None and program.method.order == 2 and program.accuracy is None and run.tau is None:
+        _of_free_motion(program, dt, notes)
+
+
+def _of_free_motion(program: Program, dt: float, notes: Notes) -> None:
+    """Warn of what a method of second order has missed where nothing touches or drives.
+
+    A step is off by dt^2 / 12 times the change of the acceleration from step to step.
+    """
+    given, robot, x = program.given, program.robot, notes.arrays
+    driven = given.drives or given.places or given.base or given.motions or program.springs != NO_SPRINGS
+    if driven or len(notes) < 3:
+        return
+    after = x["after"] if "after" in x else x["v"][1:]
+    before = x["before"] if "after" in x else x["v"][:-1]
+    a = (after - before) / dt
+    free = np.ones(len(a), bool)
+    if "end" in x:
+        free = (np.diff(x["end"], prepend=0) == 0) & ~x["joint"][..., 2].any(axis=1)
+    smooth = free[1:] & free[:-1]
+    off = (np.abs(np.diff(a, axis=0)) * smooth[:, None]).sum(axis=0) * dt * dt / 12.0
+    way = np.abs(x["v"]).sum(axis=0) * dt
+    turns = [joint for joint in robot.joints if joint.kind in ("revolute", "continuous")]
+    for joint in sorted(turns, key=lambda joint: -off[joint.v_slice.start]):
+        k = joint.v_slice.start
+        if off[k] > OFF and off[k] > OF_THE_WAY * way[k]:
+            most = np.abs(a[free, k]).max()
+            better = two_digits(dt * min(1.0, (OFF / off[k]) ** 0.5))
+            warnings.warn(
+                f"link {joint.child_link!r} is whipped about with up to {most:.2g} rad/s^2: steps of {dt:g} "
+                f"s may be off by {off[k]:.2g} rad at joint {joint.name!r}; take dt = {better:.2g}",
+                SimulationWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start: float = 0.0) -> None:

@@ -217,6 +217,7 @@ def step_function(
     joint_damping: float | None = None,
     self_collision: Any = None,
     actuators: Any = None,
+    springs: Any = None,
     engine: str | None = None,
 ) -> StepFunction:
     """Steps with contact as a function, with derivatives in JAX and PyTorch.
@@ -229,8 +230,8 @@ def step_function(
 
     Args:
         robot: the robot.
-        ground, dt, integrator, joint_damping, self_collision, actuators: as of :func:`simulate`; a step with
-            contact.
+        ground, dt, integrator, joint_damping, self_collision, actuators, springs: as of :func:`simulate`; a
+            step with contact.
         steps: of a rollout.
         parameters: names of those that are inputs behind tau, see :func:`step_vjp`.
         engine: as in :func:`rnea`.
@@ -256,7 +257,7 @@ def step_function(
         steps = whole_number("steps", steps, 1)
     kept = kept_steps(
         robot, engine, actuators, dt=dt, ground=ground, integrator=integrator, joint_damping=joint_damping,
-        self_collision=self_collision,
+        self_collision=self_collision, springs=springs,
     )  # fmt: skip
     if not kept.contact or kept.rows:
         raise RobokitError(

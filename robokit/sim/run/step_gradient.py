@@ -55,6 +55,7 @@ def step_vjp(
     integrator: str | None = None,
     joint_damping: float | None = None,
     self_collision: Any = None,
+    springs: Any = None,
     actuators: Any = None,
     engine: str | None = None,
 ) -> StepGradient:
@@ -78,7 +79,7 @@ def step_vjp(
         v: velocity, (nv,) or (B, nv).
         dq: gradient by the next configuration, in its tangent space, (nv,) or (B, nv).
         dv: gradient by the next velocity, (nv,) or (B, nv).
-        tau, ground, dt, integrator, joint_damping, self_collision, actuators, engine: as of
+        tau, ground, dt, integrator, joint_damping, self_collision, springs, actuators, engine: as of
             :func:`step_derivatives`.
 
     Returns:
@@ -102,6 +103,7 @@ def step_vjp(
         single = single and np.ndim(x) == 1
     options: dict[str, Any] = {
         "integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision,
+        "springs": springs,
     }  # fmt: skip
     kept = kept_steps(robot, engine, actuators, dt=dt, ground=ground, **options)
     if not kept.contact:

@@ -113,11 +113,16 @@ def _of_ground(found: StartContacts) -> float:
     return depth
 
 
+def two_digits(dt: float) -> float:
+    """A step with two digits, not longer."""
+    digits = 10.0 ** math.floor(math.log10(dt) - 1)
+    return math.floor(dt / digits) * digits
+
+
 def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
     rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
     if body:
-        digits = 10.0 ** math.floor(math.log10(SPIN / speed) - 1)
-        where, better = "v0" if rows == 1 else f"v0[{row}]", math.floor(SPIN / speed / digits) * digits
+        where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
         _warn(
             f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad a "
             f"step of {dt:g} s, of which {SPIN} are fine: take dt = {better:.2g}"

@@ -20,6 +20,7 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.robot import Robot
 from robokit.model.similar_limbs import similar_inputs
 from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
+from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.given import NOTHING, GivenLayout
 from robokit.sim.joints.joint_law import JointLaw
@@ -48,6 +49,7 @@ class Program:
         given: actuators and forces from outside.
         given_numbers: their parameters, floats or (B,).
         between: bodies that may touch each other.
+        springs: between points and at joints.
         measured: what is measured in each step.
         accuracy: to which steps of "contact" are divided (contact/step_control.py); None: they are not.
         reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
@@ -68,10 +70,12 @@ class Program:
     measured: MeasuredLayout = NOTHING_MEASURED
     reproducible: bool = False
     accuracy: float | None = None
+    springs: Springs = NO_SPRINGS
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
-        self.given = replace(self.given, fixed_links=any(0 in pair for pair in self.between.bodies))
+        to_world = any(0 in pair for pair in self.between.bodies) or self.springs.between_points
+        self.given = replace(self.given, fixed_links=to_world)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None

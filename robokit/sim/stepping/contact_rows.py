@@ -337,6 +337,9 @@ class _Share:
         if layout.places:
             wrench = cut(next(rest))
             found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
+        if layout.motions:
+            values = cut(next(rest))
+            found["motion_values"] = values.reshape(*values.shape[:2], -1, 3)
         return found
 
     def _make_room(self, sizes: dict[str, int]) -> None:

@@ -46,7 +46,8 @@ class LinearSteps:
             engine: "python" for no machine code.
         """
         self.robot = program.robot
-        self.simulation = ContactState(program.robot, dt, step_numbers(program, dt), engine=engine)
+        options = {"engine": engine, "springs": program.springs.functions}
+        self.simulation = ContactState(program.robot, dt, step_numbers(program, dt), **options)
         self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
         self.wanted: np.ndarray | None = None

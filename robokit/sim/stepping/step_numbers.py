@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,18 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     """
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
+    one = robot if robot.samples is None else robot.sample(0)
+    found |= program.springs.numbers(robot, size_of(one) or 1.0)
+    found |= prescribed_numbers(robot, program.given.motions)
     found |= _measured(program, scene, found)
     found |= _control(program)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+
+
+def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
+    """Joints whose motion is prescribed."""
+    dofs = [robot.tree.v_slice[body].start for body in bodies]
+    return {"motion_dof": np.array(dofs, np.int32), "motion_values": np.zeros((len(dofs), 3))}
 
 
 def _control(program: Program) -> Arrays:

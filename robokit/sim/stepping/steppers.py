@@ -38,7 +38,7 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
     last = own[np.isfinite(own).all(axis=1)]
     first = ledger.SIZE + program.given.entries
-    steps, iterations, most, missed = last[:, first : first + len(ledger.OWN)].T
+    steps, iterations, most, missed, _ = last[:, first : first + len(ledger.OWN)].T
     found: dict[str, Any] = {}
     if program.accuracy is not None:
         rejected, shortest, longest, not_met = last[:, -len(ledger.CONTROL) :].T
@@ -81,14 +81,17 @@ class ContactStepper:
 
     def _made(self) -> ContactState:
         program, dt = self.program, self.dt
-        return ContactState(program.robot, dt, step_numbers(program, dt), reproducible=program.reproducible)
+        options = {"reproducible": program.reproducible, "springs": program.springs.functions}
+        return ContactState(program.robot, dt, step_numbers(program, dt), **options)
 
     def _spare(self) -> ContactState:
         """Arrays of such steps: made, or left by others who do not need them any more."""
         program = self.program
         spare: Spare[ContactState] = program.robot.derived.get("spare states of contact", lambda: Spare(4))
         about = program.joints, program.ground, program.between, program.given, program.given_numbers
-        more = program.measured, program.accuracy, program.reproducible, engine(), self.dt
+        if program.springs.functions:  # of the user: another one may have the same name
+            return self._made()
+        more = program.measured, program.accuracy, program.reproducible, engine(), self.dt, program.springs
         try:
             key = sha256(pickle.dumps((*about, *more))).digest()
         except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
@@ -148,6 +151,8 @@ class ContactStepper:
                 x[name][...] = numbers
         if layout.places:
             x["push_wrench"][:] = np.reshape(next(rest), (-1, 6))
+        if layout.motions:
+            x["motion_values"][:] = np.reshape(next(rest), (-1, 3))
 
     def take(self, steps: int) -> int:
         """So many steps: how many left a state that is finite. None at all compile the step."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.conventions import WORLD
+from robokit.model.builder import PERPENDICULAR
 from robokit.model.joints import JOINT_TABLE
 from robokit.urdf.description import JointDescription, Origin, RobotDescription
 from robokit.urdf.findings import Report
@@ -335,7 +337,7 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
             report.add("joint-duplicate", where, loop.line, message)
         names.setdefault(loop.name, loop.line)
         for which, link in (("predecessor", loop.predecessor), ("successor", loop.successor)):
-            if link is not None and link not in links:
+            if link is not None and link not in links and link != WORLD:
                 message = f"its {which} link {link!r} is not defined"
                 report.add("link-undefined", where, loop.line, message, report.nearest(link, links))
         if loop.predecessor is not None and loop.predecessor == loop.successor:
@@ -349,3 +351,10 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
             report.add("joint-self", where, loop.line, message)
         if loop.has_axis and not any(loop.axis):
             report.add("axis-zero", where, loop.line, "its axis is 0 0 0: it has no direction")
+        elif loop.axis2 is not None:
+            first, second = (np.array(x) / (np.linalg.norm(x) or 1.0) for x in (loop.axis, loop.axis2))
+            if not second.any():
+                report.add("axis-zero", where, loop.line, "its axis2 is 0 0 0: it has no direction")
+            elif abs(first @ second) > PERPENDICULAR:
+                angle = math.degrees(math.acos(min(1.0, abs(first @ second))))
+                report.add("loop-axes", where, loop.line, f"its axes are at {angle:.4g} degrees")

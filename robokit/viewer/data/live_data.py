@@ -44,7 +44,8 @@ def live_data(trajectory: Trajectory, worker: str) -> LiveData:
         worker: the text of the page's Worker.
 
     Raises:
-        RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
+        RobokitError: the trajectory was loaded from a file, its step cannot become WebAssembly, or something
+            acts that no page knows.
     """
     program = _program(trajectory)
     # Its steps are not divided to an accuracy.
@@ -166,7 +167,8 @@ def check_live(trajectory: Trajectory) -> None:
     """See that the page can take the steps of a run.
 
     Raises:
-        RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
+        RobokitError: the trajectory was loaded from a file, its step cannot become WebAssembly, or something
+            acts that no page knows.
     """
     program = _program(trajectory)
     if not program.contact:
@@ -180,7 +182,11 @@ def _program(trajectory: Trajectory) -> Program:
             "live: the trajectory was loaded from a file, which does not hold its step; "
             "simulate it again, or write the page with live=False"
         )
-    return trajectory.program
+    program = trajectory.program
+    if program.springs.functions or program.given.motions:
+        what = "springs whose force is a function" if program.springs.functions else "prescribed motions"
+        raise RobokitError(f"live: the page's step knows no {what}; write the page with live=False")
+    return program
 
 
 @functools.lru_cache(maxsize=4)

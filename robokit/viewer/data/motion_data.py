@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from robokit.dynamics import center_of_mass
+from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.force_data import ForceHistory, force_curve
@@ -23,7 +23,13 @@ from robokit.viewer.payload_keys import (
     StoppedData,
 )
 
-LOSSES = {"contact": "ground", "friction": "joints", "stops": "limits", "collision": "collisions"}
+LOSSES = {
+    "contact": "ground",
+    "friction": "joints",
+    "stops": "limits",
+    "collision": "collisions",
+    "springs": "springs",
+}
 """What takes energy, by the name of its entry in the ledger, as the page names it."""
 
 
@@ -61,6 +67,7 @@ def motion_frames(
         return None if values is None else packed(values[chosen])
 
     count, points, normals = touching(trajectory, chosen)
+    springs, lines = ties(trajectory, robot, chosen)
     return FramesData(
         count=len(chosen),
         sane=sane,
@@ -76,7 +83,25 @@ def motion_frames(
         contacts=points,
         contact_normals=normals,
         peaks=peaks(trajectory, chosen, states),
+        ties=packed(lines) if lines.shape[1] else None,
+        springs=springs,
     )
+
+
+def ties(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> tuple[int, np.ndarray]:
+    """How many springs there are between points; their ends and those of rods at frames, (T, L, 6) [m]."""
+    springs = [each.points[chosen] for each in trajectory.springs if each.points is not None]
+    rods = [joint for joint in robot.loop_joints if joint.kind == "distance"]
+    found, poses = list(springs), forward_kinematics(robot, trajectory.q[chosen]) if rods else None
+    for rod in rods:
+        ends = (rod.predecessor, rod.predecessor_placement), (rod.successor, rod.successor_placement)
+        places = np.zeros((len(chosen), 2, 3))
+        for k, (link, at) in enumerate(ends):
+            known = link in robot.link_index
+            places[:, k] = poses[link][0] @ at.position + poses[link][1] if known else at.position  # type: ignore[index]
+        found.append(places)
+    lines = np.stack(found, axis=1) if found else np.zeros((len(chosen), 0, 2, 3))
+    return len(springs), lines.reshape(len(chosen), -1, 6)
 
 
 def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, str | None, str | None]:
@@ -155,6 +180,13 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
         ("angular", "Angular momentum about the CoM", "N m s", 0),
     ):
         plots.append(plot(key, title, unit, dict(zip("xyz", h[:, first : first + 3].T, strict=True)), states))
+    springs = trajectory.springs
+    if springs:
+        at_joints = {each.points is None for each in springs}
+        unit = "N" if at_joints == {False} else "N m | N"
+        plots.append(plot("springs", "Tension of springs", unit, {each.name: each.force for each in springs}))
+        unit = "m" if at_joints == {False} else "rad | m"
+        plots.append(plot("lengths", "Length of springs", unit, {each.name: each.length for each in springs}))
     rates = powers(trajectory)
     if rates:
         plots.append(plot("power", "Power, mean since the sample before", "W", rates))
@@ -170,13 +202,17 @@ def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str,
     """
     energy, t = trajectory.energy, trajectory.t - trajectory.t[0]
     kinetic, potential, dissipated = energy.kinetic, energy.potential, energy.dissipated
-    work, total = energy.work, energy.total
+    work, total, stored = energy.work, energy.total, energy.springs
     if states is not None:
         with np.errstate(all="ignore"):
             kinetic, potential = states.energies()
             work, total = np.interp(states.t, t, work), np.interp(states.t, t, total)
-            dissipated = total + work - kinetic - potential
+            if stored is not None:
+                stored = np.interp(states.t, t, stored)
+            dissipated = total + work - kinetic - potential - (0.0 if stored is None else stored)
     parts = {"kinetic": kinetic, "potential": potential, "dissipated": dissipated}
+    if stored is not None:
+        parts["springs"] = stored
     if np.any(energy.work):
         parts["work"] = work
     return parts | {"total": total}

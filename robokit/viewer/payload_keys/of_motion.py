@@ -44,6 +44,9 @@ class FramesData:
         contact_normals: unit normals of these points out of what they touch, (sum, 3); None where all are
             those of the ground's plane, or are not known.
         peaks: what joints do between frames.
+        ties: ends of springs between points, then of rods that close loops, in the world, (T, L, 6) [m]; None
+            where there are none.
+        springs: how many of these are springs.
     """
 
     count: int
@@ -60,6 +63,8 @@ class FramesData:
     contacts: Packed | None = None
     contact_normals: Packed | None = None
     peaks: list[PeaksData] = field(default_factory=list)
+    ties: Packed | None = None
+    springs: int = 0
 
 
 @dataclass(frozen=True)

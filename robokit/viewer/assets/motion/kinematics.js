@@ -20,6 +20,8 @@ class Motion {
       this.contactStart = [0];
       floats(frames.contact_count).forEach((n, k) => this.contactStart.push(this.contactStart[k] + n));
     }
+    this.ties = frames.ties ? floats(frames.ties) : null;
+    this.springs = frames.springs ?? 0;
     this.current = new Float32Array(7 * bodies);
     this.duration = this.count ? this.t[this.count - 1] : 0;
   }

@@ -1,6 +1,6 @@
 // The plots of a run: two at a time, each of what the reader chooses, in step with the timeline and one another.
 
-const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", link: "Link motion", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
+const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", springs: "Spring forces", lengths: "Spring lengths", joint: "Joints", link: "Link motion", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
 // Size below which what a plot shows is zero, in SI units.
 const LEAST = 1e-9;
 const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], link: Object.entries(LINK_PARTS).map(([part, { label }]) => [part, label]) };

@@ -3,7 +3,7 @@
 // A graph is {title, unit, x, lines: [{name, y, x, colour, low, high}]}; a line may have times of its own, and
 // limits that are shaded.
 
-const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "s3", ground: "s1", joints: "s2", limits: "s4", collisions: "s7", x: "x", y: "y", z: "z", roll: "x", pitch: "y", yaw: "z", drift: "total" };
+const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "s3", ground: "s1", joints: "s2", limits: "s4", collisions: "s7", springs: "s5", x: "x", y: "y", z: "z", roll: "x", pitch: "y", yaw: "z", drift: "total" };
 
 // Colours of lines without a name of their own.
 const SERIES = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];

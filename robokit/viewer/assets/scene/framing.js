@@ -6,6 +6,9 @@
 const FAR = 1.6;
 const FIELD_OF_VIEW = 30;
 
+// Of the robot's size: a spring that is longer is drawn, but the view is not fitted to it.
+const LONG = 6;
+
 class Framing {
   constructor(stage, data, motion) {
     this.stage = stage;
@@ -18,6 +21,7 @@ class Framing {
     this.link = this.massive ? null : data.links[0] ?? null;
     this.canFollow = motion.count > 1 && (this.massive || this.link !== null);
     this.boxes = this.bodyBoxes(data);
+    this.size = data.robot.size;
     const box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));
     const size = box.getSize(new THREE.Vector3());
     this.middle = yUp(box.getCenter(new THREE.Vector3()));
@@ -74,8 +78,19 @@ class Framing {
           corners.push(centre ? corner.sub(centre) : corner);
         }
       });
+      this.tied(f).forEach((end) => corners.push(centre ? end.sub(centre) : end));
     }
     return corners;
+  }
+
+  // Ends of springs and rods at a frame (y up), but of those that are too long to be looked at with the robot.
+  tied(frame) {
+    const { ties, count } = this.motion, found = [];
+    for (let k = 0, n = ties ? ties.length / count : 0; k < n; k += 6) {
+      const [from, to] = [0, 3].map((end) => yUp(new THREE.Vector3().fromArray(ties, frame * n + k + end)));
+      if (from.distanceTo(to) < LONG * this.size) found.push(from, to);
+    }
+    return found;
   }
 
   // How far what the camera goes with gets from where it was first [m].

@@ -31,6 +31,7 @@ class Overlays {
       ["com", "CoM", "var(--text)", moving && massive, massive],
       ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force)],
       ["contactFrames", "Contact frames", "#1971c2", false, Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
+      ["ties", this.motion.springs ? "Springs" : "Rods", "#e8590c", true, Boolean(this.motion.ties)],
       ["momentum", "Momentum", "#0b7285", false, Boolean(this.motion.momentum && massive)],
       ["names", "Names", "#868e96", false, true],
     ].filter((entry) => entry[4]);
@@ -53,7 +54,7 @@ class Overlays {
   use(motion) {
     const points = Boolean(this.motion.contacts && motion.contacts);
     this.motion = motion;
-    for (const key of ["com", "contacts", "momentum"]) {
+    for (const key of ["com", "contacts", "ties", "momentum"]) {
       if (!this.built[key] || (key === "contacts" && points)) continue;
       this.stage.world.remove(this.built[key]);
       delete this.built[key];
@@ -172,6 +173,38 @@ class Overlays {
   }
 
   contactFrames() { return new ContactFrames(this); }
+  // Springs as coils, rods that close loops as rods, between their ends.
+  ties() {
+    const group = new THREE.Group();
+    group.needsMotion = true;
+    const radius = 0.035 * this.mark, wire = 0.007 * this.mark, { ties, springs, count } = this.motion;
+    const coil = new THREE.Curve();
+    coil.getPoint = (t, target = new THREE.Vector3()) => {
+      const wide = radius * Math.min(1, 12 * t, 12 * (1 - t));
+      return target.set(wide * Math.cos(24 * Math.PI * t), wide * Math.sin(24 * Math.PI * t), t);
+    };
+    const shapes = [new THREE.TubeGeometry(coil, 300, wire, 6), new THREE.CylinderGeometry(wire, wire, 1, 10).rotateX(Math.PI / 2).translate(0, 0, 0.5)];
+    const tints = [0xe8590c, 0x495057].map((color) => new THREE.MeshLambertMaterial({ color: ink(color) }));
+    const lines = ties.length / (6 * count);
+    for (let k = 0; k < lines; k++) {
+      const kind = k < springs ? 0 : 1, line = new THREE.Mesh(shapes[kind], tints[kind]);
+      line.frustumCulled = false;
+      group.add(line);
+    }
+    const up = new THREE.Vector3(0, 0, 1);
+    group.move = (frame) => {
+      const ends = this.motion.mixed(ties, 6 * lines, Math.min(frame, this.motion.sane - 1));
+      group.children.forEach((line, k) => {
+        const from = new THREE.Vector3().fromArray(ends, 6 * k), along = new THREE.Vector3().fromArray(ends, 6 * k + 3).sub(from);
+        const length = Math.max(along.length(), 1e-9);
+        line.position.copy(from);
+        line.quaternion.setFromUnitVectors(up, along.divideScalar(length));
+        line.scale.z = length;
+      });
+    };
+    this.stage.world.add(group);
+    return group;
+  }
 
   momentum() {
     const group = new THREE.Group();

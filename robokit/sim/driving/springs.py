@@ -1,0 +1,370 @@
+"""Springs and dampers between two points, or at a joint: as they are given, and fitted to a robot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import check_call, one_of, real_array, real_number
+from robokit.conventions import WORLD
+from robokit.dynamics import forward_kinematics, link_velocity
+from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType
+from robokit.model.arguments import finite
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+
+Tension = Callable[[Any, Any], Any]
+"""(length, rate) -> tension."""
+
+BOUNDS = {None: (-math.inf, math.inf), "pull": (0.0, math.inf), "push": (-math.inf, 0.0)}
+"""Least and largest tension of what acts one way only."""
+
+STEP = 1e-6
+"""Change of a length over the robot's size, and of an angle in rad, by which slopes are taken."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+"""What energies of functions are integrated with, between one record and the next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpringLaw:
+    """What springs between points and those at joints share: the tension is
+
+        preload + stiffness (length - rest) + damping rate
+
+    or ``force(length, rate)`` in its place. It pulls the ends together; at a joint, length is the coordinate
+    and the joint feels minus the tension.
+
+    Attributes:
+        stiffness: [N/m], of angles [N m/rad]; not negative.
+        damping: [N s/m | N m s/rad]; not negative.
+        preload: tension at the length at rest [N | N m].
+        force: (length, rate) -> tension, traced into machine code as :func:`robokit.function` is: it
+            computes with ``+ - * /`` and the functions of ``robokit.spatial.scalars`` and ``.elementary``,
+            and does not branch on its arguments.
+        acts: "pull" for what only pulls (a cable, taut beyond its length at rest), "push" for what only
+            pushes (a bumper), None for both.
+        name: in results; None names it after its ends.
+    """
+
+    stiffness: float = 0.0
+    damping: float = 0.0
+    preload: float = 0.0
+    force: Tension | None = None
+    acts: str | None = None
+    name: str | None = None
+
+    def _check(self) -> None:
+        kind = type(self).__name__
+        for what, least in (("stiffness", 0.0), ("damping", 0.0), ("preload", -math.inf)):
+            given = real_number(f"{kind}({what}=...)", getattr(self, what), least=least)
+            object.__setattr__(self, what, given)
+        if self.acts is not None:
+            one_of(f"{kind}(acts=...)", self.acts, [key for key in BOUNDS if key])
+        if self.name is not None and not isinstance(self.name, str):
+            raise WrongType(f"{kind}(name=...)", self.name, "a name, or None")
+        if self.force is None:
+            return
+        if not callable(self.force):
+            raise WrongType(f"{kind}(force=...)", self.force, "a function (length, rate) -> tension, or None")
+        check_call(f"{kind}(force=...)", self.force, ("length", "rate"), "the tension")
+        if self.stiffness or self.damping or self.preload or self.acts:
+            raise ShapeError(f"{kind}(force=...): expected none beside stiffness, damping, preload or acts")
+
+    def tension(self, length: np.ndarray, rate: np.ndarray, rest: float) -> np.ndarray:
+        """The tension at lengths and rates, of one shape."""
+        if self.force is not None:
+            each = [float(self.force(x, u)) for x, u in zip(length.ravel(), rate.ravel(), strict=True)]
+            return np.reshape(np.array(each, float), length.shape)
+        pull = self.preload + self.stiffness * (length - rest) + self.damping * rate
+        return np.clip(pull, *BOUNDS[self.acts])
+
+    def energy(self, length: np.ndarray, rest: float) -> np.ndarray:
+        """What it stores at lengths (T,), 0 at rest [J]: the integral of its tension where nothing moves."""
+        ends = np.concatenate([[rest], length])
+        half = 0.5 * np.diff(ends)
+        at = ends[:-1, None] + half[:, None] * (1.0 + NODES)
+        if self.force is None:
+            x = length - rest
+            if self.acts is None:
+                return self.preload * x + 0.5 * self.stiffness * x * x
+            soft = self.preload + self.stiffness * x  # of what acts one way the taut part counts
+            taut = np.clip(soft, *BOUNDS[self.acts])
+            start = np.clip(self.preload, *BOUNDS[self.acts])
+            if self.stiffness:
+                return (taut * taut - start * start) / (2.0 * self.stiffness)
+            return start * x
+        return np.cumsum((self.tension(at, np.zeros_like(at), rest) @ WEIGHTS) * half)
+
+
+@dataclass(frozen=True)
+class Spring(SpringLaw):
+    """A spring and damper between two points.
+
+    Attributes:
+        a, b: links; "world" for the world.
+        at_a, at_b: the points in the links' frames (3,) [m].
+        rest_length: at which it pulls with its preload alone [m]; None takes the distance of the points in
+            the neutral configuration.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> spring = rk.Spring("world", robot.link_names[-1], (0.5, 0, 1), stiffness=50.0, damping=0.5)
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.1, springs=spring)
+        >>> length, force = run.springs[0].length, run.springs[0].force
+    """
+
+    a: str = WORLD
+    b: str = WORLD
+    at_a: Any = (0.0, 0.0, 0.0)
+    at_b: Any = (0.0, 0.0, 0.0)
+    rest_length: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check()
+        for end in ("a", "b"):
+            if not isinstance(getattr(self, end), str):
+                raise WrongType(f"Spring({end}=...)", getattr(self, end), "the name of a link, or 'world'")
+            point = finite(f"Spring(at_{end}=...)", getattr(self, f"at_{end}"), (3,)).tolist()
+            object.__setattr__(self, f"at_{end}", tuple(point))
+        if self.rest_length is not None:
+            real_number("Spring(rest_length=...)", self.rest_length, least=0.0)
+
+
+@dataclass(frozen=True)
+class JointSpring(SpringLaw):
+    """A spring and damper at a joint of one degree of freedom; the joint feels minus its tension.
+
+    Attributes:
+        joint: its name.
+        rest: coordinate at which it exerts its preload alone [rad | m].
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> cubic = rk.JointSpring("upper_joint", force=lambda angle, rate: 5.0 * angle**3 + 0.1 * rate)
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.02, springs=[cubic])
+    """
+
+    joint: str = ""
+    rest: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check()
+        if not isinstance(self.joint, str):
+            raise WrongType("JointSpring(joint=...)", self.joint, "the name of a joint")
+        object.__setattr__(self, "rest", real_number("JointSpring(rest=...)", self.rest))
+
+
+ACCEPTED = "rk.Spring(...), rk.JointSpring(...), or a list of these"
+
+
+@dataclass(frozen=True)
+class SpringRecord:
+    """A spring in the recorded states.
+
+    Attributes:
+        name: its own, or that of its ends.
+        length: (T,) distance of its ends [m], or coordinate of its joint [rad | m].
+        rate: (T,) of that.
+        force: (T,) tension [N], at a joint [N m | N]: positive where it pulls.
+        energy: (T,) stored, 0 at its length at rest [J].
+        points: (T, 2, 3) its ends in the world [m]; None at a joint.
+    """
+
+    name: str
+    length: np.ndarray
+    rate: np.ndarray
+    force: np.ndarray
+    energy: np.ndarray
+    points: np.ndarray | None = None
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """All of it as (T, 10), for a file."""
+        points = np.full((len(self.length), 6), np.nan)
+        if self.points is not None:
+            points = self.points.reshape(-1, 6)
+        return np.column_stack([self.length, self.rate, self.force, self.energy, points])
+
+    @staticmethod
+    def of(name: str, numbers: np.ndarray) -> SpringRecord:
+        """From :attr:`numbers`."""
+        points = numbers[:, 4:].reshape(-1, 2, 3)
+        length, rate, force, energy = numbers[:, :4].T.copy()
+        known = None if np.isnan(points).any() else points
+        return SpringRecord(name, length, rate, force, energy, known)
+
+
+@dataclass(frozen=True)
+class Springs:
+    """The springs of a run, fitted to its robot.
+
+    Attributes:
+        given: as they were given.
+        rest: length at rest of each.
+        names: of each.
+    """
+
+    given: tuple[Spring | JointSpring, ...] = ()
+    rest: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def functions(self) -> tuple[Tension, ...]:
+        """The tensions that are functions, each once."""
+        return tuple(dict.fromkeys(each.force for each in self.given if each.force is not None))
+
+    @property
+    def between_points(self) -> bool:
+        """Whether there is one between two points, which may end in the world."""
+        return any(isinstance(each, Spring) for each in self.given)
+
+    def numbers(self, robot: Robot, size: float = 1.0) -> dict[str, np.ndarray]:
+        """The arrays of the step, see contact/fields.py; ``size`` of the robot [m]."""
+        n, functions = len(self.given), self.functions
+        bodies, points = np.zeros((n, 2), np.int32), np.zeros((n, 6))
+        dofs, laws = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        law, steps = np.zeros((n, 4)), np.ones(n)
+        for k, (each, rest) in enumerate(zip(self.given, self.rest, strict=True)):
+            law[k] = each.stiffness, each.damping, rest, each.preload
+            laws[k] = functions.index(each.force) if each.force is not None else -1
+            steps[k] = STEP * size
+            if isinstance(each, JointSpring):
+                joint = _joint(robot, each)
+                bodies[k] = robot.tree.parent[joint.body], joint.body
+                dofs[k] = robot.tree.v_slice[joint.body].start
+                steps[k] = steps[k] if joint.kind == "prismatic" else STEP
+                continue
+            ends = [_end(robot, link, at) for link, at in ((each.a, each.at_a), (each.b, each.at_b))]
+            if ends[1][0] == 0:  # only the first may be the world
+                ends.reverse()
+            bodies[k] = [body for body, _ in ends]
+            points[k] = np.concatenate([point for _, point in ends])
+        bounds = [BOUNDS[each.acts] for each in self.given]
+        return {
+            "spring_bodies": bodies, "spring_points": points, "spring_dof": dofs, "spring_law": laws,
+            "spring_numbers": law, "spring_bounds": np.reshape(np.array(bounds, float), (n, 2)),
+            "spring_step": steps,
+        }  # fmt: skip
+
+    def records(self, robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[SpringRecord, ...]:
+        """Lengths, tensions and energies in states (T, ...)."""
+        found = []
+        for each, rest, name in zip(self.given, self.rest, self.names, strict=True):
+            points = None
+            if isinstance(each, JointSpring):
+                length, rate = _coordinate(robot, _joint(robot, each), q, v)
+            else:
+                points, speeds = _ends(robot, each, q, v)
+                apart = points[:, 1] - points[:, 0]
+                length = np.linalg.norm(apart, axis=1)
+                along = apart / np.maximum(length, 1e-300)[:, None]
+                rate = np.sum(along * (speeds[:, 1] - speeds[:, 0]), axis=1)
+            force = each.tension(length, rate, rest)
+            found.append(SpringRecord(name, length, rate, force, each.energy(length, rest), points))
+        return tuple(found)
+
+    def stored(self, robot: Robot, q: np.ndarray) -> np.ndarray:
+        """Energy that all of them hold in configurations (T, nq), (T,) [J]."""
+        total = np.zeros(len(q))
+        for record in self.records(robot, q, np.zeros((len(q), robot.nv))):
+            total = total + record.energy
+        return total
+
+
+NO_SPRINGS = Springs()
+
+
+def springs_of(given: Any, robot: Robot) -> Springs:
+    """What was given as ``springs``, fitted to a robot.
+
+    Raises:
+        WrongType: something else.
+        UnknownName: no such link or joint.
+        ShapeError: a joint of several degrees of freedom, or both ends on one body.
+        InvalidValue: a function whose tension is no number.
+    """
+    if given is None:
+        return NO_SPRINGS
+    several: Any = [given] if isinstance(given, SpringLaw) else given
+    if not isinstance(several, Sequence) or isinstance(several, str):
+        raise WrongType("springs", given, ACCEPTED)
+    rests, names = [], []
+    for k, each in enumerate(several):
+        if not isinstance(each, Spring | JointSpring):
+            raise WrongType(f"springs[{k}]", each, ACCEPTED)
+        rest, name = _fit(f"springs[{k}]", each, robot)
+        rests.append(rest)
+        names.append(each.name if each.name is not None else name)
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            names[k] = f"{name} {names[:k].count(name) + 1}"
+    return Springs(tuple(several), tuple(rests), tuple(names))
+
+
+def _fit(what: str, spring: Spring | JointSpring, robot: Robot) -> tuple[float, str]:
+    """Length at rest and name of a spring."""
+    if isinstance(spring, JointSpring):
+        _joint(robot, spring)
+        rest, name = spring.rest, spring.joint
+    else:
+        bodies = [_end(robot, *end)[0] for end in ((spring.a, spring.at_a), (spring.b, spring.at_b))]
+        if bodies[0] == bodies[1]:
+            raise ShapeError(f"{what}: links {spring.a!r} and {spring.b!r} are one body; a spring needs two")
+        rest, name = spring.rest_length or 0.0, f"{spring.a} - {spring.b}"
+        if spring.rest_length is None:
+            q = robot.neutral()[None]
+            points, _ = _ends(robot, spring, q, np.zeros((1, robot.nv)))
+            rest = float(np.linalg.norm(points[0, 1] - points[0, 0]))
+    if spring.force is not None:
+        try:
+            found = real_array(f"{what}: force({rest:g}, 0)", spring.force(rest, 0.0), "one number")
+        except RobokitError:
+            raise
+        except Exception as error:
+            raise InvalidValue(
+                f"{what}: force({rest:g}, 0) failed: {type(error).__name__}: {error}"
+            ) from error
+        if found.ndim or not np.isfinite(found):
+            raise InvalidValue(f"{what}: force({rest:g}, 0): expected one finite number, got {found!r}")
+    return rest, name
+
+
+def _joint(robot: Robot, spring: JointSpring) -> Joint:
+    joint = robot.joint(spring.joint)
+    if joint in robot.fixed_joints or robot.tree.joint[joint.body].kind.nv != 1:
+        raise ShapeError(
+            f"JointSpring(joint={spring.joint!r}): expected one degree of freedom, this is {joint.kind}"
+        )
+    return joint
+
+
+def _end(robot: Robot, link: str, at: Sequence[float]) -> tuple[int, np.ndarray]:
+    """Body and point in it of an end."""
+    body, placement = robot.frame(link)
+    return body, placement.rotation @ np.array(at) + placement.position
+
+
+def _coordinate(robot: Robot, joint: Joint, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinate and rate of a joint, (T,) each; also of one that follows another."""
+    rows, rates = robot.split_q(list(q.T)), robot.split_v(list(v.T))
+    each = [np.asarray(x[joint.body][0], float) for x in (rows, rates)]
+    return np.broadcast_to(each[0], len(q)).copy(), np.broadcast_to(each[1], len(q)).copy()
+
+
+def _ends(robot: Robot, spring: Spring, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places and velocities of both ends in the world, (T, 2, 3) each."""
+    points, speeds = np.zeros((len(q), 2, 3)), np.zeros((len(q), 2, 3))
+    poses = forward_kinematics(robot, q)
+    for k, (link, at) in enumerate(((spring.a, spring.at_a), (spring.b, spring.at_b))):
+        if link == WORLD and link not in robot.link_index:
+            points[:, k] = at
+            continue
+        R, p = poses[link]
+        points[:, k] = p + R @ np.array(at)
+        speeds[:, k] = link_velocity(robot, q, v, link, at=at)[..., 3:]
+    return points, speeds

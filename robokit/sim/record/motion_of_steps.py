@@ -1,0 +1,208 @@
+"""Accelerations of a run, and what each of its joints passes on from its parent to its child.
+
+A step of "contact" is a kick: its forces act at the pose of its middle and change the velocity there. So the
+accelerations and reactions of a record are the means over the step that led to it, as contact forces are;
+an impact's are its impulse over the step. Those of the start are of the first step. In passive motion they
+are those of the record's own instant, with the forces that the next step begins with.
+
+Source: RBDA table 5.1 (the wrench of each joint) at the kick's pose, with its mean velocity and acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.aba import aba
+from robokit.algorithms.coupling import coupled_forward_dynamics
+from robokit.algorithms.loop_dynamics import loop_dynamics
+from robokit.dynamics.reactions import JointReactions, reactions
+from robokit.model.robot import Robot
+from robokit.sim.joints.outside import as_list
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.state_facts import state_poses
+from robokit.sim.record.loop_forces import noted_loops
+from robokit.sim.record.notes import Notes, StepInputs
+from robokit.sim.step.books import along
+from robokit.sim.step.held_forces import held_forces
+from robokit.sim.step.integrators import forces_outside
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import in_blocks
+from robokit.sim.stepping.step_numbers import scene_of
+from robokit.spatial import Force
+
+
+@dataclass(frozen=True)
+class StepMotion:
+    """Motion at T records, of R rows: one for each, or one for each part of a step that is divided.
+
+    Attributes:
+        q, v, a: where forces act, (R, ...).
+        on_bodies: wrenches from outside about the bodies' origins, world axes, (R, N + 1, 6).
+        on_links: what of them acts on other links than the bodies' own, or on links that are fixed to the
+            world, (R, 6) by name about the world's origin.
+        loops: on the successors, in their frames on the predecessors, (R, 6) by name.
+        first: where the rows of each record begin, (T,).
+        share: of each row in its record, (R,).
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    on_bodies: np.ndarray
+    on_links: dict[str, np.ndarray]
+    loops: dict[str, np.ndarray]
+    first: np.ndarray
+    share: np.ndarray
+
+    def mean(self, x: np.ndarray) -> np.ndarray:
+        """Of each record, of what is known of each row."""
+        if len(self.first) == len(x):
+            return x
+        weighted = x * self.share.reshape(-1, *[1] * (x.ndim - 1))
+        return np.asarray(np.add.reduceat(weighted, self.first))
+
+    def reactions(self, robot: Robot, frame: str) -> JointReactions:
+        """Of all joints, (T, n, 6)."""
+        _, p = state_poses(robot, self.q)
+        total = self.on_bodies.copy()
+        total[..., :3] += np.cross(p, total[..., 3:])
+        wrenches: dict[str, Any] = {}
+        for link, wrench in self.on_links.items():
+            total[:, robot.link(link).body] -= wrench
+            wrenches[link] = wrench
+        for i in range(1, robot.nbodies + 1):
+            if total[:, i].any():
+                wrenches[robot.body_name(i)] = wrenches.get(robot.body_name(i), 0.0) + total[:, i]
+        found = reactions(robot, self.q, self.v, self.a, wrenches, self.loops, frame)
+        return JointReactions(found.joint_names, self.mean(found.wrenches))
+
+
+def step_motion(
+    program: Program,
+    dt: float,
+    notes: Notes,
+    inputs: StepInputs,
+    marks: Sequence[int],
+    ends: tuple[np.ndarray, np.ndarray],
+) -> StepMotion:
+    """The motion of records.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        notes: of the steps around the records at least.
+        inputs: of the steps.
+        marks: steps taken until each record.
+        ends: q and v of the last record, (nq,) and (nv,).
+    """
+    if not program.contact:
+        return _instants(program, dt, notes, inputs, marks, ends)
+    steps = np.maximum(np.array(marks) - 1, marks[0])
+    first, last = notes.first(steps), notes.last(steps) + 1
+    rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+    taken, robot = notes.of(rows), program.robot
+    x, counts = taken.arrays, last - first
+    mean, long = x["mean"], (dt * taken.share)[:, None]
+    a = (x["after"] - x["before"]) / long
+    for joint in robot.joints:  # a base that floats has its velocity in axes that do not turn
+        if joint.kind == "floating" and robot.tree.parent[joint.body] == 0:
+            turn, go = (slice(joint.v_slice.start + k, joint.v_slice.start + k + 3) for k in (0, 3))
+            a[:, go] += np.cross(mean[:, go], mean[:, turn])
+    loops = noted_loops(robot, taken) if program.loops is not None else {}
+    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    return StepMotion(x["kick"], mean, a, x["wrench"], on_links, loops, begin, taken.share)
+
+
+def _on_links(program: Program, notes: Notes, given: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Wrenches of contacts and pushes on links that are folded into another's body or fixed to the world."""
+    robot, names = program.robot, scene_of(program).links
+    folded = {joint.child_link for joint in robot.fixed_joints}
+    found: dict[str, np.ndarray] = {}
+    rows, x = (
+        np.repeat(np.arange(len(notes)), np.diff(notes.arrays["end"], prepend=0)),
+        notes.arrays["contact"],
+    )
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        for shape in np.unique(x[:, side]).astype(int).tolist():
+            if names[shape] in folded:
+                own = x[:, side] == shape
+                place, force, moment = (x[own, k : k + 3] for k in (2, 5, 8))
+                wrench = sign * np.concatenate([moment + np.cross(place, force), force], axis=1)
+                np.add.at(found.setdefault(names[shape], np.zeros((len(notes), 6))), rows[own], wrench)
+    for link, wrench in _pushed_links(program, state_poses(robot, notes.arrays["kick"]), given).items():
+        found[link] = found.get(link, 0.0) + wrench
+    return found
+
+
+def _instants(
+    program: Program,
+    dt: float,
+    notes: Notes,
+    inputs: StepInputs,
+    marks: Sequence[int],
+    ends: tuple[np.ndarray, np.ndarray],
+) -> StepMotion:
+    """Of passive motion, at the records themselves."""
+    robot, loops = program.robot, program.loops
+    steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
+    tau, given = inputs.rows(steps)
+    q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
+    if marks[-1] > steps[-1]:
+        q[-1], v[-1] = ends
+    parameters, nv, N = [float(x) for x in program.parameters(dt)], robot.nv, robot.nbodies
+
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters, inputs)
+        held = held_forces(p, *rows, dt, Carried(program.layout, kept))
+        total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+        outside, _ = forces_outside(p, rows[0], rows[2])
+        f_ext, wrenches = None if outside is None else as_list(outside), []
+        if loops is not None:
+            a, forces, system = loop_dynamics(p.tree, loops.models, *rows[:2], total, loops.proximal, f_ext)
+            rest = iter(forces)
+            wrenches = [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
+        else:
+            text = aba if p.tree.coupling is None else coupled_forward_dynamics
+            a = text(p.tree, *rows[:2], total, f_ext)
+        on_bodies = f_ext or [Force.zero()] * (N + 1)
+        return [*robot.join_v(a), *(x for f in (*on_bodies, *wrenches) for x in f)]
+
+    names = [] if loops is None else [model.name for model in loops.models]
+    columns = in_blocks(text, nv + 6 * (N + 1 + len(names)), q, v, tau, carried, *given)
+    forces = columns[:, nv:].reshape(len(q), -1, 6)
+    R, p = state_poses(robot, q)
+    on_bodies = (forces[:, : N + 1].reshape(len(q), N + 1, 2, 3) @ np.swapaxes(R, -1, -2)).reshape(
+        len(q), -1, 6
+    )
+    of_loops = {name: forces[:, N + 1 + k] for k, name in enumerate(names)}
+    on_links = _pushed_links(program, (R, p), given)
+    return StepMotion(
+        q, v, columns[:, :nv], on_bodies, on_links, of_loops, np.arange(len(q)), np.ones(len(q))
+    )
+
+
+def _pushed_links(
+    program: Program, poses: tuple[np.ndarray, np.ndarray], given: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Wrenches of pushes on links that are folded into another's body, (R, 6) by name."""
+    folded = {joint.child_link for joint in program.robot.fixed_joints}
+    found: dict[str, np.ndarray] = {}
+    pushed = program.given.links
+    if folded.isdisjoint(pushed):
+        return found
+    (R, p), places = poses, program.given.places
+    points = iter(program.given_numbers[-3 * sum(not world for _, world in places) :])
+    pushes = given[1 if program.given.drives else 0].reshape(len(p), -1, 6)
+    for k, (link, (body, world)) in enumerate(zip(pushed, places, strict=True)):
+        place = np.zeros(3) if world else p[:, body] + R[:, body] @ np.array([next(points) for _ in range(3)])
+        if link in folded:
+            wrench = pushes[:, k].copy()
+            wrench[:, :3] += np.cross(place, wrench[:, 3:])
+            found[link] = found.get(link, 0.0) + wrench
+    return found
