@@ -74,9 +74,10 @@ def convert(
         to: "urdf", "mjcf" or "sdf"; by default what the ending of ``path`` says.
         base: "fixed" or "floating"; by default what the source says. A URDF says neither: fixed.
         meshes: names of mesh files: "keep" as they are where the format can say them and they lead to the
-            files from the new place, else absolute; "absolute"; "relative" to the new file; "copy" the files
-            into the folder NAME_meshes beside it; "none" leaves shapes that are meshes out. What MuJoCo does
-            not read (COLLADA, glTF, STL as text, more than 200,000 faces) is written as STL into that folder.
+            files from the new place, else absolute (in a URDF ``package://`` stays); "absolute";
+            "relative" to the new file; "copy" the files into the folder NAME_meshes beside it; "none" leaves shapes that
+            are meshes out. What MuJoCo does not read (COLLADA, glTF, STL as text, more than 200,000 faces) is
+            written as STL into that folder.
         visuals: write visual shapes.
         judge: let the referee compare what was written with the robot, once it is there.
         reading: further arguments of :func:`robokit.load`.

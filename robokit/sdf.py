@@ -41,7 +41,7 @@ from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot, check_robot, children, is_base, joints_in_order, outward
 from robokit.spatial import Vector3
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.write import file_reference, roll_pitch_yaw
+from robokit.urdf.write import roll_pitch_yaw
 
 VERSION = "1.11"
 
@@ -206,8 +206,10 @@ class _Writer:
                 self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
-            held = self._connect(model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link)
-            held.set(NAME, "")
+            connection = self._connect(
+                model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link
+            )
+            connection.set(NAME, "")
         for loop in robot.loop_joints:
             self._loop(model, loop)
         self._tell()
@@ -286,7 +288,9 @@ class _Writer:
             _text(round_one, "length", repr(float(given.length)))
 
     def _file(self, written: str, path: Path | None) -> str:
-        name = file_reference(written, path, self.resolver)
+        """The name as written where that leads to the file, with Gazebo's model:// for ROS's package://."""
+        leads = path is None or (self.resolver is not None and self.resolver(written).path == path)
+        name = written if leads else str(path)
         return f"model://{name[10:]}" if name.startswith("package://") else name
 
     def _material(self, visual: ET.Element, shape: Shape) -> None:
