@@ -22,7 +22,7 @@ from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_ener
 from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
-from robokit.logs.bags import read_bag, topics_of
+from robokit.logs.bags import described, read_bag, topics_of
 from robokit.logs.base_motion import base_motion
 from robokit.logs.recording import Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
@@ -118,7 +118,7 @@ def read_log(
     options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
     if robot is not None:
         _check_names(robot, options)
-    if path.is_dir() or path.suffix.lower() in BAGS:
+    if is_bag(path):
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base, base_topic)
     else:
@@ -131,13 +131,18 @@ def read_log(
     return _trajectory(recording, robot, options)
 
 
+def is_bag(path: Path) -> bool:
+    """Whether a path is that of a bag, by its ending, or a folder."""
+    return path.is_dir() or path.suffix.lower() in BAGS
+
+
 def base_of(path: Path) -> str:
     """The base that a log is about: "floating" where it says how a base moves, by its topics or columns.
 
     Raises:
         ShapeError: a bag that cannot be read.
     """
-    if path.is_dir() or path.suffix.lower() in BAGS:
+    if is_bag(path):
         kinds = topics_of(path).values()
         return "floating" if any(POSES.get(kind) in ("odometry", "pose") for kind in kinds) else "fixed"
     try:
@@ -178,18 +183,14 @@ def _described(recording: Recording, base: str | None, base_topic: str | None) -
     """
     from robokit.urdf import loads_urdf
 
-    if recording.description is None:
-        raise ShapeError(
-            f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
-            "read_log(path, robot)"
-        )
+    text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
-    robot = loads_urdf(recording.description, base=base or "fixed")
+    robot = loads_urdf(text, base=base or "fixed")
     root = robot.links[0].name
     moves = any(p.kind != "tf" or p.child == root for p in recording.poses)
     if base is None and moves:
-        robot = loads_urdf(recording.description, base="floating")
+        robot = loads_urdf(text, base="floating")
     return robot
 
 

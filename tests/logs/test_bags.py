@@ -217,3 +217,15 @@ def test_chunks_that_unpack_without_end_are_bounded(tmp_path):
         file.write(chunk.end())
     with pytest.raises(rk.ShapeError, match=r"memory|resize buffer"):
         read_bag(tmp_path / "bomb.mcap")
+
+
+@pytest.mark.parametrize("package", ["rosbags", "mcap"])
+def test_without_the_packages_it_is_said_what_to_install(robot, run, tmp_path, monkeypatch, package):
+    path = {"rosbags": tmp_path / "a.bag", "mcap": tmp_path / "a.mcap"}[package]
+    path.write_bytes(b"any")
+    hidden = tmp_path / "hidden" / package
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text(f"raise ImportError('hidden', name={package!r})")
+    monkeypatch.syspath_prepend(hidden.parent)
+    with pytest.raises(rk.MissingDependency, match=rf"needs {package}: pip install 'robokit\[logs\]'"):
+        rk.read_log(path, robot)
