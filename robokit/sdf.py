@@ -189,7 +189,7 @@ class _Writer:
             name, joint = link.name, self.into.get(link.name)
             if name == self.world:
                 continue
-            if joint is not None and joint.kind == "fixed" and self._is_frame(link):
+            if joint is not None and self._is_frame(joint):
                 self._frame(model, link, joint)
                 continue
             element = self._named(ET.SubElement(model, "link", name=self._link(name)), name)
@@ -201,8 +201,7 @@ class _Writer:
             self._inertial(element, link)
             self._shapes(element, link)
         for joint in self._joints():
-            held = joint.kind == "fixed" and self._is_frame(robot.link(joint.child_link))
-            if joint.kind != "floating" and not held:
+            if joint.kind != "floating" and not self._is_frame(joint):
                 self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
@@ -227,17 +226,17 @@ class _Writer:
 
     # ---- links -------------------------------------------------------------------------------------
 
-    def _is_frame(self, link: Link) -> bool:
+    def _is_frame(self, joint: Joint | None) -> bool:
+        """Whether what a joint carries is a frame: without mass and shapes, fixed to another link."""
+        if joint is None or joint.kind != "fixed" or joint.parent_link == self.world:
+            return False  # the world has no frames
+        link = self.robot.link(joint.child_link)
         shapes = link.collisions or (link.visuals and self.visuals)
         return not (link.mass or np.any(link.inertia) or shapes)
 
     def _frame(self, model: ET.Element, link: Link, joint: Joint) -> None:
         """A link without mass and shapes, fixed to another."""
-        frame = ET.SubElement(model, "frame", name=self._link(link.name))
-        if joint.parent_link == self.world:
-            raise ModelError(
-                f"link {link.name!r} has no mass and is fixed to the world, where SDF has no frames"
-            )
+        frame = self._named(ET.SubElement(model, "frame", name=self._link(link.name)), link.name)
         frame.set("attached_to", self._link(joint.parent_link))
         _text(frame, "pose", _pose(joint.origin))
 

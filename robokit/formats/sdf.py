@@ -375,7 +375,7 @@ class _Reader:
                 name = frame.get("name", "")
                 held = bodies.get(model.body(name))
                 if held is not None and held.name != WORLD:
-                    held.frames[model.prefix + name] = held.pose.inverse() @ at @ model.place(name)
+                    held.frames[model.prefix + own_name(frame)] = held.pose.inverse() @ at @ model.place(name)
         if len(bodies) == 1:
             raise RobokitError(f"{self.file}: model {self.robot.name!r} has no link that can move")
         joints, loops = self._tree(bodies)
