@@ -380,14 +380,17 @@ def _interval(series: Sequence[_Series], options: _Options, source: str) -> tupl
     return t, origin
 
 
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, angle: bool) -> np.ndarray:
-    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay."""
+def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, turns: bool) -> np.ndarray:
+    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay.
+
+    Those of a joint that turns without end may jump from pi to -pi.
+    """
     good = np.isfinite(values)
     if not good.any():
         return np.full(len(t), np.nan)
     if good.all() and len(own) == len(t) and np.array_equal(own, t):
         return values
-    known = np.unwrap(values[good]) if angle else values[good]
+    known = np.unwrap(values[good]) if turns else values[good]
     return np.interp((t - t[0]).astype(float), (own[good] - t[0]).astype(float), known)
 
 
@@ -550,14 +553,13 @@ class _Table:
         series, k = self._where[name]
         values = series.values[m, :, k]
         joint = self._joint(name)
-        angle = joint is not None and joint.kind in ("revolute", "continuous")
+        kind = joint.kind if joint is not None else ""
+        if self.options.degrees and kind in ("revolute", "continuous") and m < 2:
+            values = values / DEGREES
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
             self._broken[f"samples of {name!r} ({QUANTITIES[m]}) that are no numbers: interpolated"] = bad
-        found = _at(self.t, series.t, values, angle and m == 0 and not self.options.degrees)
-        if angle and self.options.degrees and m < 2:
-            return found / DEGREES
-        return found
+        return _at(self.t, series.t, values, kind == "continuous" and m == 0)
 
     def _joint(self, name: str) -> Joint | None:
         return next((j for j in (*self.robot.joints, *self.robot.mimic_joints) if j.name == name), None)

@@ -109,10 +109,8 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
     for place in places:
         q[:, place] = continuous(q[:, place])
     q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)
-    forces = log.tau if log.tau is not None else log.actuator_force
-    tau = np.zeros((len(even), robot.nv))
-    if forces is not None:
-        tau = np.stack([np.interp(even, t, x) for x in forces.T], axis=1)
+    times, forces = _forces_of(log)
+    tau = np.stack([np.interp(even, times, x) for x in forces.T], axis=1)
     rate = 1.0 / step
     if cutoff is None:
         cutoff = best_cutoff(q / _units(robot), rate)
@@ -140,6 +138,20 @@ def robot_of(log: Any) -> Robot:
     if log.robot is None:
         raise ShapeError("log: the trajectory was loaded without its robot: Trajectory.load(path, robot=...)")
     return log.robot
+
+
+def _forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Joint forces (S, nv) and their times (S,): measured ones, zeros where there are none.
+
+    Those of a simulation's actuators are means since the record before, and count in the middle; those of a
+    controller hold over the step after each record.
+    """
+    t = np.asarray(log.t, float)
+    if log.program is not None and log.actuator_force is not None:
+        return 0.5 * (t[1:] + t[:-1]), log.actuator_force[1:]
+    if log.tau is not None:
+        return t + (0.5 * log.summary["dt"] if log.program is not None else 0.0), log.tau
+    return t, np.zeros_like(log.v) if log.actuator_force is None else log.actuator_force
 
 
 def efforts_of(log: Trajectory) -> tuple[str, ...]:

@@ -235,3 +235,17 @@ def test_followers_of_mimic_joints_are_checked(tmp_path):
     assert any("'other' is up to" in text for text in read(path, robot)[1])
     log, said = read(table(tmp_path / "a.csv", "time,other", np.column_stack([t, -x])), robot)
     assert np.allclose(log.q[:, 0], x) and any("taken from 'other'" in text for text in said)
+
+
+def test_joints_that_turn_without_end_lose_their_jumps(tmp_path):
+    body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    robot = rk.loads_urdf(f"""<robot name="wheel"><link name="axle"/><link name="tyre">{body}</link>
+      <joint name="turn" type="continuous"><parent link="axle"/><child link="tyre"/></joint></robot>""")
+    angle = 3.0 * t
+    wrapped = (angle + np.pi) % (2 * np.pi) - np.pi
+    log, said = read(table(tmp_path / "a.csv", "time,turn", np.column_stack([t, wrapped])), robot)
+    assert np.allclose(log.q[:, 0], angle) and any("turns of +-pi are taken out of turn" in x for x in said)
+    assert np.allclose(log.v, 3.0)
+    degrees = table(tmp_path / "b.csv", "time,turn", np.column_stack([t, np.degrees(wrapped)]))
+    assert np.allclose(read(degrees, robot, degrees=True)[0].q[:, 0], angle)
+    assert "wheel" in read(degrees, robot, degrees=True)[0].report()[0]
