@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics import forward_kinematics
 from robokit.formats import other_programs
 from robokit.formats.other_programs import count_and_names, one_line
 from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
@@ -200,13 +201,20 @@ def mujoco_answering(model: Any, robot: Robot) -> Answering:
     sites = {model.site(k).name: k for k in range(model.nsite)}
     name = names_there(robot)
 
-    def poses() -> tuple[list[np.ndarray], list[np.ndarray]]:
-        found = [
-            (data.site_xmat[sites[link]], data.site_xpos[sites[link]])
-            if link in sites
-            else (data.body(name[link]).xmat, data.body(name[link]).xpos)
-            for link in robot.link_names
-        ]
+    bodies = {model.body(k).name: k for k in range(model.nbody)}
+    # Links without mass between the joints of one body have no frame there: robokit's own is taken.
+    absent = [link for link in robot.link_names if link not in sites and name[link] not in bodies]
+
+    def pose(link: str, own: Any) -> tuple[np.ndarray, np.ndarray]:
+        if link in sites:
+            return data.site_xmat[sites[link]], data.site_xpos[sites[link]]
+        if link in absent:
+            return own[link]  # type: ignore[no-any-return]
+        return data.xmat[bodies[name[link]]], data.xpos[bodies[name[link]]]
+
+    def poses(q: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        own = forward_kinematics(robot, q, engine="python") if absent else None
+        found = [pose(link, own) for link in robot.link_names]
         return [R.reshape(3, 3).copy() for R, _ in found], [p.copy() for _, p in found]
 
     def answers(x: State) -> Answers:
@@ -218,7 +226,7 @@ def mujoco_answering(model: Any, robot: Robot) -> Answering:
             mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
         else:
             mujoco.mj_fullM(model, data, M)
-        mass, (rotation, position) = model.body_mass[moving], poses()
+        mass, (rotation, position) = model.body_mass[moving], poses(x.q)
         out = {
             "mass": np.array(mass.sum()),
             "H": to.matrix_back(x.q, M),
