@@ -315,7 +315,8 @@ def test_a_weld_to_a_mocap_body_holds_to_the_world(tmp_path):
     path = tmp_path / "r.xml"
     path.write_text(
         '<mujoco><worldbody><body name="target" mocap="true" pos="0.2 0 1"/><body name="hand" pos="0 0 1">'
-        '<freejoint/><geom size="0.1"/></body><body name="box" pos="1 0 1"><freejoint/><geom size="1"/></body>'
+        '<freejoint/><geom size="0.1"/></body>'
+        '<body name="box" pos="1 0 1"><freejoint/><geom size="0.1"/></body>'
         '</worldbody><equality><weld name="w" body1="hand" body2="target"/>'
         '<connect name="c" body1="hand" body2="box" anchor="0.5 0 0"/></equality></mujoco>'
     )
