@@ -440,8 +440,10 @@ class _Writer:
 
     def _at_zero(self, name: str) -> Placement:
         """Pose of a link with all joints at zero."""
-        joint = self.into.get(name)
-        return Placement() if joint is None else self._at_zero(joint.parent_link) @ joint.origin
+        at, joint = Placement(), self.into.get(name)
+        while joint is not None:
+            at, joint = joint.origin @ at, self.into.get(joint.parent_link)
+        return at
 
 
 def _text(parent: ET.Element, tag: str, text: str) -> None:
