@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import path_argument, real_number
-from robokit.conventions import FLOATING_BASE
+from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
 from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
@@ -556,9 +556,13 @@ class _Table:
         kind = joint.kind if joint is not None else ""
         if self.options.degrees and kind in ("revolute", "continuous") and m < 2:
             values = values / DEGREES
+        if kind in ("revolute", "continuous") and m == 0:
+            values = np.where(np.abs(values) <= LARGEST_ANGLE, values, np.nan)
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
-            self._broken[f"samples of {name!r} ({QUANTITIES[m]}) that are no numbers: interpolated"] = bad
+            self._broken[
+                f"samples of {name!r} ({QUANTITIES[m]}) that are no usable numbers: interpolated"
+            ] = bad
         return _at(self.t, series.t, values, kind == "continuous" and m == 0)
 
     def _joint(self, name: str) -> Joint | None:

@@ -172,7 +172,7 @@ def test_broken_samples_are_interpolated_and_counted(robot, tmp_path):
     rows = np.column_stack([t, q]).astype(str).tolist()
     rows[10][1], rows[11][1], rows[20][2], rows[-1] = "nan", "", "inf", ["3.0"]
     log, said = read(table(tmp_path / "log.csv", "time,upper_joint,lower_joint", rows), robot)
-    assert any("2 samples of 'upper_joint' (position) that are no numbers" in text for text in said)
+    assert any("2 samples of 'upper_joint' (position) that are no usable numbers" in text for text in said)
     assert any("1 samples of 'lower_joint'" in text for text in said)
     assert any("line 201, the last one, breaks off" in text for text in said)
     assert np.abs(log.q - q[:-1]).max() < 1e-3
