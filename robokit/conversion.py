@@ -74,9 +74,10 @@ def convert(
         to: "urdf", "mjcf" or "sdf"; by default what the ending of ``path`` says.
         base: "fixed" or "floating"; by default what the source says. A URDF says neither: fixed.
         meshes: names of mesh files: "keep" as they are where the format can say them and they lead to the
-            files from the new place, else absolute; "absolute"; "relative" to the new file; "copy" the files
-            into the folder NAME_meshes beside it; "none" leaves shapes that are meshes out. What MuJoCo does
-            not read (COLLADA, glTF, STL as text, more than 200,000 faces) is written as STL into that folder.
+            files from the new place, else absolute (in a URDF ``package://`` stays); "absolute";
+            "relative" to the new file; "copy" the files into the folder NAME_meshes beside it; "none" leaves
+            shapes that are meshes out. What MuJoCo does not read (COLLADA, glTF, STL as text, more than
+            200,000 faces) is written as STL into that folder.
         visuals: write visual shapes.
         judge: let the referee compare what was written with the robot, once it is there.
         reading: further arguments of :func:`robokit.load`.
@@ -411,4 +412,10 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
     from robokit.urdf.write import Losses, describe
 
     side = describe_urdf(describe(robot, Losses()))
-    return compare_descriptions(side, read_description(file, package_dirs=package_dirs), robot.base)
+    other = read_description(file, package_dirs=package_dirs)
+    if other.gravity is not None:  # a format may have no place for it
+        side.gravity = robot.gravity
+    # A root called "world" is the world, and what hangs on it may float.
+    if any(joint.kind == "floating" and side.is_base(joint) for joint in side.joints):
+        side.base = "floating"
+    return compare_descriptions(side, other, robot.base if side.base is None else None)

@@ -41,7 +41,7 @@ from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot, check_robot, children, is_base, joints_in_order, outward
 from robokit.spatial import Vector3
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.write import file_reference, roll_pitch_yaw
+from robokit.urdf.write import roll_pitch_yaw
 
 VERSION = "1.11"
 
@@ -189,7 +189,7 @@ class _Writer:
             name, joint = link.name, self.into.get(link.name)
             if name == self.world:
                 continue
-            if joint is not None and joint.kind == "fixed" and self._is_frame(link):
+            if joint is not None and self._is_frame(joint):
                 self._frame(model, link, joint)
                 continue
             element = self._named(ET.SubElement(model, "link", name=self._link(name)), name)
@@ -201,13 +201,14 @@ class _Writer:
             self._inertial(element, link)
             self._shapes(element, link)
         for joint in self._joints():
-            held = joint.kind == "fixed" and self._is_frame(robot.link(joint.child_link))
-            if joint.kind != "floating" and not held:
+            if joint.kind != "floating" and not self._is_frame(joint):
                 self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
-            held = self._connect(model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link)
-            held.set(NAME, "")
+            connection = self._connect(
+                model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link
+            )
+            connection.set(NAME, "")
         for loop in robot.loop_joints:
             self._loop(model, loop)
         self._tell()
@@ -225,17 +226,17 @@ class _Writer:
 
     # ---- links -------------------------------------------------------------------------------------
 
-    def _is_frame(self, link: Link) -> bool:
+    def _is_frame(self, joint: Joint | None) -> bool:
+        """Whether what a joint carries is a frame: without mass and shapes, fixed to another link."""
+        if joint is None or joint.kind != "fixed" or joint.parent_link == self.world:
+            return False  # the world has no frames
+        link = self.robot.link(joint.child_link)
         shapes = link.collisions or (link.visuals and self.visuals)
         return not (link.mass or np.any(link.inertia) or shapes)
 
     def _frame(self, model: ET.Element, link: Link, joint: Joint) -> None:
         """A link without mass and shapes, fixed to another."""
-        frame = ET.SubElement(model, "frame", name=self._link(link.name))
-        if joint.parent_link == self.world:
-            raise ModelError(
-                f"link {link.name!r} has no mass and is fixed to the world, where SDF has no frames"
-            )
+        frame = self._named(ET.SubElement(model, "frame", name=self._link(link.name)), link.name)
         frame.set("attached_to", self._link(joint.parent_link))
         _text(frame, "pose", _pose(joint.origin))
 
@@ -286,7 +287,9 @@ class _Writer:
             _text(round_one, "length", repr(float(given.length)))
 
     def _file(self, written: str, path: Path | None) -> str:
-        name = file_reference(written, path, self.resolver)
+        """The name as written where that leads to the file, with Gazebo's model:// for ROS's package://."""
+        leads = path is None or (self.resolver is not None and self.resolver(written).path == path)
+        name = written if leads else str(path)
         return f"model://{name[10:]}" if name.startswith("package://") else name
 
     def _material(self, visual: ET.Element, shape: Shape) -> None:
@@ -437,8 +440,10 @@ class _Writer:
 
     def _at_zero(self, name: str) -> Placement:
         """Pose of a link with all joints at zero."""
-        joint = self.into.get(name)
-        return Placement() if joint is None else self._at_zero(joint.parent_link) @ joint.origin
+        at, joint = Placement(), self.into.get(name)
+        while joint is not None:
+            at, joint = joint.origin @ at, self.into.get(joint.parent_link)
+        return at
 
 
 def _text(parent: ET.Element, tag: str, text: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from robokit.cli.common import (
+    MOST_WARNINGS,
     add_reading,
     any_number,
     count_text,
@@ -18,7 +19,9 @@ from robokit.cli.common import (
     load,
     open_page,
     positive,
+    reading,
     refuse_input,
+    say,
     tell,
     writable,
 )
@@ -38,7 +41,9 @@ def log(arguments: argparse.Namespace) -> int:
     refuse_input(page, robot)
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     _describe(read)
-    torques = unexplained_torques(read, arguments.cutoff) if read.tau is not None else None
+    torques = None
+    if read.tau is not None:
+        torques = unexplained_torques(read, arguments.cutoff, contacts=arguments.contact)
     if torques is not None:
         how = "as given" if arguments.cutoff else "chosen from motion and noise"
         tell(f"  low-pass      {torques.motion.cutoff:.3g} Hz, {how}")
@@ -116,6 +121,7 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
         base = arguments.base or base_of(Path(path))
         robot = load(arguments.robot, base, arguments.mimic, arguments)
     try:
+        robot = robot or _described(arguments, Path(path))
         return read_log(
             path, robot, topic=arguments.topic or None, base=arguments.base, base_topic=arguments.base_topic,
             start=arguments.start, end=arguments.end, rate=arguments.rate, time_unit=arguments.time_unit,
@@ -128,6 +134,25 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
         if text == str(error):
             raise
         raise RobokitError(text) from error
+
+
+def _described(arguments: argparse.Namespace, path: Path) -> Any:
+    """The robot of a bag's /robot_description; None for files that have none."""
+    import robokit as rk
+    from robokit.logs.bags import robot_description
+    from robokit.logs.read import base_of, is_bag
+
+    if not is_bag(path):
+        return None
+    options = {name: x for name, x in reading(arguments).items() if name not in ("xacro_args", "root")}
+    base = arguments.base or base_of(path)
+    robot = rk.loads_urdf(robot_description(path), base=base, mimic=arguments.mimic, **options)
+    found = [d for d in robot.diagnostics if d.severity != "note"]
+    for diagnostic in found[:MOST_WARNINGS]:
+        say(f"/robot_description: {diagnostic}")
+    if len(found) > MOST_WARNINGS:
+        say(f"/robot_description: and {count_text(len(found) - MOST_WARNINGS, 'warning')} more")
+    return robot
 
 
 def _describe(read: Any) -> None:
@@ -284,6 +309,13 @@ def add_log(sub: argparse.ArgumentParser, robot_help: str) -> None:
     add_log_options(sub, robot_help)
     add_reading(sub)
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME_log.html")
+    sub.add_argument(
+        "--contact",
+        action="append",
+        default=[],
+        metavar="LINK",
+        help="a link that touches something, such as a foot; may be repeated",
+    )
     sub.add_argument("--no-simulation", action="store_true", help="do not simulate beside the log")
     sub.add_argument(
         "--ground",

@@ -130,7 +130,7 @@ def collisions(arguments: argparse.Namespace) -> int:
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     ground = rk.Ground(height=arguments.ground_height) if arguments.ground else None
     q = _configuration(robot, arguments)
-    given = {"ground": ground, "pairs": "all" if arguments.all_pairs else None}
+    given: dict[str, Any] = {"ground": ground, "pairs": "all" if arguments.all_pairs else None}
     found = rk.collisions(robot, q, margin=arguments.margin, **given)
     if arguments.json:
         rows = [

@@ -245,8 +245,8 @@ def _turn_normal(out: Any, difference: Any, axis: Vector3, size: Any) -> None:
     def rise(d: Any, t: Any) -> Any:
         return Vector3(*t).dot(difference(unit(Vector3(*d))))
 
-    def turn(k: Any, *n: Any) -> Any:
-        n = Vector3(*n)
+    def turn(k: Any, *numbers: Any) -> Any:
+        n = Vector3(*numbers)
         across = unit(axis.cross(n))
         t = chosen(k % 2 == 0, across, n.cross(across))
         now = call(rise, tuple(n), tuple(t))

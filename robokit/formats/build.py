@@ -265,6 +265,8 @@ class _Build:
 
     def _frames(self, body: DescribedBody) -> None:
         for name, pose in body.frames.items():
+            if name == body.name and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)):
+                continue  # it is the body's own
             link = self._free_link(name)
             self.builder.link(link)
             self.builder.joint(self._free_joint(f"{name}_fixed"), "fixed", body.name, link, pose)

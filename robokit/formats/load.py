@@ -8,7 +8,6 @@ from typing import Any
 
 from robokit.arguments import one_of
 from robokit.errors import LoadError, MissingDependency, RobokitError, UnknownName, WrongType
-from robokit.formats.read import format_of, read_robot
 from robokit.interpreter import without_collector
 from robokit.model.robot import Robot
 from robokit.robot_names import find_robot
@@ -63,6 +62,8 @@ def load(
     _check_choices(base, mimic, mesh_up_axis, loops)
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType("path", path, "the path of a file or the name of a robot")
+    from robokit.formats.read import format_of
+
     file = find_robot(os.fspath(path), fetch=True)
     kind = format_of(file) if file.is_file() else "URDF"
     if kind == "URDF":
@@ -88,6 +89,7 @@ def _other(
 ) -> Robot:
     """The robot of a file that is no URDF."""
     from robokit.formats.build import build_robot
+    from robokit.formats.read import read_robot
 
     try:
         with stage(f"reading {file.name}"):

@@ -150,7 +150,8 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
         body = _body(model, data, b)
         for joint in _joints(model, data, b) if b else []:
             if joint.child != body.name:  # several joints are a chain with bodies without mass between them
-                bodies[joint.child] = DescribedBody(joint.child, body.pose)
+                place = Placement(body.pose.rotation, joint.anchor)
+                bodies[joint.child] = DescribedBody(joint.child, place)
             joints.append(joint)
         bodies[body.name] = body
     for k in range(model.nsite):
@@ -216,8 +217,8 @@ def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
     if not len(those):
         return [DescribedJoint("", "fixed", parent, name)]
     taken = {name_of(model, "body", k) for k in range(model.nbody)}
-    between = [name_of(model, "joint", j) for j in those[:-1]]
-    between = [f"{own}_link" if own in taken else own for own in between]
+    between = [f"{name_of(model, 'joint', j)}_link" for j in those[:-1]]
+    between = [f"{own}_frame" if own in taken else own for own in between]
     ends = [parent, *between, name]
     return [_joint(model, data, j, ends[k], ends[k + 1]) for k, j in enumerate(those)]
 

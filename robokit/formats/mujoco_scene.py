@@ -439,7 +439,7 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
         "rewritten",
         "bodies with several joints",
         several,
-        "the joints follow each other, with links without mass between them that have the joints' names",
+        "the joints follow each other, with links NAME_link without mass between them",
     )
     balls = [n for j, n in enumerate(names) if kinds[j] == "spherical" and model.jnt_limited[j]]
     says("left-out", "limits of ball joints", balls, "a ball joint has none here")

@@ -192,8 +192,9 @@ class _Model:
         self.models: list[_Model] = []
         self.worlds: list[_Model] = []
         self.merged: list[_Model] = []
-        self._active: set[str] = set()
-        self._known: dict[str, Placement] = {}
+        self._placing = False
+        self._in_world: Placement | None = None
+        self._known: dict[str, Placement] = {"": Placement(), MODEL: Placement()}
         for child in element:
             self._add(child, files)
 
@@ -233,17 +234,24 @@ class _Model:
         """Pose of the model's frame in the model around it."""
         if self.outer is None or self.element.tag == "world":
             return Placement()
+        if self._placing:
+            raise RobokitError(f"{self.file}: model {self.name!r} is placed relative to itself")
+        self._placing = True
         pose = self.above.find("pose")
         at = self.outer.place(_relative_to(pose, self.version) or MODEL) @ placement(pose)
         include = self._include
         held = self.element.get("placement_frame", "")
         if include is not None and include.find("pose") is not None:
             held = (include.findtext("placement_frame") or include.get("placement_frame") or held).strip()
-        return at @ self.place(held).inverse() if held else at
+        at = at @ self.place(held).inverse() if held else at
+        self._placing = False
+        return at
 
     def in_world(self) -> Placement:
         """Pose of the model's frame in the world."""
-        return self.where() if self.outer is None else self.outer.in_world() @ self.where()
+        if self._in_world is None:
+            self._in_world = self.where() if self.outer is None else self.outer.in_world() @ self.where()
+        return self._in_world
 
     def place(self, name: str) -> Placement:
         """Pose of a frame in the model's own frame.
@@ -251,28 +259,31 @@ class _Model:
         Raises:
             RobokitError: no such frame, or frames that are placed by each other.
         """
-        if name in ("", MODEL):
-            return Placement()
-        if name not in self._known:
-            if name in self._active:
+        steps: dict[str, Placement] = {}
+        while name not in self._known:
+            element = self._frames.get(name)
+            if name in steps:
                 raise RobokitError(f"{self.file}: the frame {name!r} is placed relative to itself")
-            self._active.add(name)
-            self._known[name] = self._placed(name)
-            self._active.remove(name)
-        return self._known[name]
-
-    def _placed(self, name: str) -> Placement:
-        if name == WORLD and WORLD not in self._frames:
-            return self.in_world().inverse()
-        element = self._frames.get(name)
-        if element is not None:
+            if element is None:
+                self._known[name] = self._elsewhere(name)
+                break
             pose = element.find("pose")
+            steps[name] = placement(pose)
             default = MODEL
             if element.tag == "joint":
                 default = (element.findtext("child") or "").strip()
             elif element.tag == "frame":
                 default = element.get("attached_to", "")
-            return self.place(_relative_to(pose, self.version) or default) @ placement(pose)
+            name = _relative_to(pose, self.version) or default
+        at = self._known[name]
+        for each, step in reversed(steps.items()):
+            at = self._known[each] = at @ step
+        return at
+
+    def _elsewhere(self, name: str) -> Placement:
+        """Pose of the world, or of a frame of a model in this one."""
+        if name == WORLD:
+            return self.in_world().inverse()
         scope, rest = self._inside(name)
         return scope.where() @ scope.place(rest)
 
@@ -375,7 +386,7 @@ class _Reader:
                 name = frame.get("name", "")
                 held = bodies.get(model.body(name))
                 if held is not None and held.name != WORLD:
-                    held.frames[model.prefix + name] = held.pose.inverse() @ at @ model.place(name)
+                    held.frames[model.prefix + own_name(frame)] = held.pose.inverse() @ at @ model.place(name)
         if len(bodies) == 1:
             raise RobokitError(f"{self.file}: model {self.robot.name!r} has no link that can move")
         joints, loops = self._tree(bodies)

@@ -19,6 +19,7 @@ A message with the states of joints may be, as a mapping (JSON) or an object (CD
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -49,6 +50,9 @@ MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))
 
 LONGEST_RECORD = 1 << 30
 """Bytes of a record of an MCAP file."""
+
+UNPACKED_BYTES, UNPACKED_RATIO = 128 << 20, 100
+"""Bytes that files may unpack to, and times their own size for larger ones, as of archives of arrays."""
 
 Message = tuple[str, str, int, Callable[[], Any], float]
 """Topic, type, receive time [ns], what decodes the message, share of the log that was read."""
@@ -97,13 +101,14 @@ class _Rosbag:
     """A ROS 1 bag, or a ROS 2 bag: a folder, or a database alone."""
 
     def __init__(self, path: Path) -> None:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
+        from rosbags import rosbag1, rosbag2
 
         self.notes: list[str] = []
-        # A database of ROS 2 before Iron says nothing of its types: those of the sensors have not changed.
-        self._reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
+        self._ros1 = path.suffix.lower() == ".bag"
+        _bound_files(path)
+        self._reader: Any = rosbag1.Reader(path) if self._ros1 else rosbag2.Reader(path)
         self._reader.open()
+        self._decoders: dict[str, Callable[[bytes], Any]] = {}
         self.topics = {c.topic: short_type(c.msgtype) for c in self._reader.connections}
 
     def messages(self, topics: set[str]) -> Iterator[Message]:
@@ -115,13 +120,48 @@ class _Rosbag:
         first, span = reader.start_time, max(reader.end_time - reader.start_time, 1)
         for connection, t, data in reader.messages(connections=wanted):
             kind = connection.msgtype
-            yield (
-                connection.topic,
-                short_type(kind),
-                t,
-                lambda data=data, kind=kind: reader.deserialize(data, kind),  # type: ignore[misc]
-                (t - first) / span,
-            )
+            if kind not in self._decoders:
+                self._decoders[kind] = self._decoder(connection)
+            decode = self._decoders[kind]
+            yield connection.topic, short_type(kind), t, functools.partial(decode, data), (t - first) / span
+
+    def _decoder(self, connection: Any) -> Callable[[bytes], Any]:
+        """What decodes messages of a connection's type.
+
+        Messages of the standard packages are as they always were; older bags do not define any.
+        """
+        from rosbags.interfaces import MessageDefinitionFormat
+        from rosbags.typesys import Stores, get_typestore
+
+        kind, definition = connection.msgtype, connection.msgdef
+        standard = get_typestore(Stores.ROS1_NOETIC if self._ros1 else Stores.ROS2_HUMBLE)
+        if kind in standard.types or definition.format == MessageDefinitionFormat.NONE:
+            decode = standard.deserialize_ros1 if self._ros1 else standard.deserialize_cdr
+            return lambda data: decode(data, kind)
+        is_idl = definition.format == MessageDefinitionFormat.IDL
+        return _decoder_of(definition.data, kind, is_idl, self._ros1)
+
+
+def _decoder_of(text: str, kind: str, is_idl: bool, ros1: bool) -> Callable[[bytes], Any]:
+    """What decodes messages of a type that a text defines."""
+    from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_idl(text) if is_idl else get_types_from_msg(text, kind))
+    decode = store.deserialize_ros1 if ros1 else store.deserialize_cdr
+    return lambda data: decode(data, kind)
+
+
+def _bound_files(path: Path) -> None:
+    """No file may be far larger than the bag that this process writes: rosbags unpacks files to disk."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    files = [path] if path.is_file() else list(path.iterdir())
+    most = UNPACKED_BYTES + UNPACKED_RATIO * sum(file.stat().st_size for file in files)
+    with contextlib.suppress(ValueError, OSError):  # a limit of the user's own may be lower
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 class _Mcap:
@@ -197,17 +237,9 @@ class _Mcap:
             return found
         if encoding not in ("cdr", "ros1"):
             raise Problem(f"messages in the encoding {encoding!r}; cdr, ros1, json and protobuf are read")
-        from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
-
         name = schema.name if "/msg/" in schema.name else schema.name.replace("/", "/msg/", 1)
-        store = get_typestore(Stores.EMPTY)
         text = schema.data.decode("utf-8", "replace")
-        store.register(
-            get_types_from_idl(text) if schema.encoding == "ros2idl" else get_types_from_msg(text, name)
-        )
-        if encoding == "ros1":
-            return lambda data: store.deserialize_ros1(data, name)
-        return lambda data: store.deserialize_cdr(data, name)
+        return _decoder_of(text, name, schema.encoding == "ros2idl", encoding == "ros1")
 
 
 # ---- batches of messages -----------------------------------------------------------------------

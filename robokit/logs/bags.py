@@ -69,6 +69,43 @@ def topics_of(path: Path) -> dict[str, str]:
         raise ShapeError(f"{path}: {problem}") from problem
 
 
+def robot_description(path: Path) -> str:
+    """The text of /robot_description in a bag.
+
+    Raises:
+        ShapeError: there is none.
+        MissingDependency: as in :func:`read_bag`.
+    """
+    recording = Recording(str(path))
+    _check_files(path)
+    try:
+        with Child(bag_child.__file__, work="reads") as child:
+            recording.topics = _ask(child, path, ("open", str(path.absolute())))["topics"]
+            _ask(child, path, ("read", sorted(_descriptions(recording.topics))))
+            _read(child, path, recording, False)
+    except OutOfBounds as problem:
+        raise ShapeError(f"{path}: {problem}") from problem
+    return described(recording)
+
+
+def described(recording: Recording) -> str:
+    """The description of the robot in a recording.
+
+    Raises:
+        ShapeError: there is none.
+    """
+    if recording.description is None:
+        raise ShapeError(
+            f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
+            "read_log(path, robot)"
+        )
+    return recording.description
+
+
+def _descriptions(kinds: dict[str, str]) -> set[str]:
+    return {t for t, kind in kinds.items() if kind == bag_child.TEXT and t.endswith("robot_description")}
+
+
 def _check_files(path: Path) -> None:
     """See that there are only regular files: a pipe would block whoever opens it."""
     files = [path] if not path.is_dir() else [path / "metadata.yaml"]
@@ -115,8 +152,7 @@ def _wanted(recording: Recording, topics: tuple[str, ...]) -> set[str]:
             "control_msgs/DynamicJointState, foxglove.JointStates); " + _listed(kinds)
         )
     others = {t for t, kind in kinds.items() if kind in bag_child.POSES}
-    texts = {t for t, kind in kinds.items() if kind == bag_child.TEXT and t.endswith("robot_description")}
-    return (set(topics) or joints) | others | texts
+    return (set(topics) or joints) | others | _descriptions(kinds)
 
 
 def _listed(kinds: dict[str, str]) -> str:

@@ -75,6 +75,10 @@ ODD_SHARE = 0.3
 """Of the way of a joint: how much of it velocities may miss."""
 
 
+STANDS_STILL = 10.0
+"""Times what noise makes of the ways of a joint: below that it stands still, and nothing is compared."""
+
+
 def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:
     """Measured velocities that are not the rates of the positions, in words.
 
@@ -94,7 +98,10 @@ def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v:
         way = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(seconds))])
         of_v, of_q = np.diff(way[edges]), np.diff(q[edges, joint.q_slice.start])
         size = float(np.linalg.norm(of_q))
-        if size > 0.0 and float(np.linalg.norm(of_v - of_q)) > ODD_SHARE * size:
+        x = q[:, joint.q_slice.start]
+        # What noise alone makes of the ways: second differences of white noise have 6 times its variance.
+        noise = float(np.std(np.diff(x, 2)) / np.sqrt(6.0) * np.sqrt(2.0 * len(of_q))) if len(x) > 2 else 0.0
+        if size > STANDS_STILL * noise and float(np.linalg.norm(of_v - of_q)) > ODD_SHARE * size:
             odd.append((joint.name, float(of_v @ of_q) / size**2))
     if not odd:
         return []

@@ -31,6 +31,9 @@ from robokit.sim.record import Trajectory
 SHARE = 0.75
 """Of a log: what is fitted; the rest judges the fit, unless another log does."""
 
+CARRIED_SHARE = 0.1
+"""Of a robot's weight: what may act on a floating base that is taken to fly."""
+
 LEAST_SHARE = 0.1
 """Of a joint's forces: fewer than these are not kept alone because the others are next to reversals."""
 
@@ -133,7 +136,8 @@ def identify_log(
         the estimate, and residuals before and after.
 
     Raises:
-        ShapeError: no efforts, too few samples, or another robot in ``validation``.
+        ShapeError: no efforts, too few samples, another robot in ``validation``, or a floating base that
+            something carries.
         UnknownName: a link or a kind of friction that does not exist.
 
     Warns:
@@ -165,6 +169,7 @@ def identify_log(
     if not len(judging):
         raise ShapeError("log: nothing is left to judge the fit; give a longer log, or validation=")
     real_number("prior_deviation", prior_deviation, above=0.0)
+    _check_flight(robot, motion, fitted)
     weights, noise = _weights(robot, motion, fitted)
     found = identify(
         robot,
@@ -200,6 +205,25 @@ def identify_log(
         cutoff=motion.cutoff,
         states=len(fitted),
     )
+
+
+def _check_flight(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> None:
+    """See that nothing carries a floating base.
+
+    Raises:
+        ShapeError: something does, which the log has no forces of.
+    """
+    base = next((j.v_slice for j in robot.joints if j.name == FLOATING_BASE), None)
+    if base is None:
+        return
+    wrench = model_forces(robot, motion.q[chosen], motion.v[chosen], motion.a[chosen])[:, base]
+    carried = float(np.sqrt(np.mean(np.sum(wrench[:, 3:] ** 2, axis=1))))
+    weight = float(robot.total_mass * np.linalg.norm(robot.gravity))
+    if carried > CARRIED_SHARE * weight:
+        raise ShapeError(
+            f"log: something carries the floating base, {carried:.4g} N of its {weight:.4g} N, "
+            "and the log has no forces of contacts; identify a robot that is held: base='fixed'"
+        )
 
 
 def _rms(x: np.ndarray) -> np.ndarray:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import path_argument, real_number
-from robokit.conventions import FLOATING_BASE
+from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
 from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
-from robokit.logs.bags import read_bag, topics_of
+from robokit.logs.bags import described, read_bag, topics_of
 from robokit.logs.base_motion import base_motion
 from robokit.logs.recording import Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
@@ -118,7 +118,7 @@ def read_log(
     options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
     if robot is not None:
         _check_names(robot, options)
-    if path.is_dir() or path.suffix.lower() in BAGS:
+    if is_bag(path):
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base, base_topic)
     else:
@@ -131,13 +131,18 @@ def read_log(
     return _trajectory(recording, robot, options)
 
 
+def is_bag(path: Path) -> bool:
+    """Whether a path is that of a bag, by its ending, or a folder."""
+    return path.is_dir() or path.suffix.lower() in BAGS
+
+
 def base_of(path: Path) -> str:
     """The base that a log is about: "floating" where it says how a base moves, by its topics or columns.
 
     Raises:
         ShapeError: a bag that cannot be read.
     """
-    if path.is_dir() or path.suffix.lower() in BAGS:
+    if is_bag(path):
         kinds = topics_of(path).values()
         return "floating" if any(POSES.get(kind) in ("odometry", "pose") for kind in kinds) else "fixed"
     try:
@@ -178,18 +183,14 @@ def _described(recording: Recording, base: str | None, base_topic: str | None) -
     """
     from robokit.urdf import loads_urdf
 
-    if recording.description is None:
-        raise ShapeError(
-            f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
-            "read_log(path, robot)"
-        )
+    text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
-    robot = loads_urdf(recording.description, base=base or "fixed")
+    robot = loads_urdf(text, base=base or "fixed")
     root = robot.links[0].name
     moves = any(p.kind != "tf" or p.child == root for p in recording.poses)
     if base is None and moves:
-        robot = loads_urdf(recording.description, base="floating")
+        robot = loads_urdf(text, base="floating")
     return robot
 
 
@@ -379,14 +380,17 @@ def _interval(series: Sequence[_Series], options: _Options, source: str) -> tupl
     return t, origin
 
 
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, angle: bool) -> np.ndarray:
-    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay."""
+def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, turns: bool) -> np.ndarray:
+    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay.
+
+    Those of a joint that turns without end may jump from pi to -pi.
+    """
     good = np.isfinite(values)
     if not good.any():
         return np.full(len(t), np.nan)
     if good.all() and len(own) == len(t) and np.array_equal(own, t):
         return values
-    known = np.unwrap(values[good]) if angle else values[good]
+    known = np.unwrap(values[good]) if turns else values[good]
     return np.interp((t - t[0]).astype(float), (own[good] - t[0]).astype(float), known)
 
 
@@ -549,14 +553,17 @@ class _Table:
         series, k = self._where[name]
         values = series.values[m, :, k]
         joint = self._joint(name)
-        angle = joint is not None and joint.kind in ("revolute", "continuous")
+        kind = joint.kind if joint is not None else ""
+        if self.options.degrees and kind in ("revolute", "continuous") and m < 2:
+            values = values / DEGREES
+        if kind in ("revolute", "continuous") and m == 0:
+            values = np.where(np.abs(values) <= LARGEST_ANGLE, values, np.nan)
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
-            self._broken[f"samples of {name!r} ({QUANTITIES[m]}) that are no numbers: interpolated"] = bad
-        found = _at(self.t, series.t, values, angle and m == 0 and not self.options.degrees)
-        if angle and self.options.degrees and m < 2:
-            return found / DEGREES
-        return found
+            self._broken[
+                f"samples of {name!r} ({QUANTITIES[m]}) that are no usable numbers: interpolated"
+            ] = bad
+        return _at(self.t, series.t, values, kind == "continuous" and m == 0)
 
     def _joint(self, name: str) -> Joint | None:
         return next((j for j in (*self.robot.joints, *self.robot.mimic_joints) if j.name == name), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ LONGEST_STEP = 1e-3
 
 STATES = 200
 """States of a log at which its lowest point is looked for."""
+
+TOGETHER = 8
+"""Joints whose unexplained torques share a plot: as many as one tells apart. Each has its own, too."""
+
+FORCE = "N m | N"
 
 SERVO = 50.0
 """Angular frequency of the servos that move joints without efforts along the log [rad/s]."""
@@ -117,28 +123,38 @@ def write_log_page(
     Returns:
         The path of the file.
     """
-    from robokit.viewer import Curve, compare, write_page
+    from robokit.viewer import compare, write_page
 
     path = output_path("path", path, ".html")
-    curves: dict[str, Any] = {}
-    if torques is not None:
-        off = np.where(torques.motion.good[:, None], torques.unexplained, np.nan)
-        t = torques.motion.t
-        joints = [k for k, name in enumerate(torques.names) if not name.startswith(BASE)]
-        base = [k for k, name in enumerate(torques.names) if name.startswith(BASE)]
-        if joints:
-            names = [torques.names[k] for k in joints]
-            masked = np.ma.masked_invalid(off[:, joints])
-            curves["unexplained torque"] = Curve(masked, "N m | N", names, t)
-        for label, part in (("moment", base[:3]), ("force", base[3:])):
-            if part:
-                unit = "N m" if label == "moment" else "N"
-                masked = np.ma.masked_invalid(-off[:, part])
-                curves[f"{label} on the base from outside"] = Curve(masked, unit, list("xyz"), t)
-        for k in joints:
-            pair = np.stack([torques.measured[:, k], torques.model[:, k]], axis=1)
-            masked = np.ma.masked_invalid(np.where(torques.motion.good[:, None], pair, np.nan))
-            curves[f"{torques.names[k]}: torque"] = Curve(masked, "N m | N", ["measured", "model"], t)
+    curves = {} if torques is None else _curves(torques)
     if run is None:
         return write_page(log, path, curves=curves)
     return compare(log, run, path, ("log", "simulation"), curves=curves)
+
+
+def _curves(torques: TorqueComparison) -> dict[str, Any]:
+    """Unexplained torques of the joints with the largest together, wrenches, and each joint's by itself."""
+    from robokit.viewer import Curve
+
+    t, good = torques.motion.t, torques.motion.good[:, None]
+
+    def curve(y: np.ndarray, unit: str, labels: Sequence[str]) -> Curve:
+        return Curve(np.ma.masked_array(y, ~np.broadcast_to(good, y.shape)), unit, labels, t)
+
+    off, sizes = torques.unexplained, torques.rms(torques.unexplained)
+    joints = [k for k, name in enumerate(torques.names) if not name.startswith(BASE)]
+    base = [k for k, name in enumerate(torques.names) if name.startswith(BASE)]
+    largest = sorted(sorted(joints, key=lambda k: -sizes[k])[:TOGETHER])
+    title = "unexplained torque" + (f", {TOGETHER} largest" if len(joints) > TOGETHER else "")
+    curves = {}
+    if largest:
+        curves[title] = curve(off[:, largest], FORCE, [torques.names[k] for k in largest])
+    for link, wrench in torques.wrenches.items():
+        curves[f"force on {link}"] = curve(wrench[:, 3:], "N", list("xyz"))
+    if base:
+        curves["force on base from outside"] = curve(-off[:, base[3:]], "N", list("xyz"))
+        curves["moment on base from outside"] = curve(-off[:, base[:3]], "N m", list("xyz"))
+    for k in joints:
+        rows = np.stack([torques.measured[:, k], torques.model[:, k], off[:, k]], axis=1)
+        curves[f"{torques.names[k]}: torque"] = curve(rows, FORCE, ["measured", "model", "unexplained"])
+    return curves

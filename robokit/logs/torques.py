@@ -12,7 +12,8 @@ robots with power model"; the cutoff by C. L. Mallows, 1973.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ import numpy as np
 from robokit.arguments import real_number
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import short_repr
-from robokit.dynamics import rnea
+from robokit.dynamics import link_jacobian, rnea
 from robokit.errors import ShapeError, WrongType
 from robokit.identification.result import shorten
 from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
 from robokit.model.robot import Robot
+from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 
 ORDER = 4
@@ -107,13 +109,11 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
     for place in places:
         q[:, place] = continuous(q[:, place])
     q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)
-    forces = log.tau if log.tau is not None else log.actuator_force
-    tau = np.zeros((len(even), robot.nv))
-    if forces is not None:
-        tau = np.stack([np.interp(even, t, x) for x in forces.T], axis=1)
+    times, forces = _forces_of(log)
+    tau = np.stack([np.interp(even, times, x) for x in forces.T], axis=1)
     rate = 1.0 / step
     if cutoff is None:
-        cutoff = best_cutoff(q, rate)
+        cutoff = best_cutoff(q / _units(robot), rate)
     elif not real_number("cutoff", cutoff, above=0.0) < 0.5 * rate:
         raise ShapeError(
             f"cutoff: expected less than half of the sampling rate, {rate:.4g} Hz, got {cutoff:g}"
@@ -140,6 +140,20 @@ def robot_of(log: Any) -> Robot:
     return log.robot
 
 
+def _forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Joint forces (S, nv) and their times (S,): measured ones, zeros where there are none.
+
+    Those of a simulation's actuators are means since the record before, and count in the middle; those of a
+    controller hold over the step after each record.
+    """
+    t = np.asarray(log.t, float)
+    if log.program is not None and log.actuator_force is not None:
+        return 0.5 * (t[1:] + t[:-1]), log.actuator_force[1:]
+    if log.tau is not None:
+        return t + (0.5 * log.summary["dt"] if log.program is not None else 0.0), log.tau
+    return t, np.zeros_like(log.v) if log.actuator_force is None else log.actuator_force
+
+
 def efforts_of(log: Trajectory) -> tuple[str, ...]:
     """Joints with measured forces."""
     robot = robot_of(log)
@@ -160,6 +174,17 @@ def quaternion_places(robot: Robot) -> list[slice]:
     return out
 
 
+def _units(robot: Robot) -> np.ndarray:
+    """What coordinates are measured by, (nq,): 1 for angles and quaternions, the robot's size for lengths."""
+    units = np.ones(robot.nq)
+    for joint in robot.joints:
+        if joint.kind == "floating":
+            units[joint.q_slice.start + 4 : joint.q_slice.stop] = size_of(robot)
+        elif joint.kind == "prismatic":
+            units[joint.q_slice] = size_of(robot)
+    return np.where(units > 0.0, units, 1.0)
+
+
 def low_pass(x: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """Columns (T, n) through the Butterworth filter, forwards and backwards."""
     from scipy.signal import butter, sosfiltfilt
@@ -174,12 +199,13 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
 def best_cutoff(q: np.ndarray, rate: float) -> float:
     """The cutoff [Hz] from which accelerations are expected to be nearest to the true ones.
 
-    With power P of the positions at the frequency w, noise N and the filter's response H, a column expects
+    With power P of the positions at the frequency f, noise N and the filter's response H, one expects of the
+    acceleration the squared error
 
-        sum w^4 ((1 - H)^2 (P - N) + H^2 N)
+        sum f^4 ((1 - H)^2 (P - N) + H^2 N),
 
-    of its acceleration, unbiased where the noise is white. N is what there is in the upper half of
-    the frequencies. Columns are weighted by 1/N and tapered, so that their ends do not look like motion.
+    unbiased where the noise is white. N is what there is in the upper half of the frequencies. Columns are
+    tapered, so that their ends do not look like motion, and their errors added.
 
     Source: C. L. Mallows, 1973 (C_p), in the norm of the second derivative.
     """
@@ -193,15 +219,15 @@ def best_cutoff(q: np.ndarray, rate: float) -> float:
     taper = np.sin(np.pi * (np.arange(T) + 0.5) / T)[:, None] ** 4
     power = np.abs(np.fft.rfft(taper * rest[:, moving], axis=0)[1:]) ** 2
     f = rate * np.arange(1, len(power) + 1) / T
-    noise = power[len(power) // 2 :].mean(axis=0) + 1e-300
-    signal = (power - noise) / noise
+    noise = power[len(power) // 2 :].mean(axis=0)
+    signal, noise = (power - noise).sum(axis=1), noise.sum()
     frequencies = np.geomspace(lowest, highest, CUTOFFS)
     scores = []
     for fc in frequencies:
         # The bilinear transform of the filter maps frequencies by a tangent.
         ratio = np.tan(np.minimum(np.pi * f / rate, 1.57)) / np.tan(np.pi * fc / rate)
         H = 1.0 / (1.0 + ratio ** (2 * ORDER))
-        scores.append(float(np.sum(f**4 * ((1.0 - H) ** 2 * signal.sum(axis=1) + H**2 * moving.sum()))))
+        scores.append(float(np.sum(f**4 * ((1.0 - H) ** 2 * signal + H**2 * noise))))
     return float(frequencies[int(np.argmin(scores))])
 
 
@@ -266,6 +292,8 @@ class TorqueComparison:
         dofs: their places in v, (n,).
         model: forces that the model needs for the motion, (T, n) [N m | N].
         measured: (T, n) [N m | N]; 0 for a base.
+        wrenches: on links that were said to touch something, [moment; force] about the link's origin in world
+            axes, (T, 6) [N m; N] each.
     """
 
     motion: SmoothMotion
@@ -273,6 +301,7 @@ class TorqueComparison:
     dofs: np.ndarray
     model: np.ndarray
     measured: np.ndarray
+    wrenches: dict[str, np.ndarray] = field(default_factory=dict)
 
     __repr__ = short_repr
 
@@ -290,7 +319,7 @@ class TorqueComparison:
         good = self.motion.good
         t = (self.motion.t - self.motion.t[0])[good]
         measured, off = self.measured[good], self.unexplained[good]
-        lines = [f"{'joint':<22}{'measured':>10}{'unexplained':>12}{'':>8}{'mean':>10}{'largest':>18}"]
+        lines = [f"{'joint':<20}{'measured':>10}{'unexplained':>12}{'':>8}{'mean':>9}{'largest':>21}"]
         base: list[str] = []
         for k, name in enumerate(self.names):
             x = off[:, k]
@@ -306,25 +335,31 @@ class TorqueComparison:
                 if left < 9.995 * size
                 else ">999 %"
             )
-            row = f"{shorten(name, 21):<22}" + (10 * " " if of_base else f"{size:10.3g}")
-            row += f"{left:12.3g}{share:>8}{x.mean():10.2g}{f'{x[most]:.3g} at {t[most]:.3f} s':>18}"
+            row = f"{shorten(name, 19):<20}" + (10 * " " if of_base else f"{size:10.3g}")
+            row += f"{left:12.3g}{share:>8}{x.mean():9.2g}{f'{x[most]:.2g} at {t[most]:.4g} s':>21}"
             (base if of_base else lines).append(row)
         if base:
             lines += ["", "Wrench on the base that the model needs from outside, base axes [N m; N]", *base]
         return lines
 
 
-def unexplained_torques(log: Trajectory, cutoff: float | None = None) -> TorqueComparison:
+def unexplained_torques(
+    log: Trajectory, cutoff: float | None = None, *, contacts: Sequence[str] = ()
+) -> TorqueComparison:
     """The joint forces of a log that the model of its robot cannot explain.
 
     What remains is friction, wrong masses, contacts, or wrong units and signs: the more exact the model, the
     less. The six rows of a floating base are the wrench that the model needs from outside, in base axes.
 
-    Source: M. Gautier, 1997 (zero-phase low-pass, central differences).  Cost: O(T n).
+    Links that touch something can be named. At each state the wrenches on them are then those that explain
+    most of all rows, by least squares, and what remains no contact there explains.
+
+    Source: M. Gautier, 1997 (zero-phase low-pass, central differences).  Cost: O(T n); of contacts, O(T n^2).
 
     Args:
         log: of :func:`robokit.read_log`, or any trajectory with ``tau`` or ``actuator_force``.
-        cutoff: frequency that the low-pass halves [Hz]; chosen from motion and noise if None.
+        cutoff: frequency that the low-pass halves [Hz]; chosen if None.
+        contacts: links that touch something, such as the feet.
 
     Returns:
         measured and modelled forces, and :meth:`TorqueComparison.table`.
@@ -332,6 +367,7 @@ def unexplained_torques(log: Trajectory, cutoff: float | None = None) -> TorqueC
     Raises:
         ShapeError: a log without efforts, or with too few samples.
         WrongType: not a trajectory.
+        UnknownName: a link that the robot has not.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -360,8 +396,12 @@ def unexplained_torques(log: Trajectory, cutoff: float | None = None) -> TorqueC
                     names.append(f"{joint.name}[{number}]" if several else joint.name)
                 dofs.append(k)
     places = np.array(dofs, dtype=int)
-    model = model_forces(robot, motion.q, motion.v, motion.a)[:, places]
-    found = TorqueComparison(motion, tuple(names), places, model, motion.tau[:, places])
+    model, measured = model_forces(robot, motion.q, motion.v, motion.a)[:, places], motion.tau[:, places]
+    wrenches: dict[str, np.ndarray] = {}
+    if contacts:
+        wrenches, of_contacts = _contact_wrenches(robot, motion.q, places, model - measured, contacts)
+        model = model - of_contacts
+    found = TorqueComparison(motion, tuple(names), places, model, measured, wrenches)
     off, turned = found.rms(found.unexplained), found.rms(found.measured + model)
     joints = found.rms(found.measured) > 0.0
     if joints.any() and (turned < 0.5 * off)[joints].mean() > 0.5:
@@ -371,6 +411,25 @@ def unexplained_torques(log: Trajectory, cutoff: float | None = None) -> TorqueC
             stacklevel=2,
         )
     return found
+
+
+def _contact_wrenches(
+    robot: Robot, q: np.ndarray, dofs: np.ndarray, needed: np.ndarray, links: Sequence[str]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Wrenches on links that account best for forces (T, n), and the forces that they make, (T, n)."""
+    if isinstance(links, str):
+        raise WrongType("contacts", links, "names of links")
+    for link in links:
+        robot.link(link)
+    parts, made = [], np.zeros_like(needed)
+    for first in range(0, len(q), ROWS // 16):
+        part = slice(first, first + ROWS // 16)
+        J = np.concatenate([link_jacobian(robot, q[part], link) for link in links], axis=1)[:, :, dofs]
+        f = np.einsum("tji,tj->ti", np.linalg.pinv(J, rcond=1e-6), needed[part])
+        made[part] = np.einsum("tij,ti->tj", J, f)
+        parts.append(f.reshape(-1, len(links), 6))
+    wrenches = np.concatenate(parts)
+    return {link: wrenches[:, k] for k, link in enumerate(links)}, made
 
 
 def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:

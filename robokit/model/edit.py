@@ -21,6 +21,7 @@ from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
+from robokit.model.scene import Scene
 from robokit.model.tree import NO_COORDINATE, Coupling, reduced_parents
 from robokit.spatial.scalars import added
 
@@ -546,7 +547,7 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
     The robot that is returned has a fixed base, the link "world", which carries them all: those that float by
     a floating joint "<key>/floating_base", the others by a fixed joint. Links and joints of each are named
     "<key>/<name>". Its q is that of one robot after the other; the neutral configuration has each robot at
-    its placement. Gravity is that of the first.
+    its placement. Gravity is that of the first. Of their scenes, pairs of links that never touch are kept.
 
     Args:
         robots: {key: robot, or (robot, placement)}, the placement of its root's frame in the world; for a
@@ -591,6 +592,13 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
             "both with the same mimic="
         )
     assert first is not None
+    apart = [
+        (f"{key}/{a}", f"{key}/{b}")
+        for key, given in robots.items()
+        if (own := given[0] if isinstance(given, tuple) else given).scene is not None
+        for a, b in own.scene.apart
+    ]
+    builder.scene = Scene(apart=tuple(apart)) if apart else None
     built = builder.build("fixed", gravity=first.tree.gravity)
     return couple(built) if coupled else built
 
@@ -599,5 +607,6 @@ def _add(builder: ModelBuilder, robot: Robot, prefix: str, placement: Placement)
     """Adds a robot's links and joints under another name, and the joint that carries its root."""
     root = outward(robot, children(robot))[0]
     kind = "floating" if robot.base == "floating" else "fixed"
-    builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement)
+    rotor = robot.body_joints[0].armature if robot.base == "floating" else 0.0
+    builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement, armature=rotor)
     builder._include(ModelBuilder.from_robot(robot), prefix)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics import forward_kinematics
 from robokit.formats import other_programs
 from robokit.formats.other_programs import count_and_names, one_line
 from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
@@ -197,17 +198,6 @@ def mujoco_answering(model: Any, robot: Robot) -> Answering:
     model.dof_armature[:] = to.T(robot.neutral()) ** 2 @ armature_by_dof(robot)
     data = mujoco.MjData(model)
     moving = model.body_weldid != 0
-    sites = {model.site(k).name: k for k in range(model.nsite)}
-    name = names_there(robot)
-
-    def poses() -> tuple[list[np.ndarray], list[np.ndarray]]:
-        found = [
-            (data.site_xmat[sites[link]], data.site_xpos[sites[link]])
-            if link in sites
-            else (data.body(name[link]).xmat, data.body(name[link]).xpos)
-            for link in robot.link_names
-        ]
-        return [R.reshape(3, 3).copy() for R, _ in found], [p.copy() for _, p in found]
 
     def answers(x: State) -> Answers:
         data.qpos[:], data.qvel[:] = to.q(x.q), to.v(x.q, x.v)
@@ -218,7 +208,7 @@ def mujoco_answering(model: Any, robot: Robot) -> Answering:
             mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
         else:
             mujoco.mj_fullM(model, data, M)
-        mass, (rotation, position) = model.body_mass[moving], poses()
+        mass, (rotation, position) = model.body_mass[moving], mujoco_poses(model, data, robot, x.q)
         out = {
             "mass": np.array(mass.sum()),
             "H": to.matrix_back(x.q, M),
@@ -245,6 +235,29 @@ def mujoco_answering(model: Any, robot: Robot) -> Answering:
         return np.r_[data.subtree_angmom[0] + np.cross(data.subtree_com[0] - center, linear), linear]
 
     return answers
+
+
+def mujoco_poses(
+    model: Any, data: Any, robot: Robot, q: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Rotations and positions of the robot's links in a model of MuJoCo, as bodies or sites.
+
+    Links without mass between the joints of one body have no frame there: robokit's own pose is taken.
+    """
+    sites = {model.site(k).name: k for k in range(model.nsite)}
+    bodies = {model.body(k).name: k for k in range(model.nbody)}
+    names, own = names_there(robot), None
+    found = []
+    for link in robot.link_names:
+        if link in sites:
+            R, p = data.site_xmat[sites[link]], data.site_xpos[sites[link]]
+        elif names[link] in bodies:
+            R, p = data.xmat[bodies[names[link]]], data.xpos[bodies[names[link]]]
+        else:
+            own = own or forward_kinematics(robot, q, engine="python")
+            R, p = own[link]
+        found.append((R.reshape(3, 3).copy(), p.copy()))
+    return [R for R, _ in found], [p for _, p in found]
 
 
 def _mujoco_urdf(text: bytes, robot: Robot) -> Any:

@@ -113,10 +113,10 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
     def seen(shape: Shape) -> Shape:
         geometry = shape.geometry
         if isinstance(geometry, Mesh) and geometry.path is not None:
-            geometry = replace(geometry, filename=file_reference(geometry.filename, geometry.path, resolver))
+            geometry = replace(geometry, filename=_file_name(geometry.filename, geometry.path, resolver))
         texture = shape.texture_filename
         if texture is not None and shape.texture is not None:
-            texture = file_reference(texture, Path(shape.texture), resolver)
+            texture = _file_name(texture, Path(shape.texture), resolver)
         return replace(shape, geometry=geometry, texture_filename=texture)
 
     links = tuple(
@@ -126,17 +126,11 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
     return replace(robot, links=links)
 
 
-def file_reference(written: str, path: Path | None, resolver: Resolver | None) -> str:
-    """The name of a mesh or texture file in a file that is written: as it was, if it leads there.
-
-    Args:
-        written: as the robot has it.
-        path: the file, None if it was not found.
-        resolver: of the folder of the file that is written; None for a text without one.
-    """
-    if path is None or written.startswith(("package://", "model://")):
+def _file_name(written: str, path: Path, resolver: Resolver) -> str:
+    """The name of a mesh or texture file: as it was written, if it leads there, else its path."""
+    if written.startswith(("package://", "model://")) or resolver(written).path == path:
         return written
-    return written if resolver is not None and resolver(written).path == path else str(path)
+    return str(path)
 
 
 # ---- from a robot to a description ---------------------------------------------------------------

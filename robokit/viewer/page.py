@@ -18,12 +18,18 @@ import numpy as np
 from robokit.errors import WrongType
 from robokit.files import output_path, write_text
 from robokit.model.robot import Robot
+from robokit.sim import Ground, simulate
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
 from robokit.viewer.data.live_data import live_data
 from robokit.viewer.data.own_curves import Curve, Values
 from robokit.viewer.meshcat_page import meshcat_page
-from robokit.viewer.payload import pose_payload, trajectory_payload
+from robokit.viewer.payload import (
+    motionless_payload,
+    one_configuration,
+    pose_payload,
+    trajectory_payload,
+)
 from robokit.viewer.payload_keys import Payload
 
 ASSETS = Path(__file__).parent / "assets"
@@ -99,6 +105,12 @@ SCRIPTS = (
 )
 """The page's own scripts, in the order in which they build on one another."""
 
+INITIAL = "initial"
+"""Name of the configuration in which a file has its robot."""
+
+SHORT = 1e-3
+"""Length of a run that is there for its step alone [s]."""
+
 WORKER = ("live/passive_step.js", "live/contact_step.js", "live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
@@ -151,7 +163,8 @@ def write_page(
         walk: whether the page walks through RNEA, CRBA, LTDL and ABA, with the numbers of the time that it
             shows. Adds 300 kB at most.
         live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
-            pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
+            pulled and pushed by hand. A Robot goes on from its pose, at rest, with the ground and the
+            actuators of ``robot.scene``, or else on a plane.
         curves: plots of your own by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
             times of its own.
@@ -247,8 +260,32 @@ def page_html(
             for name, given in (("curves", curves), ("follow", follow)):
                 if given is not None:
                     raise WrongType(name, given, "None for a Robot, which does not move", "give a Trajectory")
-            return render(pose_payload(source, q, max_triangles, walk))
+            return render(
+                _live_pose(source, q, max_triangles, walk)
+                if live
+                else pose_payload(source, q, max_triangles, walk)
+            )
     raise WrongType("source", source, "a Trajectory or a Robot")
+
+
+def _live_pose(robot: Robot, q: np.ndarray | None, max_triangles: int | None, walk: bool) -> Payload:
+    """The page of a pose from which physics goes on: in the robot's own scene, or on the page's plane.
+
+    Raises:
+        ShapeError: it starts in the ground.
+    """
+    own = robot.scene
+    if q is None and own is not None and INITIAL in own.configurations:
+        q = robot.configuration(INITIAL)
+    payload = pose_payload(robot, q, max_triangles, walk)
+    q = one_configuration(robot, robot.neutral() if q is None else q)
+    ground = Ground(height=payload.ground.height) if payload.ground is not None else Ground()
+    if own is not None and own.ground is not None:
+        ground = own.ground
+        payload = replace(motionless_payload(robot, ground, q, max_triangles), walk=payload.walk)
+    drives = own.actuators if own is not None else ()
+    run = simulate(robot, q, duration=SHORT, ground=ground, actuators=drives)
+    return replace(payload, live=live_data(run, joined(WORKER)))
 
 
 def render(payload: Payload) -> str:

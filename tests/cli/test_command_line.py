@@ -14,6 +14,8 @@ COMMANDS = (
     "fall",
     "simulate",
     "view",
+    "log",
+    "identify",
     "info",
     "check",
     "parity",
@@ -27,6 +29,8 @@ COMMANDS = (
     "cache",
     "robots",
 )
+NO_BASE = ("replay", "cache", "robots", "check", "log", "identify")
+"""Commands without a base, or one with a default of its own."""
 SHORT = ("--duration", "0.05", "--no-open")
 
 
@@ -68,7 +72,7 @@ def test_the_program_alone_prints_its_commands(capsys):
     assert [line.split()[0] for line in out if re.match("    [a-z]", line)] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("replay", "cache", "robots", "check")])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in NO_BASE])
 def test_every_command_takes_a_base(capsys, command):
     help_text = " ".join(" ".join(run(capsys, command, "--help")[1]).split())
     by_file = "fixed" if command == "parity" else "what the file says; a URDF says nothing: fixed"

@@ -25,6 +25,12 @@ SHORTER = {
     "08_stand_and_push": ["--stand", "1.0"],
 }
 LENGTH = 60
+LONGER = {
+    "18_velocity_ik_with_limits": 70,
+    "20_swing_up_by_ilqr": 80,
+    "21_catch_a_push": 85,
+    "22_model_predictive_control": 75,
+}
 
 each = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 
@@ -57,7 +63,7 @@ def test_example_reads_as_a_page(path):
     title = doc.split("\n", 1)[0]
     assert title.endswith((".", "?")) and len(doc.split("\n\n")) >= 3, "a docstring with a title and text"
     assert "\nCheck: " in doc, "the text says what is checked"
-    assert len(source.splitlines()) <= LENGTH
+    assert len(source.splitlines()) <= LONGER.get(path.stem, LENGTH)
     last = tree.body[-1]
     assert isinstance(last, ast.Assert) and last.msg is not None, "it ends with a check that explains itself"
 

@@ -122,4 +122,8 @@ def test_a_scene_goes_by_names():
     shorter = lock_joints(robot, {"lower_joint": 0.0})
     assert shorter.configuration("home").tolist() == [0.1]
     assert shorter.scene.actuators[0].kp == {"upper_joint": 3.0}
+    kept = rk.ModelBuilder.from_robot(robot)
+    kept.scene = rk.Scene(apart=(("base", "lower"),))
+    both = rk.together({"a": kept.build(), "b": robot})
+    assert both.scene.apart == (("a/base", "a/lower"),)
     assert "PD" in repr(robot.scene) and np.array_equal(shorter.neutral(), [0.0])

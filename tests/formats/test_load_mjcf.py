@@ -11,6 +11,7 @@ import pytest
 
 import robokit as rk
 from robokit.meshes.read_mesh import read_mesh
+from robokit.mjcf import to_mjcf
 from robokit.parity import referee
 from robokit.urdf import dump
 
@@ -103,7 +104,7 @@ def test_it_moves_as_in_mujoco(name, zoo):
         bodies = {beside.model.body(b).name for b in range(beside.model.nbody)}
         for k in range(beside.model.nsite):
             site = beside.model.site(k).name
-            site = f"{site}_frame" if site in bodies else site
+            site = f"{site}_frame" if site in bodies and f"{site}_frame" in robot.link_names else site
             assert far(poses[site][1], beside.data.site_xpos[k]) < 1e-12
 
 
@@ -128,6 +129,23 @@ BEYOND_URDF = {
     "several": {("base-freed", "several")},
 }
 """(cause, element) of what no URDF can say: curved laws, springs, gravity, furniture, ellipsoids."""
+
+
+@pytest.mark.parametrize("links", [False, True])
+@pytest.mark.parametrize("name", mjcf_robots.ROBOTS)
+def test_the_mjcf_that_it_becomes_is_the_same_robot(name, links, zoo, tmp_path):
+    # Several joints of one body come back as several joints of one body: MuJoCo refuses bodies without mass.
+    robot = rk.load(zoo[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cameras and the like
+        to_mjcf(robot, tmp_path / "again.xml", links=links)
+    again, q = rk.load(tmp_path / "again.xml"), robot.random_configuration(2)
+    assert again.joint_names == robot.joint_names and set(again.link_names) >= set(robot.link_names) - {
+        "world"
+    }
+    assert far(rk.crba(again, q), rk.crba(robot, q)) < 1e-12
+    theirs = mujoco.MjModel.from_xml_path(str(zoo[name]))
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "again.xml")).nv == theirs.nv
 
 
 @pytest.mark.slow
@@ -297,7 +315,8 @@ def test_a_weld_to_a_mocap_body_holds_to_the_world(tmp_path):
     path = tmp_path / "r.xml"
     path.write_text(
         '<mujoco><worldbody><body name="target" mocap="true" pos="0.2 0 1"/><body name="hand" pos="0 0 1">'
-        '<freejoint/><geom size="0.1"/></body><body name="box" pos="1 0 1"><freejoint/><geom size="1"/></body>'
+        '<freejoint/><geom size="0.1"/></body>'
+        '<body name="box" pos="1 0 1"><freejoint/><geom size="0.1"/></body>'
         '</worldbody><equality><weld name="w" body1="hand" body2="target"/>'
         '<connect name="c" body1="hand" body2="box" anchor="0.5 0 0"/></equality></mujoco>'
     )

@@ -183,3 +183,23 @@ def write_mcap_protobuf(path, messages):
                 message.joints.add(name=name, position=x, effort=y)
             writer.write_message(topic, message, stamp, stamp)
     return path
+
+
+def write_mcap_ros1(path, messages):
+    """An MCAP file with messages of ROS 1, as a converted bag has them."""
+    from mcap.writer import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC)
+    kind = "sensor_msgs/msg/JointState"
+    with open(path, "wb") as file:
+        writer = Writer(file)
+        writer.start("ros1")
+        text, _ = store.generate_msgdef(kind, ros_version=1)
+        schema = writer.register_schema("sensor_msgs/JointState", "ros1msg", text.encode())
+        channel = writer.register_channel("/joint_states", "ros1", schema)
+        for _, _, stamp, fields in messages:
+            data = bytes(store.serialize_ros1(_message(store, kind, stamp, fields), kind))
+            writer.add_message(channel, stamp, data, stamp)
+        writer.finish()
+    return path

@@ -8,6 +8,7 @@ import pytest
 from log_files import joint_messages, pose_messages
 
 import robokit as rk
+from robokit.logs.bag_child import joint_state
 from robokit.logs.bags import read_bag
 
 DT = 2e-3
@@ -67,6 +68,21 @@ def test_every_storage_gives_every_bit(robot, run, tmp_path, kind):
     assert np.allclose(log.q[:, :7], run.q[:, :7], atol=1e-14) and np.allclose(log.v, run.v, atol=1e-14)
     assert np.array_equal(log.tau[:, 6:], run.actuator_force[:, 6:])
     assert log.summary["base_topic"] == "/odom" and np.allclose(log.t, run.t, atol=1e-9)
+
+
+def test_messages_of_ros1_in_mcap(robot, run, tmp_path):
+    fixed = rk.load_urdf(rk.find_robot("double_pendulum"))
+    log, said = read(log_files.write_mcap_ros1(tmp_path / "run.mcap", joints(robot, run)), fixed)
+    assert said == [] and np.array_equal(log.q, run.q[:, 7:]) and np.array_equal(log.v, run.v[:, 6:])
+
+
+def test_states_of_ros2_control_are_by_interface():
+    rows = [("position", "effort"), ("velocity", "position")]
+    values = [{"interface_names": names, "values": [1.0 + k, 3.0]} for k, names in enumerate(rows)]
+    found = joint_state({"joint_names": ["a", "b"], "interface_values": values})
+    position, velocity, effort = (np.array(x) for x in found.values)
+    assert found.names == ("a", "b") and position.tolist() == [1.0, 3.0]
+    assert np.isnan(velocity[0]) and velocity[1] == 2.0 and effort[0] == 3.0 and np.isnan(effort[1])
 
 
 @pytest.mark.parametrize("kind", ["json", "protobuf"])
@@ -217,3 +233,15 @@ def test_chunks_that_unpack_without_end_are_bounded(tmp_path):
         file.write(chunk.end())
     with pytest.raises(rk.ShapeError, match=r"memory|resize buffer"):
         read_bag(tmp_path / "bomb.mcap")
+
+
+@pytest.mark.parametrize("package", ["rosbags", "mcap"])
+def test_without_the_packages_it_is_said_what_to_install(robot, run, tmp_path, monkeypatch, package):
+    path = {"rosbags": tmp_path / "a.bag", "mcap": tmp_path / "a.mcap"}[package]
+    path.write_bytes(b"any")
+    hidden = tmp_path / "hidden" / package
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text(f"raise ImportError('hidden', name={package!r})")
+    monkeypatch.syspath_prepend(hidden.parent)
+    with pytest.raises(rk.MissingDependency, match=rf"needs {package}: pip install 'robokit\[logs\]'"):
+        rk.read_log(path, robot)

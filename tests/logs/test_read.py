@@ -172,7 +172,7 @@ def test_broken_samples_are_interpolated_and_counted(robot, tmp_path):
     rows = np.column_stack([t, q]).astype(str).tolist()
     rows[10][1], rows[11][1], rows[20][2], rows[-1] = "nan", "", "inf", ["3.0"]
     log, said = read(table(tmp_path / "log.csv", "time,upper_joint,lower_joint", rows), robot)
-    assert any("2 samples of 'upper_joint' (position) that are no numbers" in text for text in said)
+    assert any("2 samples of 'upper_joint' (position) that are no usable numbers" in text for text in said)
     assert any("1 samples of 'lower_joint'" in text for text in said)
     assert any("line 201, the last one, breaks off" in text for text in said)
     assert np.abs(log.q - q[:-1]).max() < 1e-3
@@ -235,3 +235,17 @@ def test_followers_of_mimic_joints_are_checked(tmp_path):
     assert any("'other' is up to" in text for text in read(path, robot)[1])
     log, said = read(table(tmp_path / "a.csv", "time,other", np.column_stack([t, -x])), robot)
     assert np.allclose(log.q[:, 0], x) and any("taken from 'other'" in text for text in said)
+
+
+def test_joints_that_turn_without_end_lose_their_jumps(tmp_path):
+    body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    robot = rk.loads_urdf(f"""<robot name="wheel"><link name="axle"/><link name="tyre">{body}</link>
+      <joint name="turn" type="continuous"><parent link="axle"/><child link="tyre"/></joint></robot>""")
+    angle = 3.0 * t
+    wrapped = (angle + np.pi) % (2 * np.pi) - np.pi
+    log, said = read(table(tmp_path / "a.csv", "time,turn", np.column_stack([t, wrapped])), robot)
+    assert np.allclose(log.q[:, 0], angle) and any("turns of +-pi are taken out of turn" in x for x in said)
+    assert np.allclose(log.v, 3.0)
+    degrees = table(tmp_path / "b.csv", "time,turn", np.column_stack([t, np.degrees(wrapped)]))
+    assert np.allclose(read(degrees, robot, degrees=True)[0].q[:, 0], angle)
+    assert "wheel" in read(degrees, robot, degrees=True)[0].report()[0]

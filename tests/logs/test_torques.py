@@ -137,3 +137,12 @@ def test_a_floating_robot_stands_where_its_lowest_point_was(tmp_path):
     weight = robot.total_mass * 9.81
     up = -found.unexplained[found.motion.good][:, found.names.index("base force z")]
     assert abs(up.mean() - weight) < 0.1 * weight
+    # the feet's wrenches account for the base and for the legs, and carry the weight
+    feet = [link for link in run.contact_forces if np.abs(run.contact_forces[link]).max() > 1.0]
+    with_feet = rk.unexplained_torques(run, 20.0, contacts=feet)
+    carried = sum(with_feet.wrenches[foot][:, 5] for foot in feet)[with_feet.motion.good]
+    assert abs(carried.mean() - weight) < 0.05 * weight
+    with pytest.raises(rk.ShapeError, match="something carries the floating base"):
+        rk.identify_log(run, cutoff=20.0)
+    left, before = (x.rms(x.unexplained) for x in (with_feet, found))
+    assert np.linalg.norm(left) < 0.05 * np.linalg.norm(before)

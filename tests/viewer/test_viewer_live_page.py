@@ -193,6 +193,27 @@ def test_the_link_that_is_selected_is_drawn_as_it_moves(live, toy):
     live.evaluate("robokit.selection.select(null)")
 
 
+def test_a_pose_goes_on_by_physics(chromium, toy, tmp_path):
+    """On the page's plane, with the camera and the contacts with it; and back."""
+    q = toy.neutral()
+    q[6] = HEIGHT
+    watch = Watch(chromium)
+    page = watch.open(write_page(toy, tmp_path / "pose.html", q=q, live=True, walk=False))
+    place = "robokit.stage.bodies[1].position.z"
+    start = page.evaluate(place)
+    page.click("#live")
+    until(page, "robokit.run.motion.duration > 0.2 && robokit.run.latest.contacts.length > 0")
+    page.wait_for_timeout(200)
+    assert page.evaluate("robokit.stage.framing.following && robokit.overlays.built.contacts.visible")
+    assert (
+        page.evaluate("robokit.run.motion.force.some((x) => x > 1)")
+        and not page.locator("#live").is_visible()
+    )
+    page.click("#live-back")
+    assert page.evaluate(place) == start and page.locator("#live").is_visible()
+    watch.judge()
+
+
 def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
     drop(live, 0.8)
     live.evaluate("robokit.run.seek(0.2)")

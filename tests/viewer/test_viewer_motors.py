@@ -91,6 +91,20 @@ def test_so_do_those_of_passive_motion():
     assert np.abs(run.actuator_force).max() > 1.0
 
 
+@pytest.mark.node
+@pytest.mark.parametrize("ground", [True, None])
+def test_without_power_joints_move_freely(ground):
+    """As in a run without actuators, from the same state."""
+    robot = crane() if ground else rk.load_urdf(rk.find_robot("double_pendulum"))
+    servos = drives() if ground else rk.PD(kp=20.0, kd=1.0, target=[0.5, -0.3])
+    run, free = run_of(robot, servos, ground), run_of(robot, None, ground)
+    off, on = ({"kind": "drive", "commands": None, "powered": powered} for powered in (False, True))
+    q = np.reshape(told(run, START, off, TRACE)[-1]["q"], run.q.shape)
+    np.testing.assert_allclose(q, free.q, atol=1e-9)
+    assert np.abs(run.q[-1] - free.q[-1]).max() > 1e-3
+    same_bits(run, told(run, off, on, START, TRACE)[-1])
+
+
 def test_targets_and_their_ranges_are_those_of_the_run(run):
     found = motors(run)
     assert [(m["joint"], m["kind"], m["unit"]) for m in found["list"]] == [

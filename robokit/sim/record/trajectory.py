@@ -618,7 +618,8 @@ class Trajectory:
 
         Args:
             path: where to.
-            options: of ``robokit.viewer.write_page``.
+            options: of :func:`robokit.viewer.write_page`: ``curves=`` of your own, the link to ``follow=``,
+                ``live=True`` for physics in the page, ``walk=False`` for a smaller one, ...
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

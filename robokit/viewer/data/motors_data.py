@@ -57,6 +57,7 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
         t=packed(trajectory.summary["dt"] * start[some]),
         targets=packed(targets),
         commands=base64_text(given[0].astype("<f8")),
+        gains=_places_of_gains(program),
     )
 
 
@@ -66,6 +67,13 @@ def _numbers(program: Program) -> list[dict[str, float]]:
     return [
         {name: float(np.ravel(next(rest))[0]) for name in drive.parameters} for drive in program.given.drives
     ]
+
+
+def _places_of_gains(program: Program) -> list[int]:
+    """Where the gains are among the parameters of the step: behind dt, drive by drive."""
+    names = [name for drive in program.given.drives for name in drive.parameters]
+    first = 1 + (len(program.joints.gains) if program.open else 0)
+    return [first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")]
 
 
 def _gain(kind: str, own: dict[str, float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robokit.viewer.payload_keys.packed_tables import Packed
@@ -97,12 +98,14 @@ class MotorsData:
         t: times at which targets change, or some of them, (K,) [s].
         targets: from these times on, (K, n).
         commands: what the joints are given in the first step, (n,) as base64 of float64.
+        gains: of passive motion, the places of their gains among the parameters of the step.
     """
 
     list: list[MotorData]
     t: Packed
     targets: Packed
     commands: str
+    gains: Sequence[int]
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,12 @@ class ContactStep {
     this.grips = x.pair_friction.slice();
   }
 
+  // Whether actuators act: without their gains they give nothing where nothing is asked of them.
+  power(on) {
+    this.motorGains ??= this.x.motor_gains.slice();
+    this.x.motor_gains.set(on ? this.motorGains : this.motorGains.map(() => 0));
+  }
+
   // What the driven joints are given [N m | N].
   drive(commands) { commands.forEach((wanted, k) => { this.x.motor_command[2 * k] = wanted; }); }
 

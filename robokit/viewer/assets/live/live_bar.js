@@ -45,6 +45,7 @@ class LiveBar {
 
   show(on) {
     this.bar.hidden = !on;
+    this.door.hidden = on;
     $("timeline").hidden = on || !this.page.timeline;
     this.draw();
   }

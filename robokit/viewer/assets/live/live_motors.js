@@ -21,7 +21,8 @@ class LiveMotors {
       return { joint, slider, target, now };
     });
     const reset = element("button", { type: "button", class: "small", title: "The targets with which this live run began", onclick: () => this.reset() }, "Reset");
-    this.box = element("details", { class: "live-actuators" }, element("summary", {}, `Targets of ${this.motors.length === 1 ? "the actuator" : `${this.motors.length} actuators`}`), element("div", { class: "live-motors-head" }, element("span", { class: "live-hint" }, "Target, and the joint now"), reset), rows);
+    this.power = element("input", { type: "checkbox", checked: "", onchange: () => this.powered() });
+    this.box = element("details", { class: "live-actuators" }, element("summary", {}, `Targets of ${this.motors.length === 1 ? "the actuator" : `${this.motors.length} actuators`}`), element("div", { class: "live-motors-head" }, element("label", { title: "Without, the joints move freely" }, this.power, " powered"), element("span", { class: "live-hint" }, "target, and the joint now"), reset), rows);
     this.box.open = true;
     host.append(this.box);
     this.begin(0, null);
@@ -59,7 +60,12 @@ class LiveMotors {
       const most = motor.limit ?? Infinity;
       return motor.bias + motor.gain * Math.min(Math.max(this.targets[k], -most), most);
     });
-    this.run.engine?.send("drive", { commands: this.first ? null : commands });
+    this.run.engine?.send("drive", { commands: this.first ? null : commands, powered: this.power.checked });
+  }
+
+  powered() {
+    for (const { slider } of this.rows) slider.disabled = !this.power.checked;
+    this.send();
   }
 
   // What the sliders say; and where the joints are, of the live run that is shown.

@@ -82,6 +82,13 @@ class PassiveStep {
     if (drives) this.drive(drives);
   }
 
+  // Whether actuators act: without their gains they give nothing where nothing is asked of them.
+  power(on) {
+    this.given ??= this.parameters.slice();
+    const { motors } = this.live;
+    for (const at of motors.gains) this.parameters[at] = this.step.parameters[at] = on ? this.given[at] : 0;
+  }
+
   // What the driven joints are given [N m | N].
   drive(commands) { this.step.drives.set(commands); }
 

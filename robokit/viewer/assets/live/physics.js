@@ -41,7 +41,7 @@ class Physics {
     model.start(q || doubles(live.q), v || doubles(live.v));
     model.setGravity(this.gravity);
     if (this.friction !== undefined) model.setFriction(this.friction);
-    if (this.commands) model.drive(this.commands);
+    if (this.commands) this.drive(this.commands, this.powered);
     Object.assign(this, { t, steps: 0, hand: null, push: null, shifted: 0, fell: [0, 0, 0], held: 0, peak: 0, sent: t });
     this.started = true;
     model.see();
@@ -129,10 +129,12 @@ class Physics {
     this.model.free();
   }
 
-  // What the driven joints are given from now on; null: what they were at the start of the recording.
-  drive(commands) {
+  // What the driven joints are given from now on; null: what they were at the start of the recording. Whether they act.
+  drive(commands, powered = true) {
     this.commands = commands ?? this.recorded;
-    this.model.drive(this.commands);
+    this.powered = powered;
+    this.model.power(powered);
+    this.model.drive(powered ? this.commands : this.commands.map(() => 0));
   }
 
   setFriction(value) {

@@ -18,8 +18,8 @@
 //                                         stiffness, damping left out: what suits the robot's mass
 //   release                               the hand lets go
 //   push     body, point, impulse         once, at `point` of the body, impulse in world axes [N s]
-//   drive    commands                     what the driven joints are given from now on [N m | N], see MotorData; null: what they
-//                                         were given at the start of the recording
+//   drive    commands, powered            what the driven joints are given from now on [N m | N], see MotorData; null: what they
+//                                         were given at the start of the recording; powered: whether they act at all
 //   set      gravity, friction, dt        any of these: [x, y, z] m/s^2; one coefficient for all links, null for those of
 //                                         the recording; [s]
 //   trace    steps, every                 take so many steps at once and answer with every so many-th state (tests)
@@ -162,7 +162,7 @@ const hear = {
   hand(message) { physics.setHand(message); },
   release() { physics.release(); },
   push({ body, point, impulse }) { physics.push = { body, point, impulse }; },
-  drive({ commands }) { physics.drive(commands); },
+  drive({ commands, powered }) { physics.drive(commands, powered); },
   set({ gravity, friction, dt }) {
     if (gravity !== undefined) physics.setGravity(gravity);
     if (friction !== undefined) physics.setFriction(friction);

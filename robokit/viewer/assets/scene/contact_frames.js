@@ -30,7 +30,9 @@ class ContactFrames extends THREE.Group {
 
   // The contacts of a frame: { place, normal, force, across: size of the friction } each.
   contacts(frame) {
-    const { motion, data } = this.overlays, k = motion.nearest(frame), found = [];
+    const { motion, data } = this.overlays, found = [];
+    if (!motion.contacts) return found;
+    const k = motion.nearest(frame);
     for (let i = motion.contactStart[k]; i < motion.contactStart[k + 1]; i++) {
       const normal = new THREE.Vector3().fromArray(motion.normals?.length ? motion.normals : data.ground.normal, motion.normals?.length ? 3 * i : 0);
       const force = new THREE.Vector3().fromArray(motion.contacts, 6 * i + 3), along = force.dot(normal);

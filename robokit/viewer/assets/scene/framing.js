@@ -19,7 +19,7 @@ class Framing {
     this.following = false;
     // The link whose frame the camera goes with; null for the centre of mass.
     this.link = this.massive ? null : data.links[0] ?? null;
-    this.canFollow = motion.count > 1 && (this.massive || this.link !== null);
+    this.canFollow = (motion.count > 1 || Boolean(data.live)) && (this.massive || this.link !== null);
     this.boxes = this.bodyBoxes(data);
     this.size = data.robot.size;
     const box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));
@@ -33,6 +33,8 @@ class Framing {
     this.local = this.following;
     // The length that shadows and the ground's lines are made for.
     this.reach = Math.max(extent(this.following ? this.near : this.whole), 0.05);
+    // Nobody knows where a pose goes by physics.
+    if (motion.count === 1 && data.live) this.following = this.massive;
   }
 
   // The box of what each body shows, in its frame.

@@ -21,7 +21,8 @@ class Overlays {
   list() {
     const { roles } = this.stage;
     const massive = this.data.robot.mass > 0;
-    const moving = this.motion.count > 1;
+    // A pose moves, and touches, where physics runs in the page.
+    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, grounded = live && this.data.ground !== null;
     return [
       ["visual", "Robot", "var(--accent)", true, true],
       ["collision", "Collisions", "#f08c00", false, roles.collision.length > 0],
@@ -29,10 +30,10 @@ class Overlays {
       ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
       ["frames", "Frames", "#2b8a3e", false, true],
       ["com", "CoM", "var(--text)", moving && massive, massive],
-      ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force)],
-      ["contactFrames", "Contact frames", "#1971c2", false, Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
+      ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force || grounded)],
+      ["contactFrames", "Contact frames", "#1971c2", false, Boolean(grounded || (this.motion.contacts && (this.motion.normals || this.data.ground?.plane))), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
       ["ties", this.motion.springs ? "Springs" : "Rods", "#e8590c", true, Boolean(this.motion.ties)],
-      ["momentum", "Momentum", "#0b7285", false, Boolean(this.motion.momentum && massive)],
+      ["momentum", "Momentum", "#0b7285", false, Boolean((this.motion.momentum || live) && massive)],
       ["names", "Names", "#868e96", false, true],
     ].filter((entry) => entry[4]);
   }
@@ -54,12 +55,13 @@ class Overlays {
   use(motion) {
     const points = Boolean(this.motion.contacts && motion.contacts);
     this.motion = motion;
-    for (const key of ["com", "contacts", "ties", "momentum"]) {
-      if (!this.built[key] || (key === "contacts" && points)) continue;
+    this.frame = Math.min(this.frame, Math.max(motion.count - 1, 0));
+    const old = ["com", "contacts", "ties", "momentum"].filter((key) => this.built[key] && !(key === "contacts" && points));
+    for (const key of old) {
       this.stage.world.remove(this.built[key]);
       delete this.built[key];
-      if (this.on[key]) this.show(key, true);
     }
+    for (const key of old) if (this.on[key]) this.show(key, true);
   }
 
   update(frame, pose = null) {
@@ -142,6 +144,7 @@ class Overlays {
     const group = new THREE.Group();
     group.needsMotion = true;
     this.stage.world.add(group);
+    if (!this.motion.contacts && !this.motion.force) return group;
     const thick = 0.014 * this.mark;
     this.scale = new ForceScale(this.stage, this.size, this.data.robot.mass * 9.81, this.motion.largestForce());
     if (!this.motion.contacts) {
@@ -209,6 +212,7 @@ class Overlays {
   momentum() {
     const group = new THREE.Group();
     group.needsMotion = true;
+    if (!this.motion.momentum) return group;
     const linear = new Arrow(0x0b7285, 0.016 * this.mark), angular = new Arrow(0x9c36b5, 0.016 * this.mark);
     group.add(linear, angular);
     const largest = this.motion.largestMomenta();
