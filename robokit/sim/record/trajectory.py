@@ -520,8 +520,8 @@ class Trajectory:
         """The motion as a ``pandas.DataFrame``, a row for each record.
 
         Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
-        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J]; with springs
-        ``energy/springs``, ``spring/NAME/length`` and ``/force``, and ``prescribed_force/JOINT``;
+        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        with springs ``energy/springs``, ``spring/NAME/length`` and ``/force``; ``prescribed_force/JOINT``;
         ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
         coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
         ``v/floating_base/wx``, ..., ``v/floating_base/vz``.
