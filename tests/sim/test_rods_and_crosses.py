@@ -264,3 +264,18 @@ def test_the_referee_holds_rods_and_crosses_against_each_other(tmp_path):
     for a, b, found in ((rod, tmp_path / "rod.xml", []), (cross, cross, []), (rod, longer, ["loop-differs"]),
                         (cross, other, ["loop-differs"])):  # fmt: skip
         assert [each.cause for each in referee(a, b).findings] == found
+
+
+def test_motors_friction_and_ground_know_links_without_mass():
+    """A servo turns the crank to its target against dry friction; each kind of force takes the light rod."""
+    b = ModelBuilder.from_robot(slider_crank())
+    for joint in b._joints.values():
+        joint.friction = 0.01
+    robot = b.build()
+    start = rk.close_loops(robot, [0.7, -1.0, 0.0], keep=["crank"])
+    servo = rk.PD(kp=50.0, kd=2.0, joints=["crank"], target=1.5)
+    for ground in (None, rk.Ground(height=-1.0)):
+        run = rk.simulate(robot, start, duration=1.0, actuators=servo, ground=ground)
+        assert abs(run.q[-1, 0] - 1.5) < 0.02 / 50.0 * 1.5
+        assert abs(run.v[-1]).max() < 1e-6
+        assert run.summary["loop_gap"] < 1e-12 and not run.summary["steps_not_settled"]
