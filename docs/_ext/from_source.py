@@ -86,4 +86,5 @@ def public(chapter: str) -> list[tuple[str, str]]:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
             names = set(ast.literal_eval(node.value))
     kinds = {ast.FunctionDef: "function", ast.ClassDef: "class"}
-    return [(kinds[type(n)], n.name) for n in body if getattr(n, "name", "") in names]  # type: ignore[attr-defined,index]
+    found = [(kinds[type(n)], n.name) for n in body if getattr(n, "name", "") in names]  # type: ignore[attr-defined,index]
+    return list(dict.fromkeys(found))  # one that is overloaded stands there several times

@@ -184,7 +184,8 @@ def _row(x: Any, i: Any) -> None:
         add(x.r_v, (j, j), slope * R * dt * lag)
 
     def dry() -> None:
-        x.held[j] = follows * gain * u / (R * x.H[j, j])
+        moves = x.H[j, j] > 0.0  # a link without mass has a compliance that nothing of its own changes
+        x.held[j] = where(moves, follows * gain * u / (R * where(moves, x.H[j, j], 1.0)), 0.0)
 
     def others() -> None:
         cond(kind == DRY, dry, nothing)

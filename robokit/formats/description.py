@@ -78,10 +78,13 @@ class DescribedLoop:
 
     Attributes:
         name: "" where the format has none.
-        kind: "fixed", "revolute", "prismatic", "cylindrical", "planar", "spherical" or "other".
+        kind: "fixed", "revolute", "prismatic", "cylindrical", "planar", "spherical", "universal",
+            "distance" or "other".
         predecessor, successor: names of the two bodies.
-        predecessor_frame, successor_frame: pose of the joint's frame in either body; z is its axis.
+        predecessor_frame, successor_frame: pose of the joint's frame in either body; z is its axis, in the
+            second one of a universal joint the axis that is perpendicular to the first.
         line: in the file, 0 if it is not known.
+        length: of a distance [m].
     """
 
     name: str
@@ -91,6 +94,7 @@ class DescribedLoop:
     predecessor_frame: Placement
     successor_frame: Placement
     line: int = 0
+    length: float = 0.0
 
 
 @dataclass(frozen=True)

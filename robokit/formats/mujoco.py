@@ -350,6 +350,7 @@ def relations_of(model: Any) -> tuple[list[Relation], str]:
                 factors[name] = factors.get(name, 0.0) - factor * x
         found.append(Relation(str(model.tendon(first).name), factors, constant))
         used |= {first, second}
+    used |= {t for t, _ in _rods(model)}
     apart = [str(model.tendon(t).name) or f"tendon {t}" for t in range(model.ntendon) if t not in used]
     return found, ", ".join(apart[:3]) + (f" and {len(apart) - 3} more" if len(apart) > 3 else "")
 
@@ -390,7 +391,25 @@ def loops_of(model: Any) -> list[DescribedLoop]:
     for (a, b), those in points.items():
         kind, at, there = _joint_of_points(those)
         found.append(DescribedLoop(those[0][0], kind, a, b, at, there))
-    return found
+    return found + [rod for _, rod in _rods(model)]
+
+
+def _rods(model: Any) -> Iterator[tuple[int, DescribedLoop]]:
+    """Tendons between two sites whose length is held, by number."""
+    import mujoco
+
+    for k in _active(model, mujoco.mjtEq.mjEQ_TENDON):
+        t, data = int(model.eq_obj1id[k]), model.eq_data[k]
+        wraps = range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+        between = [int(model.wrap_type[w]) == mujoco.mjtWrap.mjWRAP_SITE for w in wraps]
+        if int(model.eq_obj2id[k]) >= 0 or between != [True, True]:
+            continue
+        sites = [int(model.wrap_objid[w]) for w in wraps]
+        names = [_name(model, "body", int(model.site_bodyid[site])) for site in sites]
+        frames = [_pose(model.site_quat[site], model.site_pos[site]) for site in sites]
+        length = float(model.tendon_length0[t] + data[0])
+        (a, b), (at, there) = names, frames
+        yield t, DescribedLoop(str(model.tendon(t).name), "distance", a, b, at, there, 0, length)
 
 
 def _equality_name(model: Any, k: int) -> str:

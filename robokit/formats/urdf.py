@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from robokit.errors import Diagnostic
+<<<<<<< HEAD:robokit/formats/urdf.py
 from robokit.formats.description import (
+=======
+from robokit.model.builder import unit_numbers
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
+from robokit.model.joints import plane_axes
+from robokit.parity.engines import robot_text
+from robokit.parity.readers.description import (
+>>>>>>> w-sim:robokit/parity/readers/urdf.py
     DescribedBody,
     DescribedJoint,
     DescribedLoop,
@@ -20,7 +28,11 @@ from robokit.formats.description import (
     Law,
     frame_along,
 )
+<<<<<<< HEAD:robokit/formats/urdf.py
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
+=======
+from robokit.spatial import Vector3
+>>>>>>> w-sim:robokit/parity/readers/urdf.py
 from robokit.urdf import check_urdf
 from robokit.urdf.description import (
     JointDescription,
@@ -87,7 +99,10 @@ def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Descripti
     joints = [_joint(joint, bodies) for joint in robot.joints]
     side = Description("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
     # A floating loop joint holds nothing together.
-    side.loops = [_loop(loop) for loop in robot.loops if loop.type != "floating"]
+    holding = [loop for loop in robot.loops if loop.type != "floating"]
+    tied = [loop for loop in holding if {loop.predecessor, loop.successor} - set(bodies)]
+    side.loops = [_loop(loop) for loop in holding if loop not in tied]
+    side.notes += [f"loop joint {loop.name!r} ties it to the world, which is not compared" for loop in tied]
     first = bodies[order[0]]
     if first.name == "world" and first.mass == 0.0:
         first.static = True
@@ -161,8 +176,13 @@ def _loop(loop: LoopDescription) -> DescribedLoop:
     assert loop.predecessor is not None and loop.successor is not None
     kind = KINDS.get(loop.type, loop.type)
     turn = frame_along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
-    ends = loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn
-    return DescribedLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
+    ends = [loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn]
+    if kind == "universal":
+        axis = Vector3(*unit_numbers(kind, loop.axis))
+        second = loop.axis2 or tuple(plane_axes(axis)[0])
+        ends[1] = loop.successor_origin.placement() @ frame_along(np.zeros(3), np.array(second))
+    between = loop.predecessor, loop.successor
+    return DescribedLoop(loop.name, kind, *between, ends[0], ends[1], loop.line, loop.length or 0.0)
 
 
 def robot_text(

@@ -200,15 +200,15 @@ class Loops:
         third, fourth = (self.maps[link] @ there[body].pose @ frame for link, (body, frame) in ends)
         largest = 0.0
         for x in LOOP_POSITIONS:
-            moved = first @ _allowed_pose(a.kind, x) @ second.inverse()  # the successor, held by A's loop
+            moved = first @ _allowed_pose(a, x) @ second.inverse()  # the successor, held by A's loop
             apart = third.inverse() @ moved @ fourth
-            largest = max(largest, _violation(a.kind, apart, self.size))
+            largest = max(largest, _violation(b, apart, self.size))
         return largest
 
 
-def _allowed_pose(kind: str, x: float) -> Placement:
+def _allowed_pose(loop: DescribedLoop, x: float) -> Placement:
     """The successor's frame in the predecessor's at some position that the joint allows."""
-    z, c, s = np.array([0.0, 0.0, x]), math.cos(x), math.sin(x)
+    kind, z, c, s = loop.kind, np.array([0.0, 0.0, x]), math.cos(x), math.sin(x)
     about_z = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     if kind == "revolute":
         return Placement(about_z)
@@ -220,16 +220,26 @@ def _allowed_pose(kind: str, x: float) -> Placement:
         return Placement(about_z, np.array([x, -x, 0.0]))
     if kind == "spherical":
         return Placement(about_z @ np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
+    if kind == "distance":
+        return Placement(about_z, loop.length * np.array([s, 0.0, c]))
+    if kind == "universal":  # about z, then about x of what that has turned, which is z of the other
+        across = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+        return Placement(about_z @ across @ about_z)
     return Placement()
 
 
-def _violation(kind: str, apart: Placement, size: float) -> float:
+def _violation(loop: DescribedLoop, apart: Placement, size: float) -> float:
     """By how much a relative pose violates the joint; lengths as parts of the size."""
+    kind = loop.kind
+    if kind == "distance":
+        return abs(float(np.linalg.norm(apart.position)) - loop.length) / size
     turn, far = apart.rotation - np.eye(3), apart.position / size
     if kind in ("revolute", "cylindrical", "planar"):
         turn = turn[:, 2]
     elif kind == "spherical":
         turn = np.zeros(3)
+    elif kind == "universal":
+        turn = apart.rotation[2:, 2]
     if kind in ("prismatic", "cylindrical"):
         far = far[:2]
     elif kind == "planar":

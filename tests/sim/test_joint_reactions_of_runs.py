@@ -73,6 +73,24 @@ def test_every_link_obeys_newton_and_euler_through_a_fall(name):
     assert np.abs(change - run.a[1:])[:, 6:].max() < 1e-2 * np.abs(run.a).max()
 
 
+def test_every_link_of_a_linkage_that_is_thrown_obeys_them():
+    """Loops, a ground and a motor; accelerations are those that the loops allow, to second order."""
+    robot = rk.load_urdf(rk.find_robot("four_bar"), base="floating")
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    q[6], v[:6] = 0.4, [1.0, 2.0, 0.5, 0.2, 0.0, 1.0]
+    drive = rk.Torque(joints=["crank_joint"], target=lambda t, q, v: 0.4 * np.sin(9 * t))
+    run = rk.simulate(robot, q, v, duration=0.6, dt=1e-3, record_every=1, ground=True, actuators=drive)
+    found = {joint: wrench[1:] for joint, wrench in run.joint_reactions("world").items()}
+    motion = run._motion
+    moved = [x[1:] for x in (motion.q, motion.v, motion.a)]
+    assert imbalance(robot, *moved, found, everything_that_presses(run, motion)) < 1e-8
+    size = max(np.abs(x).max() for x in found.values())
+    assert np.abs(found["floating_base"]).max() < 1e-8 * size
+    air = run.t[1:] < 0.1  # what the velocities do while nothing touches
+    change = np.diff(run.v, axis=0)[air] / 1e-3
+    assert np.abs(change - run.a[1:][air])[:, 6:].max() < 1e-3 * np.abs(change[:, 6:]).max()
+
+
 def test_a_swinging_pendulum_pulls_as_in_the_book():
     """Both methods beside the closed form at the angle and the speed that they have."""
     m, l = 2.0, 1.0

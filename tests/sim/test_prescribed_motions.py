@@ -154,7 +154,7 @@ def test_motions_that_make_no_sense_are_refused(pendulum, make, more, error, wor
 
 
 def test_the_torque_of_a_slider_crank_is_that_of_virtual_work():
-    """Crank prescribed, rod without mass, a spring on the slider: force and energy to second order at least."""
+    """Crank prescribed, rod without mass, a spring on the slider: force and energy to second order."""
     b = (
         ModelBuilder("slider_crank")
         .link("ground")

@@ -240,3 +240,42 @@ def test_a_rod_is_a_tendon_in_mujoco():
     mujoco.mj_step(model, data, 5000)
     run = rk.simulate(robot, start, duration=0.5, dt=1e-3)
     np.testing.assert_allclose(run.q[-1], data.qpos, atol=3e-4)
+
+
+@pytest.mark.parity
+def test_the_referee_holds_rods_and_crosses_against_each_other(tmp_path):
+    from robokit.mjcf import to_mjcf
+    from robokit.parity.referee import referee
+
+    def file(name, kind, **more):
+        b = ModelBuilder("tied").link("base")
+        for link, x in (("a", 0.0), ("b", 0.5)):
+            b.link(link, 1.0, (0, 0, -0.3), np.eye(3) * 0.02)
+            b.joint(link, "continuous", "base", link, at(x, 0, 0), axis=(0, 1, 0))
+        robot = b.loop_joint("loop", kind, "a", "b", at(0, 0, -0.6), at(0, 0, -0.4), **more).build()
+        rk.urdf.dump(robot, tmp_path / name)
+        return robot, tmp_path / name
+
+    robot, rod = file("rod.urdf", "distance", length=0.6)
+    to_mjcf(robot, tmp_path / "rod.xml")
+    _, longer = file("longer.urdf", "distance", length=0.61)
+    _, cross = file("cross.urdf", "universal", axis=(0, 1, 0), axis2=(0, 0, 1))
+    _, other = file("other.urdf", "universal", axis=(0, 1, 0), axis2=(1, 0, 0))
+    for a, b, found in ((rod, tmp_path / "rod.xml", []), (cross, cross, []), (rod, longer, ["loop-differs"]),
+                        (cross, other, ["loop-differs"])):  # fmt: skip
+        assert [each.cause for each in referee(a, b).findings] == found
+
+
+def test_motors_friction_and_ground_know_links_without_mass():
+    """A servo turns the crank to its target against dry friction; each kind of force takes the light rod."""
+    b = ModelBuilder.from_robot(slider_crank())
+    for joint in b._joints.values():
+        joint.friction = 0.01
+    robot = b.build()
+    start = rk.close_loops(robot, [0.7, -1.0, 0.0], keep=["crank"])
+    servo = rk.PD(kp=50.0, kd=2.0, joints=["crank"], target=1.5)
+    for ground in (None, rk.Ground(height=-1.0)):
+        run = rk.simulate(robot, start, duration=1.0, actuators=servo, ground=ground)
+        assert abs(run.q[-1, 0] - 1.5) < 0.02 / 50.0 * 1.5
+        assert abs(run.v[-1]).max() < 1e-6
+        assert run.summary["loop_gap"] < 1e-12 and not run.summary["steps_not_settled"]

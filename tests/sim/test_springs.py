@@ -239,3 +239,16 @@ def test_springs_that_make_no_sense_are_refused(make, error, words):
         rk.simulate(ball(), duration=0.01, springs=make())
     with pytest.raises(rk.ShapeError, match="takes no springs"):
         rk.simulate(ball(), duration=0.01, springs=rk.Spring("world", "ball"), integrator="rkmk4")
+
+
+def test_a_table_has_springs_and_prescribed_forces(tmp_path):
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    spring = rk.JointSpring("lower_joint", stiffness=2.0)
+    run = rk.simulate(
+        robot, duration=0.02, springs=spring, motions=rk.PrescribedMotion("upper_joint", lambda t: t)
+    )
+    header, *rows = run.to_csv(tmp_path / "run").read_text().splitlines()
+    table = dict(zip(header.split(","), np.array([row.split(",") for row in rows], float).T, strict=True))
+    np.testing.assert_array_equal(table["spring/lower_joint/force"], 2.0 * run.q[:, 1])
+    np.testing.assert_array_equal(table["energy/springs"], run.energy.springs)
+    np.testing.assert_array_equal(table["prescribed_force/upper_joint"], run.prescribed_force["upper_joint"])

@@ -22,6 +22,10 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.aba import combine
+from robokit.algorithms.crba import crba
+from robokit.algorithms.loop_dynamics import closed_loops
+from robokit.dynamics.singular import singular
+from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.spatial import Force, Motion, Vector3
@@ -33,7 +37,13 @@ LEAST = 1e-12
 
 
 def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
-    """1 / (H^-1)_jj of the given (joint, dof of the joint) [kg m^2 | kg]; floats, or (B,) for samples."""
+    """1 / (H^-1)_jj of the given (joint, dof of the joint) [kg m^2 | kg]; floats, or (B,) for samples.
+
+    Of a robot with links that only loops move it is that with the loops as heavy as the robot.
+    """
+    if loop_models(robot) and robot.samples is None and singular(robot) is not None:
+        held = robot.derived.get("mobilities by loops", lambda: _with_loops(robot))
+        return [_inverse(1.0, held[robot.tree.v_slice[i].start + k]) for i, k in dofs]
     if _many(robot):
         found = robot.derived.get("mobilities of joints", lambda: joint_mobilities(_factor(robot)))
         return [_inverse(1.0, np.asarray(found[i][k])) for i, k in dofs]
@@ -42,6 +52,20 @@ def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[An
         tau[i][k] = _one_hot(robot, len(dofs), m)
     y, _ = _factor(robot).solve([Force.zero()] * (robot.tree.n + 1), tau)
     return [_inverse(1.0, np.asarray(y[i][k])[m]) for m, (i, k) in enumerate(dofs)]
+
+
+def _with_loops(robot: Robot) -> np.ndarray:
+    """The diagonal of (H + K^T K m)^-1 by dof of the tree, m the largest inertia of a joint by row of K."""
+    tree = robot.tree
+    q = robot.split_q(robot.neutral().tolist())
+    H = np.array(crba(tree, q), dtype=float)
+    loops = closed_loops(tree, loop_models(robot), tree.transforms(q))
+    K = np.array([row for loop in loops for row in loop.jacobian()], dtype=float).reshape(-1, tree.nv)
+    K = K / np.maximum(np.abs(K).max(axis=1, keepdims=True), LEAST)
+    A = H + np.diag(H).max() * (K.T @ K)
+    G = np.eye(tree.nv) if tree.coupling is None else np.asarray(tree.coupling.G)
+    found: np.ndarray = np.diag(G @ np.linalg.pinv(G.T @ A @ G) @ G.T)
+    return found
 
 
 def _many(robot: Robot) -> bool:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.aba import aba
-from robokit.algorithms.coupling import coupled_forward_dynamics
-from robokit.algorithms.loop_dynamics import loop_dynamics
+from robokit.algorithms.coupling import coupled_forward_dynamics, reduced_columns
+from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
+from robokit.dynamics.mass_matrix import crba
 from robokit.dynamics.reactions import JointReactions, reactions
 from robokit.model.robot import Robot
 from robokit.sim.joints.outside import as_list
@@ -112,10 +113,59 @@ def step_motion(
         if joint.kind == "floating" and robot.tree.parent[joint.body] == 0:
             turn, go = (slice(joint.v_slice.start + k, joint.v_slice.start + k + 3) for k in (0, 3))
             a[:, go] += np.cross(mean[:, go], mean[:, turn])
-    loops = noted_loops(robot, taken) if program.loops is not None else {}
+    loops: dict[str, np.ndarray] = {}
+    if program.loops is not None:
+        loops = noted_loops(robot, taken)
+        a = _with_closing(program, x["kick"], mean, a, loops)
     on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
     begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
     return StepMotion(x["kick"], mean, a, x["wrench"], on_links, loops, begin, taken.share)
+
+
+RIGID = 1e-8
+"""Compliance of loops over the mobility of all that moves: what two iterations leave is its square."""
+
+
+def _with_closing(
+    program: Program, q: np.ndarray, v: np.ndarray, a: np.ndarray, loops: dict[str, np.ndarray]
+) -> np.ndarray:
+    """Accelerations that loops allow, and what that takes added to their wrenches.
+
+    A kick lets the mean of the velocities before and after it fit the loops, and the end of the step closes
+    the rest (closing.py): its own change is right to first order alone. To second order it is
+
+        H d = J^T g,    J (a + d) + J' v = 0,    of prescribed joints d = 0,
+
+    by (H + J^T J / R) d = J^T (aim - J d) / R, which links without mass allow, too.
+    """
+    robot, models = program.robot, program.loops.models if program.loops is not None else ()
+    tree, rows, speeds = robot.tree, robot.split_q(list(q.T)), robot.split_v(list(v.T))
+    held = closed_loops(tree, models, tree.transforms(rows))
+
+    def stacked(values: Sequence[Any]) -> np.ndarray:
+        return np.stack([np.broadcast_to(x, len(q)) for x in values], axis=-1)
+
+    full = [row for loop in held for row in loop.jacobian()]
+    columns = full if tree.coupling is None else reduced_columns(tree, full)
+    J = np.stack([stacked(row) for row in columns], axis=1)
+    rate = stacked([x for loop in held for x in loop.velocity_product(speeds)])
+    still = [joint.v_slice.start for joint in robot.joints if joint.body in program.given.motions]
+    aim = np.concatenate([-(np.einsum("tmk,tk->tm", J, a) + rate), np.zeros((len(q), len(still)))], axis=1)
+    J = np.concatenate([J, np.broadcast_to(np.eye(robot.nv)[still], (len(q), len(still), robot.nv))], axis=1)
+    H, transposed = crba(robot, q), np.swapaxes(J, 1, 2)
+    size = np.einsum("tmk,tmk->tm", J, J)[:, :, None]
+    stiff = np.abs(H).max(axis=(1, 2), initial=0.0)[:, None, None] / (RIGID * np.where(size > 0.0, size, 1.0))
+    A = H + transposed @ (stiff * J)
+    d, g = np.zeros_like(a), np.zeros_like(aim)
+    for _ in range(3):
+        left = stiff * (aim[..., None] - J @ d[..., None])
+        d = d + np.linalg.solve(A, transposed @ left)[..., 0]
+        g = g + (stiff * (aim[..., None] - J @ d[..., None]))[..., 0]
+    rest = iter(g.T)
+    for model, loop in zip(models, held, strict=True):
+        wrench = loop.wrench([next(rest) for _ in loop.rows])
+        loops[model.name] = loops[model.name] + stacked([*wrench])
+    return a + d
 
 
 def _on_links(program: Program, notes: Notes, given: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

@@ -523,6 +523,7 @@ class Trajectory:
 
         Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
         there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        with springs ``energy/springs``, ``spring/NAME/length`` and ``/force``; ``prescribed_force/JOINT``;
         ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
         coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
         ``v/floating_base/wx``, ..., ``v/floating_base/vz``.
@@ -734,7 +735,13 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
             for k, part in zip(range(place.start, place.stop), parts, strict=True):
                 yield f"{name}/{joint.name}" + (f"/{part}" if part else ""), array[:, k]
     for each in fields(run.energy):
-        yield f"energy/{each.name}", getattr(run.energy, each.name)
+        if getattr(run.energy, each.name) is not None:
+            yield f"energy/{each.name}", getattr(run.energy, each.name)
+    for spring in run.springs:
+        yield f"spring/{spring.name}/length", spring.length
+        yield f"spring/{spring.name}/force", spring.force
+    for name, force in run.prescribed_force.items():
+        yield f"prescribed_force/{name}", force
     for k, part in enumerate(MOMENTUM):
         yield f"momentum/{part}", run.momentum[:, k]
     if run.ground is not None:

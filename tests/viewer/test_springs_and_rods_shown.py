@@ -1,0 +1,52 @@
+"""The page draws springs and rods, and has the forces and lengths of springs as curves."""
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model import ModelBuilder, Placement
+from robokit.viewer.data.live_data import check_live
+from robokit.viewer.data.motion_data import ties
+
+
+@pytest.fixture(scope="module")
+def run():
+    b = ModelBuilder("tied").link("plate", 2.0, (0, 0, 0), np.diag([0.02, 0.02, 0.04]))
+    top, rim = (Placement(position=np.array(p)) for p in ((-0.2, -0.2, 1.2), (-0.2, -0.2, 0.0)))
+    robot = b.loop_joint("rod", "distance", "world", "plate", top, rim, length=0.6).build("floating")
+    q = robot.neutral()
+    q[6] = 0.6
+    springs = [
+        rk.Spring("world", "plate", (0.5, -0.5, 0.1), (0.2, -0.2, 0), stiffness=60.0, name="soft"),
+        rk.Spring("world", "plate", (-0.6, 0.6, 0.3), (-0.2, 0.2, 0), stiffness=150.0),
+    ]
+    return rk.simulate(robot, q, duration=0.2, springs=springs)
+
+
+def test_ends_of_springs_and_rods(run):
+    chosen = np.array([0, 10, 40])
+    springs, lines = ties(run, run.robot, chosen)
+    assert springs == 2
+    ends = lines.reshape(3, 3, 2, 3)
+    lengths = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
+    for k, record in enumerate(run.springs):
+        np.testing.assert_allclose(lengths[:, k], record.length[chosen], rtol=1e-12)
+    np.testing.assert_allclose(lengths[:, 2], 0.6, rtol=1e-9)
+    np.testing.assert_allclose(ends[:, 2, 0], [[-0.2, -0.2, 1.2]] * 3)
+
+
+def test_the_page_has_them_and_their_curves(run, tmp_path):
+    page = run.to_html(tmp_path / "tied.html", walk=False).read_text()
+    assert '"springs":2' in page.replace(" ", "")
+    assert "Tension of springs" in page and "Length of springs" in page and "soft" in page
+
+
+def test_a_live_page_says_what_it_does_not_know(run):
+    check_live(run)
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    cubic = rk.JointSpring("upper_joint", force=lambda a, u: a**3)
+    with pytest.raises(rk.RobokitError, match="live: the page's step knows no springs whose force"):
+        check_live(rk.simulate(robot, duration=0.01, springs=cubic))
+    motion = rk.PrescribedMotion("upper_joint", np.sin)
+    with pytest.raises(rk.RobokitError, match="no prescribed motions"):
+        check_live(rk.simulate(robot, duration=0.01, motions=motion))
