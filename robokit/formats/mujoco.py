@@ -405,8 +405,8 @@ def _rods(model: Any) -> Iterator[tuple[int, DescribedLoop]]:
         if int(model.eq_obj2id[k]) >= 0 or between != [True, True]:
             continue
         sites = [int(model.wrap_objid[w]) for w in wraps]
-        names = [_name(model, "body", int(model.site_bodyid[site])) for site in sites]
-        frames = [_pose(model.site_quat[site], model.site_pos[site]) for site in sites]
+        names = [name_of(model, "body", int(model.site_bodyid[site])) for site in sites]
+        frames = [placement_of(model.site_quat[site], model.site_pos[site]) for site in sites]
         length = float(model.tendon_length0[t] + data[0])
         (a, b), (at, there) = names, frames
         yield t, DescribedLoop(str(model.tendon(t).name), "distance", a, b, at, there, 0, length)

@@ -11,15 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.errors import Diagnostic
-<<<<<<< HEAD:robokit/formats/urdf.py
 from robokit.formats.description import (
-=======
-from robokit.model.builder import unit_numbers
-from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
-from robokit.model.joints import plane_axes
-from robokit.parity.engines import robot_text
-from robokit.parity.readers.description import (
->>>>>>> w-sim:robokit/parity/readers/urdf.py
     DescribedBody,
     DescribedJoint,
     DescribedLoop,
@@ -28,11 +20,10 @@ from robokit.parity.readers.description import (
     Law,
     frame_along,
 )
-<<<<<<< HEAD:robokit/formats/urdf.py
+from robokit.model.builder import unit_numbers
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
-=======
+from robokit.model.joints import plane_axes
 from robokit.spatial import Vector3
->>>>>>> w-sim:robokit/parity/readers/urdf.py
 from robokit.urdf import check_urdf
 from robokit.urdf.description import (
     JointDescription,
