@@ -15,6 +15,7 @@ import numpy as np
 
 from robokit.arguments import argument, check_values, real_number
 from robokit.caching import Recent, Spare
+from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import robot_shapes, touches_as_its_inertia, touching_pairs, world_shapes
 from robokit.collision.shapes import pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
@@ -440,6 +441,9 @@ class Query:
         given = shape_arrays(scene.placed) | robot_data(robot)
         given |= {"shape_beside": np.zeros((len(scene.placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
         given |= pair_arrays(np.array(shapes, np.int32).reshape(-1, 2), len(scene.placed))
+        hulls = [c.core.hull for c in scene.placed]
+        boxes = [int(hull is not None and hull.polygons == BOX_FACES) for hull in hulls]
+        given |= {"shape_box": np.array(boxes, np.int32)}
         given |= {"group_pairs": np.array(groups, np.int32).reshape(-1, 2)}
         given |= {"group_swapped": np.array(swapped, np.int32), "farthest": np.zeros(1)}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_gradients": len(self.pairs) if gradient else 0}
