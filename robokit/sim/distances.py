@@ -372,8 +372,12 @@ class _Scene:
             known = [*(each.name for each in robot.links), *self.in_world]
             raise UnknownName("link", name, known, f"in robot {robot.name!r}")
         visual = f" (it has {len(link.visuals)} to be seen alone)" if link.visuals else ""
+        fixed = next((c.link for c in self.placed if c.link and c.body == link.body), None)
         some = next((c.link for c in self.placed if c.link), None)
-        others = f"; {some!r} has some" if some else f", nor has any other link of robot {robot.name!r}"
+        if fixed:
+            others = f"; {fixed!r}, which is fixed to it, has some"
+        else:
+            others = f"; {some!r} has some" if some else f", nor has any other link of robot {robot.name!r}"
         raise ModelError(f"link {name!r} has no collision shape{visual}{others}")
 
     def chosen(self, a: Any, b: Any, pairs: Any) -> list[tuple[str, str]]:
