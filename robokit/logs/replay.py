@@ -46,6 +46,17 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
 
     Returns:
         the simulated trajectory; until it broke down, where it did (``summary["stopped"]``).
+
+    Raises:
+        WrongType, ShapeError: not a trajectory with its robot, or a start that cannot be simulated.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> push = rk.Torque([0.5, -0.2])
+        >>> log = rk.simulate(robot, [0.3, 0.2], duration=0.1, actuators=push, record_every=1)
+        >>> again = rk.simulate_log(log)
+        >>> bool(abs(again.q[-1] - log.q[-1]).max() < 1e-3)
+        True
     """
     robot = robot_of(log)
     t = log.t - log.t[0]
@@ -123,6 +134,12 @@ def write_log_page(
 
     Returns:
         The path of the file.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> log = rk.simulate(robot, [0.3, 0.2], duration=0.1, record_every=1)
+        >>> rk.write_log_page(log, "log.html").name
+        'log.html'
     """
     from robokit.viewer import compare, write_page
 
