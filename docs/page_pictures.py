@@ -57,7 +57,7 @@ def own_curves(folder: Path) -> None:
     run = rk.simulate(robot, start, duration=2.5, ground=True, actuators=hold, pushes=push)
     curves = {
         "zero-moment point": Curve(zero_moment_point(run), "m", labels=("forward", "left")),
-        "height of the head": Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["head"][1][2], "m"),
+        "height of the head": Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["head"].position[2], "m"),
     }
     with opened_page(run.to_html(folder / "own.html", curves=curves, follow="chest"), SIZE) as page:
         page.evaluate("robokit.timeline.seek(0.9)")

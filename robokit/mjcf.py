@@ -41,7 +41,7 @@ from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
 from robokit.model.parts import Joint, LoopJoint
-from robokit.model.robot import Robot, check_robot, children, outward
+from robokit.model.robot import Robot, check_robot, children, joints_in_order, outward
 from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
 
@@ -520,7 +520,8 @@ Step = tuple[Joint, Placement]
 
 def _between_joints(robot: Robot) -> set[str]:
     """Links without mass and shapes that carry nothing but the next joint: MuJoCo has several on one body."""
-    below = children(robot)
+    order = {joint.name: k for k, joint in enumerate(joints_in_order(robot))}
+    below = {x: sorted(those, key=lambda j: order[j.name]) for x, those in children(robot).items()}
     ends = {end for loop in robot.loop_joints for end in (loop.predecessor, loop.successor)}
     moved = {joint.child_link for joint in robot.body_joints if joint.kind != "floating"}
     return {
@@ -581,7 +582,8 @@ def _merged_bodies(world: ET.Element, robot: Robot, names: Names, said: list[str
 
 def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where | None:
     """A body for each link; None, and nothing done, where MuJoCo refuses the inertia of a fixed one alone."""
-    below = children(robot)
+    order = {joint.name: k for k, joint in enumerate(joints_in_order(robot))}
+    below = {x: sorted(those, key=lambda j: order[j.name]) for x, those in children(robot).items()}
     into = {joint.child_link: joint for joint in robot.body_joints}
     fixed = {joint.child_link: joint for joint in robot.fixed_joints}
     weighed = [x for x in robot.links if x.mass or np.any(x.inertia)]

@@ -12,8 +12,8 @@ without mass. What SDF cannot express gives a warning, or an error where the mod
     spherical      ball
     fixed          fixed, or a frame
     floating       no joint: a link that hangs on nothing is free; only of a massless root of a fixed base
-    planar         prismatic NAME_TX, NAME_TY and revolute NAME_RZ with links without mass between them
-    cylindrical    revolute NAME_R and prismatic NAME_T, likewise
+    planar         prismatic NAME_TX, NAME_TY and revolute NAME, with links without mass between them
+    cylindrical    revolute NAME_R and prismatic NAME, likewise
     loop joints    joints to a link that another joint carries already
 
 Rotors' inertias have no place in SDF; they are written as ``drake:rotor_inertia``, which Drake and robokit

@@ -54,9 +54,13 @@ def log(arguments: argparse.Namespace) -> int:
     run = None
     if not arguments.no_simulation:
         ground = {None: None, "on": True, "off": False}[arguments.ground]
-        run = simulate_log(read, ground, progress=_shows_progress())
-        tell("")
-        tell("\n".join(_differences(read, run)))
+        try:
+            run = simulate_log(read, ground, progress=_shows_progress())
+        except RobokitError as error:  # the log may start where no simulation can
+            say(f"no simulation beside the log: {error}")
+        else:
+            tell("")
+            tell("\n".join(_differences(read, run)))
     write_log_page(read, page, torques, run)
     if data is not None:
         read.save(data)

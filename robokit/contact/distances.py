@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.collision.fields import CYLINDER, FIELD, PAIRS, PLANE, SEGMENT, SHAPES
+from robokit.collision.fields import CYLINDER, FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
 from robokit.collision.gjk import FAR, INSIDE
 from robokit.collision.narrow import narrow, nearest_cores, place, shape_pose, towards
 from robokit.collision.support import TINY, support, unit, vector
@@ -68,6 +68,7 @@ ARRAYS = (
     *(a for a in PAIRS if a.name.startswith("pair")),
     *(a for a in ROBOT if a.name in _ROBOT.split()),
     *(a for a in MOTION if a.name in _MOTION),
+    whole_array("shape_box", "n_shapes"),  # 1 of boxes with corners in the order of hulls.BOX_FACES
     whole_array(
         "group_pairs", "n_groups", 2
     ),  # of each pair of links: first of its pairs of shapes, how many
@@ -179,8 +180,21 @@ def _of_shapes(x: Any, k: Any, far: Any) -> None:
     x.nearest[0] = float("inf")
 
     def of_cores() -> None:
-        straight = (kind <= SEGMENT) & (x.shape_kind[b] <= SEGMENT)
-        known = cond(straight, lambda: _of_segments(x, a, b), lambda: 0)
+        other = x.shape_kind[b]
+
+        def of_box() -> Any:
+            box_first = (x.shape_box[a] > 0) & (other == POINT)
+            box_last = (x.shape_box[b] > 0) & (kind == POINT)
+            ends = where(box_first, a, b), where(box_first, b, a)
+            return cond(box_first | box_last, lambda: _of_box(x, *ends, box_first), lambda: 0)
+
+        straight = (kind <= SEGMENT) & (other <= SEGMENT)
+
+        def of_segments() -> Any:
+            balls = (kind == POINT) & (other == POINT)
+            return cond(balls, lambda: _of_balls(x, a, b), lambda: _of_segments(x, a, b))
+
+        known = cond(straight, of_segments, of_box)
         cond(known > 0, nothing, by_gjk)
 
     def by_gjk() -> None:
@@ -266,6 +280,17 @@ def _turn_normal(out: Any, difference: Any, axis: Vector3, size: Any) -> None:
     cond(depth <= depth_0 * (1.0 + ROUNDING), take, nothing)
 
 
+def _of_balls(x: Any, a: Any, b: Any) -> Any:
+    """The same of two balls: 1, or 0 where their middles meet and tell no normal."""
+    c_a, c_b = (place(x, x.shape_body[s], vector(x.corners, x.shape_corners[s, 0])) for s in (a, b))
+    between, radii = c_b - c_a, (x.shape_radius[a], x.shape_radius[b])
+    length = sqrt(between.dot(between))
+    n = between * (1.0 / (length + TINY))
+    points = c_a + n * radii[0], c_b - n * radii[1]
+    write(x.nearest, 0, (length - radii[0] - radii[1], *n, *points[0], *points[1]))
+    return where(length > MEETS * (radii[0] + radii[1]), 1, 0)
+
+
 def _of_segments(x: Any, a: Any, b: Any) -> Any:
     """The same of balls and capsules: 1, or 0 where their points and segments meet and tell no normal.
 
@@ -300,6 +325,34 @@ def _of_segments(x: Any, a: Any, b: Any) -> Any:
     y_a, y_b = p_a + e_a * t + n * radii[0], p_b + e_b * u - n * radii[1]
     write(x.nearest, 0, (length - radii[0] - radii[1], *n, *y_a, *y_b))
     return where(length > MEETS * (radii[0] + radii[1]), 1, 0)
+
+
+def _of_box(x: Any, box: Any, ball: Any, box_first: Any) -> Any:
+    """The same of a box and a ball: 1. By the nearest point of the box, inside of it by its nearest face."""
+    first, radius = x.shape_corners[box, 0], x.shape_radius[ball]
+    R, p = shape_pose(x, box)
+    c = place(x, x.shape_body[ball], vector(x.corners, x.shape_corners[ball, 0]))
+    low, high = vector(x.corners, first), vector(x.corners, first + 7)
+    middle = (low + high) * 0.5
+    local = R.transpose_apply(c - p) - middle
+    edges = [vector(x.corners, first + k) - low for k in (4, 2, 1)]
+    halves = [0.5 * sqrt(e.dot(e)) for e in edges]
+    axes = [e * (0.5 / h) for e, h in zip(edges, halves, strict=True)]
+    along = [u.dot(local) for u in axes]
+    out = Vector3(0.0, 0.0, 0.0)
+    face, least = out, -float("inf")
+    for u, s, h in zip(axes, along, halves, strict=True):
+        out = out + u * (s - clamp(s, -h, h))
+        nearer = abs(s) - h > least
+        face, least = chosen(nearer, u * where(s < 0.0, -1.0, 1.0), face), maximum(abs(s) - h, least)
+    length = sqrt(out.dot(out))
+    outside = length > ROUNDING * x.shape_bound[box]
+    n = R @ chosen(outside, out * (1.0 / (length + TINY)), face)
+    d = where(outside, length, least)
+    on_box, on_ball = c - n * d, c - n * radius
+    write(x.nearest, 0, (d - radius, *(n * where(box_first, 1.0, -1.0))))
+    write(x.nearest, 4, (*chosen(box_first, on_box, on_ball), *chosen(box_first, on_ball, on_box)))
+    return 1
 
 
 def _over_plane(x: Any, a: Any, b: Any) -> None:

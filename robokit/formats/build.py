@@ -393,11 +393,12 @@ class _Build:
         actuators: list[Actuator] = self._springs(springs, torques, stiff)
         if servos:
             kp, kd = ({joint: x[k] for joint, x in servos.items()} for k in (0, 1))
-            actuators.append(PD(joints=tuple(servos), kp=kp, kd=kd))
+            actuators.append(PD(joints=tuple(servos), kp=kp, kd=kd, effort=_efforts(given, servos)))
         if speeds:
-            actuators.append(Velocity(joints=tuple(speeds), gain={j: x[1] for j, x in speeds.items()}))
+            gain = {j: x[1] for j, x in speeds.items()}
+            actuators.append(Velocity(joints=tuple(speeds), gain=gain, effort=_efforts(given, speeds)))
         if torques:
-            actuators.append(Torque(joints=tuple(torques)))
+            actuators.append(Torque(joints=tuple(torques), effort=_efforts(given, torques)))
         return tuple(actuators)
 
     def _springs(
@@ -468,6 +469,12 @@ class _Build:
             if geometry is not None:
                 solids.append(Solid(geometry, g.pose @ g.shape.pose, g.friction, g.shape.rgba))
         return Ground(shapes=solids, **arguments)
+
+
+def _efforts(scene: DescribedScene, joints: Collection[str]) -> dict[str, float] | None:
+    """Limits of actuators that their joints' own do not say; None where there are none."""
+    found = {one.joint: one.effort for one in scene.actuators if one.effort is not None}
+    return {joint: found[joint] for joint in joints if joint in found} or None
 
 
 def _symmetric(inertia: np.ndarray) -> np.ndarray:

@@ -227,6 +227,7 @@ class DescribedActuator:
         kind: "torque", "position" or "velocity".
         joint: name of the joint, of one coordinate.
         stiffness, damping: as the joint feels them, gear included [N m/rad | N/m], [N m s/rad | N s/m].
+        effort: its most [N m | N], where the joint's own limit does not say it; else None.
     """
 
     name: str
@@ -234,6 +235,7 @@ class DescribedActuator:
     joint: str
     stiffness: float = 0.0
     damping: float = 0.0
+    effort: float | None = None
 
 
 @dataclass(frozen=True)

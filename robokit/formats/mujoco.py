@@ -490,7 +490,8 @@ def effort_range(model: Any, j: int) -> Range:
     lower = upper = 0.0
     own = actuators_of(model, j)
     for k in own:
-        least, most = _actuator(model, k)
+        gear = float(model.actuator_gear[k, 0])
+        least, most = sorted(gear * x for x in actuator_range(model, k)) if gear else (0.0, 0.0)
         lower, upper = lower + least, upper + most
     if not own:
         lower, upper = FREE
@@ -500,7 +501,8 @@ def effort_range(model: Any, j: int) -> Range:
     return lower, upper
 
 
-def _actuator(model: Any, k: int) -> Range:
+def actuator_range(model: Any, k: int) -> Range:
+    """The least and the largest force of an actuator, gear left out, infinite where there is no limit."""
     import mujoco
 
     lower, upper = FREE
@@ -523,8 +525,4 @@ def _actuator(model: Any, k: int) -> Range:
     if model.actuator_forcelimited[k]:
         lower = max(lower, float(model.actuator_forcerange[k, 0]))
         upper = min(upper, float(model.actuator_forcerange[k, 1]))
-    gear = float(model.actuator_gear[k, 0])
-    if not gear:
-        return 0.0, 0.0
-    lower, upper = sorted((gear * lower, gear * upper))
     return lower, upper

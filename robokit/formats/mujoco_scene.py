@@ -26,11 +26,13 @@ from robokit.formats.mujoco import (
     GEOMS,
     JOINT_TRANSMISSIONS,
     KINDS,
+    actuator_range,
     compiled,
     data_at_zero,
     describe_model,
     described_shape,
     first_number,
+    laws_of,
     name_of,
     placement_of,
     sum_of_joints,
@@ -342,15 +344,19 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
 
 def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
     others: dict[str, list[str]] = {}
-    scaled, delayed, clipped = [], [], []
+    scaled, delayed, clipped, pulling = [], [], [], []
     for k in range(model.nu):
         name = str(model.actuator(k).name) or f"actuator_{k}"
         why = _not_taken(model, k)
         if why:
             others.setdefault(why, []).append(name)
             continue
-        joint = name_of(model, "joint", int(model.actuator_trnid[k, 0]))
-        gear, gain = float(model.actuator_gear[k, 0]), float(model.actuator_gainprm[k, 0])
+        joint, gear = _transmission(model, k)
+        gain = float(model.actuator_gainprm[k, 0])
+        effort = None
+        if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
+            pulling.append(name)
+            effort = abs(gear) * max(map(abs, actuator_range(model, k)))
         constant, kp, kd = _bias(model, k)
         control = "position" if kp else "velocity" if kd else "torque"
         if gain != {"position": kp, "velocity": kd, "torque": 1.0}[control] or constant or gear != 1.0:
@@ -359,7 +365,8 @@ def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
             delayed.append(name)
         if model.actuator_ctrllimited[k]:
             clipped.append(name)
-        scene.actuators.append(DescribedActuator(name, control, joint, gear * gear * kp, gear * gear * kd))
+        stiffness, damping = gear * gear * kp, gear * gear * kd
+        scene.actuators.append(DescribedActuator(name, control, joint, stiffness, damping, effort))
     for why, names in others.items():
         says(
             "left-out",
@@ -367,6 +374,8 @@ def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
             names,
             f"{why}: robokit drives joints of one coordinate",
         )
+    text = "acting on the joint that the tendon's others follow with mimic='couple'"
+    says("rewritten", "actuators of tendons", pulling, text)
     text = "targets are forces, positions or velocities of the joint, without the file's factors and offsets"
     says("rewritten", "actuators", scaled, text)
     says("rewritten", "actuators", delayed, "acting at once; the file filters the control")
@@ -383,13 +392,46 @@ def _bias(model: Any, k: int) -> tuple[float, float, float]:
     return constant, 0.0 - by_position, 0.0 - by_velocity
 
 
+def _transmission(model: Any, k: int) -> tuple[str, float]:
+    """The joint that an actuator drives, and the force on it per force of the actuator.
+
+    A fixed tendon whose joints all follow one of them acts as if on that one: it has the sum of their forces,
+    each as the joint moves with it. "" where there is no such joint.
+    """
+    gear, at = float(model.actuator_gear[k, 0]), int(model.actuator_trnid[k, 0])
+    kind = TRANSMISSIONS[int(model.actuator_trntype[k])]
+    if kind in ("joint", "jointinparent"):
+        return name_of(model, "joint", at), gear
+    factors = sum_of_joints(model, at) if kind == "tendon" else None
+    if not factors:
+        return "", 0.0
+    follows = {
+        name_of(model, "joint", j): laws[0]
+        for j in range(model.njnt)
+        if (laws := laws_of(model, j)) and not laws[0].curve and laws[0].leader
+    }
+    total: dict[str, float] = {}
+    for name, factor in factors.items():
+        for _ in range(model.njnt):  # a circle of laws has no leader
+            if name not in follows:
+                break
+            factor *= follows[name].multiplier
+            name = follows[name].leader
+        total[name] = total.get(name, 0.0) + factor
+    ((name, factor),) = total.items() if len(total) == 1 else [("", 0.0)]
+    return (name, gear * factor) if factor else ("", 0.0)
+
+
 def _not_taken(model: Any, k: int) -> str:
     """Why an actuator has no counterpart; "" if it has one."""
     import mujoco
 
     if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
-        return f"acting on a {TRANSMISSIONS[int(model.actuator_trntype[k])]}"
-    if KINDS[int(model.jnt_type[int(model.actuator_trnid[k, 0])])] not in ("revolute", "prismatic"):
+        single = _transmission(model, k)[0]
+        what = TRANSMISSIONS[int(model.actuator_trntype[k])]
+        if not single:
+            return f"acting on a {what}" + (" of joints that are not coupled" if what == "tendon" else "")
+    elif KINDS[int(model.jnt_type[int(model.actuator_trnid[k, 0])])] not in ("revolute", "prismatic"):
         return "acting on a joint of several coordinates"
     biases = mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE
     bits = mujoco.mjtDyn

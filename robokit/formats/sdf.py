@@ -126,9 +126,14 @@ def read_sdf(
     Raises:
         RobokitError: no SDF, a name that is not there, or several models and none chosen.
     """
-    files = SdfFiles(Path(path), package_dirs, text)
-    root = _Model(files.root, "", "", None, files, Path(path).resolve())
-    return _Reader(files, root, _chosen(files, root, model)).description()
+    try:
+        files = SdfFiles(Path(path), package_dirs, text)
+        root = _Model(files.root, "", "", None, files, Path(path).resolve())
+        return _Reader(files, root, _chosen(files, root, model)).description()
+    except RobokitError as problem:
+        if Path(path).name in str(problem):
+            raise
+        raise RobokitError(f"{os.fspath(path)}: {problem}") from None
 
 
 def _chosen(files: SdfFiles, root: _Model, name: str | None) -> _Model:
@@ -396,8 +401,8 @@ class _Reader:
         loose = [j for j in joints if j.parent == WORLD and j.kind == "floating"]
         side.base = "floating" if loose else "fixed"
         for world in self.root.worlds:
-            numbers = _numbers(world.element.find("gravity"))
-            if world is self.robot.outer and len(numbers) == 3:
+            numbers = _numbers(world.element.find("gravity"), 3)
+            if world is self.robot.outer and numbers:
                 side.gravity = np.array(numbers)
         side.notes += dict.fromkeys(self.files.notes)
         side.scene = self._scene()
@@ -446,7 +451,7 @@ class _Reader:
     def _add_ground(self, scene: DescribedScene, model: _Model, element: Any, pose: Placement) -> None:
         plane = element.find("geometry/plane")
         if plane is not None:
-            normal = np.array(_numbers(plane.find("normal")) or [0.0, 0.0, 1.0])
+            normal = np.array(_numbers(plane.find("normal"), 3) or [0.0, 0.0, 1.0])
             turn = frame_along(np.zeros(3), normal)
             scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element)))
             return
@@ -551,8 +556,8 @@ class _Reader:
             faces,
             _friction(element),
         )
-        density = element.findtext("density")
-        return [(shape, None if density is None else float(density))]
+        density = _numbers(element.find("density"), 1)
+        return [(shape, density[0] if density else None)]
 
     def _of_solids(
         self, where: str, link: Any, density: float, shapes: list[tuple[DescribedShape, float | None]]
@@ -677,13 +682,13 @@ class _Reader:
         """Direction, limits, passive forces and mimic laws of an <axis>."""
         where = f"joint {joint.name!r}"
         xyz = axis.find("xyz")
-        direction = np.array(_numbers(xyz) or [0.0, 0.0, 1.0])
+        direction = np.array(_numbers(xyz, 3) or [0.0, 0.0, 1.0])
         frame = "" if xyz is None else xyz.get("expressed_in", "")
         of_model = (axis.findtext("use_parent_model_frame") or "").strip().lower()
         if model.version < (1, 7) and (of_model in ("1", "true") or model.version < (1, 5)):
             frame = MODEL
         turn = (model.in_world() @ model.place(frame)) if frame else at
-        length = float(np.linalg.norm(direction)) if direction.shape == (3,) else 0.0
+        length = float(np.linalg.norm(direction))
         if joint.kind in ("revolute", "prismatic", "continuous", "helical"):
             if not length > 0.0:
                 raise RobokitError(f"{self.file}: {where} (line {axis.sourceline}): <xyz> is no direction")
@@ -858,8 +863,7 @@ def own_name(element: Any) -> str:
 
 def origin_of(pose: Any) -> Origin:
     """A <pose>: position, then roll, pitch and yaw or a quaternion xyzw."""
-    numbers = _numbers(pose)
-    x, y, z, *turn = numbers if len(numbers) in (6, 7) else [0.0] * 6
+    x, y, z, *turn = _numbers(pose, 6, 7) or [0.0] * 6
     if len(turn) == 4:
         return Origin(
             (x, y, z), quat_xyzw=(turn[0], turn[1], turn[2], turn[3]) if any(turn) else (0, 0, 0, 1)
@@ -873,14 +877,33 @@ def placement(pose: Any) -> Placement:
     return Placement() if pose is None else origin_of(pose).placement()
 
 
-def _numbers(element: Any) -> list[float]:
-    return [] if element is None else [float(x) for x in (element.text or "").split()]
+def _numbers(element: Any, *counts: int) -> list[float]:
+    """The numbers in an element, [] where there is none or nothing in it.
+
+    Args:
+        element: or None.
+        counts: how many there may be; any number if none is given.
+
+    Raises:
+        RobokitError: a word, or another count.
+    """
+    words = [] if element is None else (element.text or "").split()
+    try:
+        found = [float(x) for x in words]
+    except ValueError:
+        found = []
+    if words and (not found or (counts and len(found) not in counts)):
+        wanted = f"{' or '.join(map(str, counts))} numbers" if counts and counts != (1,) else "a number"
+        raise RobokitError(
+            f"<{element.tag}> (line {element.sourceline}): expected {wanted}, got {' '.join(words)!r}"
+        )
+    return found
 
 
 def number(element: Any, path: str, absent: float) -> float:
     """The number of an element below an element."""
-    text = (element.findtext(path) or "").strip()
-    return float(text) if text else absent
+    found = _numbers(element.find(path), 1)
+    return found[0] if found else absent
 
 
 def _thread(joint: Any) -> float:
@@ -893,22 +916,22 @@ def _thread(joint: Any) -> float:
 def _rotor(joint: Any) -> float:
     """Inertia of a joint's rotor as the joint feels it, an extension of Drake's."""
     said = {re.sub(r"^.*[:}]", "", str(child.tag)): child for child in joint if "drake" in str(child.tag)}
-    inertia, ratio = _numbers(said.get("rotor_inertia")), _numbers(said.get("gear_ratio"))
+    inertia, ratio = (_numbers(said.get(name), 1) for name in ("rotor_inertia", "gear_ratio"))
     return inertia[0] * (ratio[0] if ratio else 1.0) ** 2 if inertia else 0.0
 
 
 def _size(kind: Any) -> tuple[float, ...]:
     if kind.tag == "box":
-        return tuple(_numbers(kind.find("size")) or [1.0] * 3)
+        return tuple(_numbers(kind.find("size"), 3) or [1.0] * 3)
     if kind.tag == "sphere":
         return (number(kind, "radius", 1.0),)
     if kind.tag in ("cylinder", "capsule", "cone"):
         absent = (0.5, 1.0) if kind.tag == "capsule" else (1.0, 1.0)
         return number(kind, "radius", absent[0]), number(kind, "length", absent[1])
     if kind.tag == "ellipsoid":
-        return tuple(_numbers(kind.find("radii")) or [1.0] * 3)
+        return tuple(_numbers(kind.find("radii"), 3) or [1.0] * 3)
     if kind.tag == "mesh":
-        return tuple(_numbers(kind.find("scale")) or [1.0] * 3)
+        return tuple(_numbers(kind.find("scale"), 3) or [1.0] * 3)
     return ()
 
 
@@ -939,8 +962,8 @@ def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | No
 
 def _friction(collision: Any) -> float | None:
     """The first coefficient of friction of a <collision>, None where it says none."""
-    text = collision.findtext("surface/friction/ode/mu")
-    return float(text) if text else None
+    found = _numbers(collision.find("surface/friction/ode/mu"), 1)
+    return found[0] if found else None
 
 
 def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
@@ -976,10 +999,10 @@ def _looks(element: Any) -> tuple[RGBA | None, str]:
     material = element.find("material")
     if material is None:
         return None, ""
-    numbers = _numbers(material.find("diffuse")) or _numbers(material.find("ambient"))
+    numbers = _numbers(material.find("diffuse"), 3, 4) or _numbers(material.find("ambient"), 3, 4)
     script = (material.findtext("script/name") or "").strip().removeprefix("Gazebo/")
     rgba: RGBA | None = COLOURS.get(script)
-    if len(numbers) in (3, 4):
+    if numbers:
         r, g, b, a = (*numbers, 1.0)[:4]
         rgba = (r, g, b, a)
     see_through = number(element, "transparency", 0.0)
@@ -1204,7 +1227,7 @@ def _check_numbers(path: Path, element: Any) -> None:
             value = float(word)
         except ValueError:
             value = math.nan
-        if math.isnan(value):
+        if math.isnan(value) or (math.isinf(value) and element.getparent().tag != "limit"):
             raise RobokitError(
                 f"{path}: <{element.tag}> (line {element.sourceline}): expected a number, got {word!r}"
             )

@@ -13,14 +13,12 @@ from robokit.conventions import FLOATING_BASE
 from robokit.dynamics import crba
 from robokit.errors import SimulationError
 from robokit.files import output_path
-from robokit.logs.torques import BASE, TorqueComparison, efforts_of, robot_of
+from robokit.logs.torques import BASE, TorqueComparison, efforts_of, forces_of, robot_of
 from robokit.model.robot import Robot
 from robokit.sim import PD, Ground, Torque, simulate
 from robokit.sim.record import Trajectory
 from robokit.sim.starts.ground_gaps import ground_gaps
-
-LONGEST_STEP = 1e-3
-"""Time step of the simulation at most [s], a whole part of the log's step."""
+from robokit.sim.stepping.default_step import default_step
 
 STATES = 200
 """States of a log at which its lowest point is looked for."""
@@ -30,8 +28,8 @@ TOGETHER = 8
 
 FORCE = "N m | N"
 
-SERVO = 50.0
-"""Angular frequency of the servos that move joints without efforts along the log [rad/s]."""
+SERVO = 4.0
+"""Samples of the log in which servos bring joints without efforts to where the log has them."""
 
 
 def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress: bool = False) -> Trajectory:
@@ -48,15 +46,27 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
 
     Returns:
         the simulated trajectory; until it broke down, where it did (``summary["stopped"]``).
+
+    Raises:
+        WrongType, ShapeError: not a trajectory with its robot, or a start that cannot be simulated.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> push = rk.Torque([0.5, -0.2])
+        >>> log = rk.simulate(robot, [0.3, 0.2], duration=0.1, actuators=push, record_every=1)
+        >>> again = rk.simulate_log(log)
+        >>> bool(abs(again.q[-1] - log.q[-1]).max() < 1e-3)
+        True
     """
     robot = robot_of(log)
     t = log.t - log.t[0]
     usual = float(np.median(np.diff(t)))
-    dt = usual / max(1, math.ceil(usual / LONGEST_STEP - 1e-9))
-    steps = max(1, round(float(t[-1]) / dt))
-    middle = (np.arange(steps) + 0.5) * dt
     if ground is None and robot.base == "floating":
         ground = _ground(robot, log)
+    # A whole part of the log's step, no longer than the simulator would choose.
+    dt = usual / max(1, math.ceil(usual / default_step(robot, bool(ground)) - 1e-9))
+    steps = max(1, round(float(t[-1]) / dt))
+    middle = (np.arange(steps) + 0.5) * dt
     try:
         return simulate(
             robot, log.q[0], log.v[0], duration=steps * dt, dt=dt, ground=ground or None,
@@ -75,14 +85,15 @@ def _ground(robot: Robot, log: Trajectory) -> Ground:
 def _actuators(robot: Robot, log: Trajectory, t: np.ndarray, middle: np.ndarray) -> list[Any]:
     """The log's torques, and servos along the log for joints without them."""
     efforts = set(efforts_of(log))
-    forces = log.tau if log.tau is not None else log.actuator_force
+    times, forces = forces_of(log)
     single = [j for j in robot.joints if j.v_slice.stop - j.v_slice.start == 1 and j.name != FLOATING_BASE]
     driven = [j for j in single if j.name in efforts]
     led = [j for j in single if j.name not in efforts]
     actuators: list[Any] = []
     unlimited = {"effort": math.inf, "max_velocity": math.inf}
-    if driven and forces is not None:
-        rows = [np.interp(middle, t, forces[:, j.v_slice.start]) for j in driven]
+    if driven:
+        own = times - log.t[0]
+        rows = [np.interp(middle, own, forces[:, j.v_slice.start]) for j in driven]
         actuators.append(Torque(joints=[j.name for j in driven], target=np.stack(rows, axis=1), **unlimited))
     if led:
         inertia = np.diag(crba(robot, log.q[0]))[[j.v_slice.start for j in led]]
@@ -90,7 +101,8 @@ def _actuators(robot: Robot, log: Trajectory, t: np.ndarray, middle: np.ndarray)
             np.stack([np.interp(middle, t, x[:, place.start]) for place in places], axis=1)
             for x, places in ((log.q, [j.q_slice for j in led]), (log.v, [j.v_slice for j in led]))
         )
-        gains = {"kp": inertia * SERVO**2, "kd": 2.0 * inertia * SERVO}
+        rate = 1.0 / (SERVO * float(np.median(np.diff(t))))
+        gains = {"kp": inertia * rate**2, "kd": 2.0 * inertia * rate}
         actuators.append(PD(joints=[j.name for j in led], target=q, velocity=v, **gains, **unlimited))
     return actuators
 
@@ -122,6 +134,12 @@ def write_log_page(
 
     Returns:
         The path of the file.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> log = rk.simulate(robot, [0.3, 0.2], duration=0.1, record_every=1)
+        >>> rk.write_log_page(log, "log.html").name
+        'log.html'
     """
     from robokit.viewer import compare, write_page
 

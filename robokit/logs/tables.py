@@ -109,7 +109,7 @@ def read_table(
         ShapeError: not such a file, a damaged one, or one whose columns are not understood.
     """
     recording = Recording(str(path))
-    table = _Table(recording, coordinates, rate, time_unit, dict(rename or {}))
+    table = _Table(recording, coordinates, rate, time_unit, rename or ())
     try:
         if path.suffix.lower() == ".npz":
             table.arrays(read_arrays(path))
@@ -198,11 +198,11 @@ class _Table:
         coordinates: Coordinates,
         rate: float | None,
         time_unit: str | None,
-        rename: dict[str, str],
+        more_names: Iterable[str],
     ) -> None:
         self.recording, self.coordinates, self.rate = recording, coordinates, rate
-        self.time_unit, self.rename = time_unit, rename
-        known = {*coordinates.q, *coordinates.v, *rename}
+        self.time_unit = time_unit
+        known = {*coordinates.q, *coordinates.v, *more_names}
         self.names = sorted(known, key=lambda name: (-len(name), name))
 
     # ---- CSV -------------------------------------------------------------------------------------
@@ -417,10 +417,10 @@ class _Table:
         return stamps
 
     def _block(self, t: np.ndarray, columns: Sequence[tuple[str, str, np.ndarray]]) -> None:
-        names = tuple(dict.fromkeys(self.rename.get(name, name) for name, _, _ in columns))
+        names = tuple(dict.fromkeys(name for name, _, _ in columns))
         values: list[np.ndarray | None] = [None, None, None]
         for name, quantity, numbers in columns:
-            k, j = QUANTITIES.index(quantity), names.index(self.rename.get(name, name))
+            k, j = QUANTITIES.index(quantity), names.index(name)
             if values[k] is None:
                 values[k] = np.full((len(t), len(names)), np.nan)
             table = values[k]

@@ -109,7 +109,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
     for place in places:
         q[:, place] = continuous(q[:, place])
     q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)
-    times, forces = _forces_of(log)
+    times, forces = forces_of(log)
     tau = np.stack([np.interp(even, times, x) for x in forces.T], axis=1)
     rate = 1.0 / step
     if cutoff is None:
@@ -140,7 +140,7 @@ def robot_of(log: Any) -> Robot:
     return log.robot
 
 
-def _forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+def forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces (S, nv) and their times (S,): measured ones, zeros where there are none.
 
     Those of a simulation's actuators are means since the record before, and count in the middle; those of a

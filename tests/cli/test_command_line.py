@@ -20,6 +20,7 @@ COMMANDS = (
     "check",
     "parity",
     "mjcf",
+    "convert",
     "sparsity",
     "collisions",
     "cost",
@@ -29,7 +30,7 @@ COMMANDS = (
     "cache",
     "robots",
 )
-NO_BASE = ("replay", "cache", "robots", "check", "log", "identify")
+NO_BASE = ("replay", "cache", "robots", "check", "convert", "log", "identify")
 """Commands without a base, or one with a default of its own."""
 SHORT = ("--duration", "0.05", "--no-open")
 

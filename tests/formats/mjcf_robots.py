@@ -526,6 +526,29 @@ FUSED = """
   </worldbody>
 </mujoco>"""
 
+LINKAGE_GRIPPER = """
+<mujoco model="linkage_gripper">
+<compiler angle="radian" autolimits="true"/><option cone="elliptic" impratio="10"/>
+<default><default class="gripper"><joint axis="1 0 0"/>
+<default class="driver"><joint range="0 0.8" armature="0.005" damping="0.1" solreflimit="0.005 1"/></default>
+<default class="follower"><joint range="-0.872664 0.872664" pos="0 -0.018 0.0065" solreflimit="0.005 1"/></default>
+<default class="spring_link"><joint range="-0.29670597283 0.8" stiffness="0.05" springref="2.62" damping="0.00125"/></default>
+<default class="coupler"><joint range="-1.57 0" solreflimit="0.005 1"/></default>
+</default></default>
+<worldbody><body name="base" childclass="gripper"><inertial mass="0.77" pos="0 0 0.03" diaginertia="0.0003 0.0003 0.0003"/>
+<body name="right_driver" pos="0 0.03 0.055"><inertial mass="0.009" pos="0 0.017 0.003" diaginertia="1.7e-6 1.6e-6 2.8e-7"/><joint name="right_driver_joint" class="driver"/>
+ <body name="right_coupler" pos="0 0.0315 -0.0041"><inertial mass="0.014" pos="0 0.003 0.01" diaginertia="2.3e-6 2.2e-6 6e-7"/><joint name="right_coupler_joint" class="coupler"/></body></body>
+<body name="right_spring_link" pos="0 0.0132 0.0609"><inertial mass="0.022" pos="0 0.018 0.02" diaginertia="8e-6 7e-6 1.6e-6"/><joint name="right_spring_link_joint" class="spring_link"/>
+ <body name="right_follower" pos="0 0.055 0.0375"><inertial mass="0.012" pos="0 -0.011 0.012" diaginertia="2e-6 1.8e-6 6e-7"/><joint name="right_follower_joint" class="follower"/></body></body>
+<body name="left_driver" pos="0 -0.03 0.055" quat="0 0 0 1"><inertial mass="0.009" pos="0 0.017 0.003" diaginertia="1.7e-6 1.6e-6 2.8e-7"/><joint name="left_driver_joint" class="driver"/></body>
+</body></worldbody>
+<contact><exclude body1="base" body2="left_driver"/></contact>
+<tendon><fixed name="split"><joint joint="right_driver_joint" coef="0.5"/><joint joint="left_driver_joint" coef="0.5"/></fixed></tendon>
+<equality><connect anchor="0 -0.018 0.0065" body1="right_follower" body2="right_coupler" solimp="0.95 0.99 0.001" solref="0.005 1"/>
+<joint joint1="right_driver_joint" joint2="left_driver_joint" polycoef="0 1 0 0 0"/></equality>
+<actuator><general class="gripper" name="fingers_actuator" tendon="split" forcerange="-5 5" ctrlrange="0 255" gainprm="0.3137255 0 0" biastype="affine" biasprm="0 -100 -10"/></actuator>
+</mujoco>"""
+
 ROBOTS = {
     "humanoid": HUMANOID,
     "quadruped": QUADRUPED,
@@ -548,6 +571,7 @@ ROBOTS = {
     "held": HELD,
     "four_bar": FOUR_BAR,
     "fused": FUSED,
+    "linkage_gripper": LINKAGE_GRIPPER,
 }
 
 FILES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from pathlib import Path
 
@@ -124,6 +125,7 @@ BEYOND_URDF = {
     "dual_arm": {("shape-added", "world")},
     "hand": {("mimic-curved", "C_dip")},
     "held": {("gravity-off", "tip")},
+    "linkage_gripper": {("spring-added", "right_spring_link_joint")},
     "meshes": {("mesh-scale", "body")},
     "references": {("gravity", "references"), ("spring-added", "turn")},
     "several": {("base-freed", "several")},
@@ -159,7 +161,16 @@ def test_it_is_dropped_on_the_ground(name, zoo):
         robot, robot.configuration(home), duration=3.0, ground=ground, actuators=scene.actuators
     )
     assert np.isfinite(run.q).all() and np.isfinite(run.v).all()
-    swings = {"balls", "biped_with_loops", "compiler", "fused", "held", "references", "snake"}
+    swings = {
+        "balls",
+        "biped_with_loops",
+        "compiler",
+        "fused",
+        "held",
+        "linkage_gripper",
+        "references",
+        "snake",
+    }
     assert np.abs(run.v[-1]).max() < (5.0 if name in swings else 0.02)
     weight = robot.total_mass * np.linalg.norm(robot.gravity)
     assert abs(run.summary["energy_balance"]) < 0.005 * weight  # as if it were 5 mm higher
@@ -217,6 +228,9 @@ def test_actuators_and_keyframes(zoo):
     arm = rk.load(zoo["arm_with_gripper"])
     (servo,) = arm.scene.actuators
     assert (servo.kp["joint1"], servo.kd["joint3"], arm.joint("joint1").effort) == (4500.0, 350.0, 87.0)
+    # A tendon of coupled fingers pulls as one of them: here half of each, and both move alike.
+    assert (servo.kp["finger_joint2"], servo.kd["finger_joint2"]) == (100.0, 10.0)
+    assert servo.effort == {"finger_joint2": 100.0}
     rover = rk.load(zoo["mobile_base"])
     servo, wheels = rover.scene.actuators
     assert isinstance(wheels, rk.Velocity) and wheels.gain == {"left_wheel": 4.0, "right_wheel": 4.0}
@@ -234,6 +248,23 @@ def test_a_servo_holds_what_mujocos_holds(zoo):
     beside.data.ctrl[:3] = q0[:3]
     mujoco.mj_step(beside.model, beside.data, 1000)
     assert np.abs(run.q[-1, :3] - beside.data.qpos[:3]).max() < 1e-6
+
+
+def test_a_tendon_closes_a_coupled_gripper_as_mujocos_does(zoo):
+    path = zoo["arm_with_gripper"]
+    robot = rk.load(path, mimic="couple")
+    q0 = robot.configuration("home")
+    (servo,) = robot.scene.actuators
+    shut = dataclasses.replace(servo, target={"finger_joint2": 0.01})
+    run = rk.simulate(robot, q0, duration=1.0, actuators=shut)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    data.ctrl[:] = [*data.qpos[:3], 0.01 * 100.0 / 0.01568627451]
+    mujoco.mj_step(model, data, 500)
+    finger = robot.joint("finger_joint2").q_slice.start
+    assert run.q[-1, finger] == pytest.approx(data.qpos[3:].mean(), abs=1e-4)
+    assert run.q[-1, finger] == pytest.approx(0.01, abs=2e-3)
 
 
 def test_springs_act_where_they_are_asked_for(zoo):

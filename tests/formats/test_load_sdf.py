@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from lxml import etree
 
 import robokit as rk
 from robokit.errors import LoadError
@@ -198,6 +202,7 @@ BAD = {
         + '<frame name="x"><pose relative_to="y"/></frame><frame name="y"><pose relative_to="x"/></frame>',
         "relative to itself",
     ),
+    "a pose of three numbers": (link("a", pose="1 2 3"), "expected 6 or 7 numbers, got '1 2 3'"),
     "no link": ("", "no link"),
     "two links of one name": (link("a") + link("a"), "two links are called 'a'"),
     "itself": (link("a") + hinge("j", "a", "a"), "with itself"),
@@ -210,6 +215,33 @@ def test_bad_files_are_refused_in_one_line(case, tmp_path):
     with pytest.raises(LoadError, match=words) as problem:
         load(tmp_path, body)
     assert "robot.sdf" in str(problem.value) and "\n" not in str(problem.value)
+
+
+VALUES = ("", "nan", "inf", "-1", "1e400", "abc", "1 2", "0 0 0", "world", "__model__", "base", "a::b", "é")
+
+
+def test_broken_files_never_raise_anything_else(tmp_path):
+    """A file with something left out, twice there or of another value is read, or refused with its name."""
+    rng = random.Random(5)
+    file = tmp_path / "robot.sdf"
+    for name in ("arm", "humanoid"):
+        text = to_sdf(rk.load(name), meshes=False, visuals=False).encode()
+        for _ in range(25):
+            root = etree.fromstring(text)
+            for _ in range(3):
+                element = rng.choice([e for e in root.iter() if e.getparent() is not None])
+                change = rng.randrange(4)
+                if change == 0:
+                    element.getparent().remove(element)
+                elif change == 1:
+                    element.getparent().append(copy.deepcopy(element))
+                elif change == 2 and element.attrib:
+                    element.set(rng.choice(list(element.attrib)), rng.choice(VALUES))
+                else:
+                    element.text = rng.choice(VALUES)
+            file.write_bytes(etree.tostring(root))
+            with contextlib.suppress(LoadError):
+                rk.load(file)
 
 
 @pytest.mark.parametrize("name", ["arm", "humanoid", "quadruped"])

@@ -183,6 +183,8 @@ def test_joints_that_are_missing_unknown_or_renamed(robot, tmp_path):
     with pytest.raises(rk.ShapeError, match="did you mean 'upper_joint'"):
         rk.read_log(path, robot)
     same(read(path, robot, rename={"uper_joint": "upper_joint", "elbow": "lower_joint"})[0])
+    swapped = table(tmp_path / "b.csv", "time,lower_joint,upper_joint", np.column_stack([t, q]))
+    same(read(swapped, robot, rename={"upper_joint": "lower_joint", "lower_joint": "upper_joint"})[0])
     log, said = read(path, robot, rename={"uper_joint": "upper_joint"}, missing={"lower_joint": 0.25})
     assert (log.q[:, 1] == 0.25).all() and any("not read: 'elbow'" in text for text in said)
     _, said = read(path, robot, rename={"uper_joint": "upper_joint"})

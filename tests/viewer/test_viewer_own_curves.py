@@ -45,7 +45,7 @@ def test_arrays_functions_and_curves_are_there_as_they_were_given(swing):
         {
             "plain": 2.0 * t,
             "two": np.stack([t, -t], axis=1),
-            "tip": Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["lower"][1], "m"),
+            "tip": Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["lower"].position, "m"),
             "log": Curve(steps**2, "N", labels=("sensor",), t=steps),
         },
     )

@@ -39,7 +39,7 @@ class Curve:
         >>> from robokit.viewer import Curve
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
         >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
-        >>> tip = Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["lower"][1], "m")
+        >>> tip = Curve(lambda t, q, v: rk.forward_kinematics(robot, q)["lower"].position, "m")
         >>> curves = {"tip": tip, "speed of the hinge": abs(run.v[:, 0])}
         >>> run.to_html("swing.html", curves=curves, walk=False).name
         'swing.html'

@@ -4,9 +4,6 @@
 // What a step may find no place for, in the order in which it says how much it needs.
 const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts"];
 
-// Numbers of a contact and of a link that a step notes (robokit/contact/monitor.py).
-const NOTED_CONTACT = 11, NOTED_LINK = 7;
-
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
 
@@ -30,6 +27,8 @@ class ContactStep {
     }
     made.faceNormals();
     made.x.watched[0] = 2;
+    // Numbers of a contact and of a link that a step notes (robokit/contact/monitor.py).
+    [made.ofContact, made.ofLink] = ["noted_contact", "noted_link"].map((name) => stepper.arrays.find(([one]) => one === name).at(-1));
     // Bodies of the links that can touch the ground.
     made.bodyOfLink = [];
     made.x.link_of_shape.forEach((link, k) => { if (link >= 0) made.bodyOfLink[link] = made.x.shape_body[k]; });
@@ -183,17 +182,18 @@ class ContactStep {
   // ---- what the ground did in the last step, as the step noted it ------------------------------------
 
   touching() {
-    const { x } = this, n = x.noted[1];
-    // A row: two shapes, place, force on the second, normal.
-    const rows = Array.from({ length: n }, (_, k) => x.noted_contact.subarray(NOTED_CONTACT * k, NOTED_CONTACT * (k + 1)));
-    const of = (first, width) => Float32Array.from({ length: width * n }, (_, k) => rows[Math.floor(k / width)][first + (k % width)]);
-    return { contacts: of(2, 6), normals: of(8, 3), bodies: Uint16Array.from(rows, (row) => x.shape_body[row[1]]) };
+    const { x, ofContact: wide } = this;
+    // A row: two shapes, place, force on the second, and at its end the normal. Those with what stands still that press.
+    const rows = Array.from({ length: x.noted[1] }, (_, k) => x.noted_contact.subarray(wide * k, wide * (k + 1)))
+      .filter((row) => x.shape_body[row[0]] === 0 && (row[5] || row[6] || row[7]));
+    const of = (first, width) => Float32Array.from({ length: width * rows.length }, (_, k) => rows[Math.floor(k / width)][first + (k % width)]);
+    return { contacts: of(2, 6), normals: of(wide - 3, 3), bodies: Uint16Array.from(rows, (row) => x.shape_body[row[1]]) };
   }
 
   // Of the ground on each body, (N, 3).
   forces() {
     const { x } = this, out = new Float64Array(3 * (this.sizes.get("n_bodies") - 1));
-    if (x.noted[0]) this.bodyOfLink.forEach((body, link) => { for (let c = 0; c < 3; c++) out[3 * (body - 1) + c] += x.noted_link[NOTED_LINK * link + c]; });
+    if (x.noted[0]) this.bodyOfLink.forEach((body, link) => { for (let c = 0; c < 3; c++) out[3 * (body - 1) + c] += x.noted_link[this.ofLink * link + c]; });
     return out;
   }
 }
