@@ -178,7 +178,7 @@ def test_step_derivatives_know_springs():
 
 @pytest.mark.parity
 def test_mujoco_moves_springs_as_we_do():
-    """A chain with a spring to the world and one at a joint: MuJoCo, of first order, at a hundredth of the step."""
+    """A chain with springs to the world and at a joint: MuJoCo, of order one, at a hundredth of the step."""
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string("""
     <mujoco><option timestep="0.00001" integrator="implicit"><flag contact="disable"/></option><worldbody>

@@ -105,8 +105,23 @@ def step_motion(
     steps = np.maximum(np.array(marks) - 1, marks[0])
     first, last = notes.first(steps), notes.last(steps) + 1
     rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-    taken, robot = notes.of(rows), program.robot
-    x, counts = taken.arrays, last - first
+    taken, counts = notes.of(rows), last - first
+    a, loops = kicks(program, dt, taken)
+    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    x = taken.arrays
+    return StepMotion(x["kick"], x["mean"], a, x["wrench"], on_links, loops, begin, taken.share)
+
+
+def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        taken: notes of the steps.
+    """
+    robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long
     for joint in robot.joints:  # a base that floats has its velocity in axes that do not turn
@@ -117,9 +132,7 @@ def step_motion(
     if program.loops is not None:
         loops = noted_loops(robot, taken)
         a = _with_closing(program, x["kick"], mean, a, loops)
-    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
-    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return StepMotion(x["kick"], mean, a, x["wrench"], on_links, loops, begin, taken.share)
+    return a, loops
 
 
 RIGID = 1e-8
