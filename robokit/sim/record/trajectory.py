@@ -310,10 +310,8 @@ class Trajectory:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would do
         notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
-        found = step_motion(self.program, self.summary["dt"], notes, self.inputs, marks, ends)
-        return found
+        return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
 
     @cached_attribute
     def a(self) -> np.ndarray:
