@@ -1,5 +1,7 @@
 """Springs and dampers between points and at joints, against closed forms, SciPy and MuJoCo."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -229,6 +231,12 @@ def test_a_record_is_saved_and_read(tmp_path):
         (lambda: rk.Spring("world", "ball", stiffness=-1.0), rk.RobokitError, "stiffness"),
         (lambda: rk.Spring("world", "ball", acts="pulls"), rk.UnknownName, "acts"),
         (lambda: rk.Spring("world", "ball", force=lambda x, u: None), rk.RobokitError, "springs"),
+        (
+            lambda: rk.Spring("world", "ball", force=lambda x, u: math.exp(x)),
+            rk.FunctionError,
+            "springs.0.: force",
+        ),
+        (lambda: rk.Spring("world", "ball", force=lambda x, u: max(0.0, x)), rk.FunctionError, "no branch"),
         (lambda: rk.Spring("world", "ball", force=cubic, stiffness=1.0), rk.ShapeError, "beside stiffness"),
         (lambda: rk.JointSpring("floating_base"), rk.ShapeError, "one degree of freedom"),
         (lambda: "ball", rk.WrongType, "springs"),
