@@ -221,6 +221,8 @@ def test_a_record_is_saved_and_read(tmp_path):
         for name in ("length", "rate", "force", "energy", "points"):
             np.testing.assert_array_equal(getattr(old, name), getattr(new, name))
     np.testing.assert_array_equal(run.energy.total, again.energy.total)
+    line = next(line for line in again.report() if line.startswith("  springs"))
+    assert "2, at most" in line and "in 'string'" in line
 
 
 @pytest.mark.parametrize(
