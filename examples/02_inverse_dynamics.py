@@ -6,8 +6,8 @@ Newton-Euler algorithm gives the joint torques:
 
     tau = rk.rnea(robot, q, v, a)
 
-One call computes the whole motion: q, v and a have one row per instant, and so has tau. One part of the
-torques, rk.gravity_forces(robot, q), holds the arm against gravity; the rest accelerates it.
+One call computes the whole motion, one row per instant. One part of the torques, rk.gravity_forces(robot, q),
+holds the arm against gravity; rk.joint_reactions(robot, q, v, a) has what the bearings carry.
 
 Check: the work of the motors, the integral of tau . v dt, is the change of energy, and forward dynamics
 returns for these torques the accelerations that we started with.
@@ -39,9 +39,11 @@ a = np.outer(w**2 * np.cos(w * t) / 2, q1 - q0)
 
 tau = rk.rnea(robot, q, v, a)
 hold = rk.gravity_forces(robot, q)
-print("largest torque of each joint, largest against gravity, limit [N m]")
+bearings = np.linalg.norm(rk.joint_reactions(robot, q, v, a).force, axis=2).max(axis=0)
+print("largest torque of each joint, largest against gravity, limit [N m]; force in its bearing [N]")
 for k, joint in enumerate(robot.joints):
-    print(f"  {joint.name:10} {abs(tau[:, k]).max():8.2f} {abs(hold[:, k]).max():8.2f} {joint.effort:8.1f}")
+    most, still = abs(tau[:, k]).max(), abs(hold[:, k]).max()
+    print(f"  {joint.name:10} {most:8.2f} {still:8.2f} {joint.effort:8.1f} {bearings[k]:8.1f}")
 
 axes = Figure(figsize=(8, 4), layout="constrained").subplots()
 axes.plot(t, tau, label=robot.joint_names)

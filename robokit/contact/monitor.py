@@ -62,6 +62,7 @@ NOTES = (
     # damping and dry friction; of limits
     real("noted_limited", "n_noted", "n_motors", role="out"),  # 1 at a limit of effort or speed
     real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # on the successor, as `noted_wrench`
+    real("noted_spring", "n_noted", "n_springs", 6, role="out"),  # on the second body, likewise
     whole("noted_end", "n_noted", role="out"),  # contacts until then
     # shapes; place [m]; force on the second [N]; moment of turning friction [N m]; normal, out of the first
     real("noted_contact", "n_noted_contacts", NOTED_CONTACT, role="out"),
@@ -194,6 +195,7 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
     """What acted on bodies from outside, on the successors of loops, and each contact that pressed."""
     act(x)  # f, of which the solver has made sums
     for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [0.0] * 6))
+    for_range(x.n_springs, lambda m: write_row(x.noted_spring, (n, m), [0.0] * 6))
 
     def contact(i: Any, moment: Any, force: Any) -> None:
         c = x.c_of[i]
@@ -212,6 +214,9 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
             old = Force(*(Vector3(*(x.noted_loop[n, m, h + k] for k in range(3))) for h in (0, 3)))
             write_row(x.noted_loop, (n, m), old + about(f, vector(x.p, b)))
 
+        def spring() -> None:
+            write_row(x.noted_spring, (n, x.c_of[i]), about(f, vector(x.p, b)))
+
         def spin() -> None:
             cond(f.ang.dot(f.ang) > 0.0, lambda: contact(x.c_of[i], f.ang, Vector3.zero()), nothing)
 
@@ -224,6 +229,7 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
             cond(kind == SPIN, spin, lambda: cond(kind == SPRING, nothing, press))
 
         cond(kind == LINE, loop, push)
+        cond(kind == SPRING, spring, nothing)
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_bodies, lambda b: write_row(x.noted_wrench, (n, b), about(force(x.f, b), vector(x.p, b))))

@@ -299,7 +299,7 @@ def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
             numbers = any(isinstance(x, float) for x in leaves(arguments))
             if numbers and isinstance(error, ValueError | ArithmeticError):
                 raise  # of plain numbers, where machine code answers NaN: the engine takes arrays instead
-            raise _located(name, text, error) from error
+            raise located(name, text, error) from error
 
     return run
 
@@ -338,7 +338,7 @@ def _state(text: Callable[..., Any], given: list[list[Any]]) -> Any:
         return [[np.ravel(x)[0] for x in output] for output in found]
 
 
-def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
+def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
     """The error with the innermost line outside robokit and NumPy that it comes from; no frames before it."""
     frames = error.__traceback__
     own = None

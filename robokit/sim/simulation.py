@@ -38,7 +38,7 @@ from robokit.sim.record.contact_record import Contacts
 from robokit.sim.record.notes import Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
-from robokit.sim.run.middle_of_steps import Asked
+from robokit.sim.run.middle_of_steps import History
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
@@ -67,7 +67,7 @@ class SimulationState:
         commanded: the controller's joint forces, (nv,); None of a batch.
         about: the arguments of the simulation, by which one with others refuses the state.
         path: which of its runs it belongs to.
-        asked: velocities of the last steps, from which the middle of the next one is foretold.
+        history: velocities of the last steps, from which the middle of the next one is foretold.
     """
 
     time: float
@@ -80,7 +80,7 @@ class SimulationState:
     commanded: np.ndarray | None = None
     about: tuple[Any, ...] = ()
     path: str = ""
-    asked: Asked = ()
+    history: History = ()
 
 
 class Simulation:
@@ -597,7 +597,7 @@ class Simulation:
             return SimulationState(self.time, *now, self._arguments())
         run = self._run
         memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
-        last = run.commanded, self._arguments(), run.path[-1][0], run.middle.asked
+        last = run.commanded, self._arguments(), run.path[-1][0], run.middle.history
         return SimulationState(self.time, self.q, self.v, run.done, memory, entries, targets, *last)
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -649,7 +649,7 @@ class Simulation:
         assert state.commanded is not None
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
-        run.middle.asked = state.asked
+        run.middle.history = state.history
         wanted = self._wanted(None)
         run.control()
         if wanted is not None:

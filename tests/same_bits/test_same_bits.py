@@ -63,6 +63,21 @@ def test_webassembly_has_the_same_bits(motion):
     assert fingerprint(*page_program.in_node(motion, falls.EVERY)) == FROZEN["toy", SECONDS]
 
 
+@pytest.mark.slow
+@pytest.mark.node
+def test_springs_have_the_same_bits_in_the_page():
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    trunk, joint = robot.link_names[0], robot.joint_names[4]
+    springs = [
+        rk.Spring("world", trunk, (0, 0, 1), stiffness=200.0, damping=5.0, rest_length=0.3),
+        rk.JointSpring(joint, stiffness=5.0),
+    ]
+    q = rk.standing_configuration(robot)
+    run = rk.simulate(robot, q, duration=0.2, dt=1e-3, ground=True, springs=springs, reproducible=True)
+    for ours, theirs in zip((run.q, run.v), page_program.in_node(run, 5), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
 @pytest.mark.browser
 def test_a_browser_has_the_same_bits(motion, chromium):
     found = page_program.in_chromium(motion, falls.EVERY, chromium)

@@ -147,6 +147,28 @@ def test_a_push_on_a_link_without_a_body_passes_through_its_joint():
         np.testing.assert_allclose(run.a[1], [0, 0, 0, 0, 0, 2.0], atol=1e-9)
 
 
+def test_a_spring_on_a_link_without_a_body_passes_through_its_joint():
+    """A hat that hangs from the ceiling with the box below it."""
+    robot = hatted_box()
+    spring = rk.Spring(
+        "world", "hat", (0.1, 0, 2.0), (0, 0, 0.05), stiffness=300.0, damping=20.0, rest_length=1.0
+    )
+    run = rk.simulate(robot, duration=0.4, dt=1e-3, record_every=1, springs=spring)
+    found, motion = run.joint_reactions("world"), run._motion
+    hat = run.link_acceleration("hat", at=(0, 0, 0.05))[:, 3:] - robot.gravity  # of its centre of mass
+    R, p = rk.forward_kinematics(robot, motion.q, at=("hat", (0, 0, 0.05)))
+    tension = 0.5 * hat - found["brim"][:, 3:]  # what is left is the spring's pull
+    along = np.array([0.1, 0, 2.0]) - p
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    pull = np.sum(tension * along, axis=1)
+    assert np.abs(tension - pull[:, None] * along).max() < 1e-9 * np.abs(pull).max()
+    assert (
+        np.abs(pull[1:] - 0.5 * (run.springs[0].force[1:] + run.springs[0].force[:-1])).max()
+        < 0.05 * pull.max()
+    )
+    assert np.abs(found["floating_base"]).max() < 1e-9 * np.abs(pull).max() and R.shape == (len(run), 3, 3)
+
+
 def test_steps_that_are_divided_give_their_mean():
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     q = robot.neutral()
@@ -172,4 +194,7 @@ def test_what_a_loaded_file_cannot_tell(tmp_path):
         with pytest.raises(RobokitError, match="ask for it before"):
             ask()
     assert loaded.link_velocity("rod").shape == (len(run.t), 6)
-    assert run.a.shape == run.v.shape
+    for ground in (None, True):  # of a run without a step, what the first would do
+        none = rk.simulate(hatted_box(), [1, 0, 0, 0, 0, 0, 1.0], duration=0.0, ground=ground)
+        np.testing.assert_allclose(none.a, [[0, 0, 0, 0, 0, -G]], atol=1e-12)
+        assert none.joint_reactions().wrenches.shape == (1, 2, 6)

@@ -53,6 +53,24 @@ def test_the_force_of_a_rod_is_what_holds_the_ball():
     np.testing.assert_allclose(moment, 0.0, atol=1e-9)
 
 
+def test_the_force_of_a_rod_in_steps_with_contact_is_of_second_order():
+    """Of the pendulum in the middle of each step: m (g cos a + l a'^2)."""
+    robot, errors = hung_ball(), []
+    law = solve_ivp(
+        lambda t, y: [y[1], -G / 0.5 * np.sin(y[0])], (0, 0.5), [1.0, 0.0],
+        rtol=1e-12, atol=1e-12, dense_output=True,
+    ).sol  # fmt: skip
+    for dt in (4e-3, 2e-3):
+        run = rk.simulate(
+            robot, hung_at(robot, 1.0), duration=0.4, dt=dt, integrator="contact", record_every=1
+        )
+        angle, rate = law(run.t[:-1] + 0.5 * dt)
+        pull = 2.0 * (G * np.cos(angle) + 0.5 * rate**2)
+        errors.append(np.abs(np.linalg.norm(run.loop_forces["rod"][:-1, 3:], axis=1) - pull).max())
+    assert errors[1] < 1e-3
+    assert 3.5 < errors[0] / errors[1] < 4.5
+
+
 def cardan(angle):
     """Two shafts that meet at an angle, joined by a cross."""
     c, s = np.cos(angle), np.sin(angle)

@@ -12,7 +12,10 @@ import numpy as np
 from robokit.arguments import check_call, one_of, real_array, real_number
 from robokit.conventions import WORLD
 from robokit.dynamics import forward_kinematics, link_velocity
-from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType
+from robokit.dynamics.own_text import located
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
+from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType, shown
 from robokit.model.arguments import finite
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
@@ -286,7 +289,7 @@ def springs_of(given: Any, robot: Robot) -> Springs:
         WrongType: something else.
         UnknownName: no such link or joint.
         ShapeError: a joint of several degrees of freedom, or both ends on one body.
-        InvalidValue: a function whose tension is no number.
+        InvalidValue, FunctionError: a function whose tension is no number, or that cannot be traced.
     """
     if given is None:
         return NO_SPRINGS
@@ -321,17 +324,27 @@ def _fit(what: str, spring: Spring | JointSpring, robot: Robot) -> tuple[float, 
             points, _ = _ends(robot, spring, q, np.zeros((1, robot.nv)))
             rest = float(np.linalg.norm(points[0, 1] - points[0, 0]))
     if spring.force is not None:
-        try:
-            found = real_array(f"{what}: force({rest:g}, 0)", spring.force(rest, 0.0), "one number")
-        except RobokitError:
-            raise
-        except Exception as error:
-            raise InvalidValue(
-                f"{what}: force({rest:g}, 0) failed: {type(error).__name__}: {error}"
-            ) from error
-        if found.ndim or not np.isfinite(found):
-            raise InvalidValue(f"{what}: force({rest:g}, 0): expected one finite number, got {found!r}")
+        _check_tension(f"{what}: force", spring.force, rest)
     return rest, name
+
+
+def _check_tension(what: str, force: Tension, rest: float) -> None:
+    """See that a function gives one number, of numbers and of what is known only when the step runs."""
+
+    def text(x: Any, out: Any) -> None:
+        out[0] = 0.0 + force(x[0], x[1])
+
+    arrays = [ArrayOf("x", (2,)), ArrayOf("out", (1,), "out")]
+    try:
+        found = real_array(what, force(rest, 0.0), "one number")
+        if not found.ndim:
+            LoopKernel("tension", text, [], arrays).record()
+    except RobokitError:
+        raise
+    except Exception as error:
+        raise located(what, force, error) from None
+    if found.ndim or not np.isfinite(found):
+        raise InvalidValue(f"{what}({rest:g}, 0): expected one finite number, got {shown(found)}")
 
 
 def _joint(robot: Robot, spring: JointSpring) -> Joint:

@@ -8,6 +8,7 @@ answers          the questions that everyone has after a run, answered from its 
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
 loop_forces      the wrenches of loop joints
+motion_of_steps  accelerations, and the reactions of joints
 run_report       a run in a few lines of text
 saved_robot      the robot of a saved trajectory: what is stored of it, and the same robot again
 """

@@ -31,12 +31,11 @@ def loop_forces(
     notes: Notes,
     inputs: StepInputs,
     marks: Sequence[int],
-    states: tuple[np.ndarray, np.ndarray],
 ) -> dict[str, np.ndarray]:
     """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
 
-    That of the last state is the one of the step that led to it. Axes and origin are those of the joint's
-    frame on its predecessor.
+    Of passive motion; of contact see motion_of_steps.kicks. That of the last state is the one of the step
+    that led to it. Axes and origin are those of the joint's frame on its predecessor.
 
     Args:
         program: the step.
@@ -44,14 +43,11 @@ def loop_forces(
         notes: of these steps at least.
         inputs: of the steps.
         marks: steps taken until each record.
-        states: q and v of the records, (T, ...).
     """
     robot, loops = program.robot, program.loops
     if loops is None:
         return {}
     steps = np.minimum(marks, max(marks[-1] - 1, 0))
-    if program.contact:
-        return noted_loops(robot, notes.of(notes.last(steps)))
     tau, given = inputs.rows(steps)
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
     parameters = [float(x) for x in program.parameters(dt)]

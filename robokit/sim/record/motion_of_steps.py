@@ -22,6 +22,7 @@ from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
 from robokit.dynamics.mass_matrix import crba
 from robokit.dynamics.reactions import JointReactions, reactions
 from robokit.model.robot import Robot
+from robokit.sim.driving.springs import JointSpring
 from robokit.sim.joints.outside import as_list
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.state_facts import state_poses
@@ -105,8 +106,23 @@ def step_motion(
     steps = np.maximum(np.array(marks) - 1, marks[0])
     first, last = notes.first(steps), notes.last(steps) + 1
     rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-    taken, robot = notes.of(rows), program.robot
-    x, counts = taken.arrays, last - first
+    taken, counts = notes.of(rows), last - first
+    a, loops = kicks(program, dt, taken)
+    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    x = taken.arrays
+    return StepMotion(x["kick"], x["mean"], a, x["wrench"], on_links, loops, begin, taken.share)
+
+
+def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        taken: notes of the steps.
+    """
+    robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long
     for joint in robot.joints:  # a base that floats has its velocity in axes that do not turn
@@ -117,9 +133,7 @@ def step_motion(
     if program.loops is not None:
         loops = noted_loops(robot, taken)
         a = _with_closing(program, x["kick"], mean, a, loops)
-    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
-    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return StepMotion(x["kick"], mean, a, x["wrench"], on_links, loops, begin, taken.share)
+    return a, loops
 
 
 RIGID = 1e-8
@@ -169,7 +183,7 @@ def _with_closing(
 
 
 def _on_links(program: Program, notes: Notes, given: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Wrenches of contacts and pushes on links that are folded into another's body or fixed to the world."""
+    """Wrenches of contacts, springs and pushes on links that are folded into others or fixed to the world."""
     robot, names = program.robot, scene_of(program).links
     folded = {joint.child_link for joint in robot.fixed_joints}
     found: dict[str, np.ndarray] = {}
@@ -184,8 +198,29 @@ def _on_links(program: Program, notes: Notes, given: Sequence[np.ndarray]) -> di
                 place, force, moment = (x[own, k : k + 3] for k in (2, 5, 8))
                 wrench = sign * np.concatenate([moment + np.cross(place, force), force], axis=1)
                 np.add.at(found.setdefault(names[shape], np.zeros((len(notes), 6))), rows[own], wrench)
+    _, p = state_poses(robot, notes.arrays["kick"])
+    for k, ends in enumerate(_ends_of_springs(program)):
+        if folded.isdisjoint(ends):
+            continue
+        wrench = notes.arrays["spring"][:, k].copy()
+        wrench[:, :3] += np.cross(p[:, robot.frame(ends[1])[0]], wrench[:, 3:])
+        for link, sign in zip(ends, (-1.0, 1.0), strict=True):
+            if link in folded:
+                found[link] = found.get(link, 0.0) + sign * wrench
     for link, wrench in _pushed_links(program, state_poses(robot, notes.arrays["kick"]), given).items():
         found[link] = found.get(link, 0.0) + wrench
+    return found
+
+
+def _ends_of_springs(program: Program) -> list[tuple[str, str]]:
+    """The links of each spring, first and second as in the step."""
+    robot, found = program.robot, []
+    for each in program.springs.given:
+        if isinstance(each, JointSpring):
+            joint = robot.joint(each.joint)
+            found.append((joint.parent_link, joint.child_link))
+        else:
+            found.append((each.a, each.b) if robot.frame(each.b)[0] else (each.b, each.a))
     return found
 
 

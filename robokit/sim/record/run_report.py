@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from robokit.model.robot import Robot
+from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record.answers import answers
@@ -37,6 +38,10 @@ class Run(Protocol):
     robot: Robot | None
     ground: Ground | None
     summary: dict[str, Any]
+
+    @property
+    def springs(self) -> tuple[SpringRecord, ...]:
+        """See there."""
 
     def sampling(self) -> str:
         """How often states were recorded, in words."""
@@ -77,6 +82,12 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "corrected", f"{corrected}, summed over the steps"
     if "loop_gap" in s:
         yield "loops", f"closed to {s['loop_gap']:.2g} m"
+    if trajectory.springs:
+        most = max(trajectory.springs, key=lambda each: float(np.abs(each.force).max(initial=0.0)))
+        unit = "N m" if most.points is None else "N"
+        held = "" if e.springs is None else f"; {e.springs[-1]:.4g} J stored at the end"
+        largest = f"{np.abs(most.force).max():.4g} {unit} in {most.name!r}"
+        yield "springs", f"{len(trajectory.springs)}, at most {largest}{held}"
     yield from _contact(trajectory)
     yield from _answers(trajectory)
     if s.get("saturated"):

@@ -28,7 +28,7 @@ from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
 from robokit.sim.record.events import Event, events_of, from_rows
 from robokit.sim.record.loop_forces import loop_forces
-from robokit.sim.record.motion_of_steps import StepMotion, step_motion
+from robokit.sim.record.motion_of_steps import StepMotion, kicks, step_motion
 from robokit.sim.record.notes import (
     Choose,
     Notes,
@@ -299,18 +299,19 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        run = self.program, self.summary["dt"], self._noted(everything), self.inputs, self.marks
-        return loop_forces(*run, (self.q, self.v))
+        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(everything), self.marks
+        if program.contact:
+            steps = np.minimum(marks, max(marks[-1] - 1, 0))
+            return kicks(program, dt, notes.of(notes.last(steps)))[1]
+        return loop_forces(program, dt, notes, self.inputs, marks)
 
     @cached_attribute
     def _motion(self) -> StepMotion | None:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would do
         notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
-        found = step_motion(self.program, self.summary["dt"], notes, self.inputs, marks, ends)
-        return found
+        return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
 
     @cached_attribute
     def a(self) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 
-Asked = tuple[tuple[int, np.ndarray], ...]
+History = tuple[tuple[int, np.ndarray], ...]
 """Numbers of steps, ascending, and the velocities that they began with."""
 
 
@@ -23,12 +23,12 @@ class MiddleOfSteps:
     """Predicts the middle of steps.
 
     Attributes:
-        asked: what is known of the steps before, two of them at most besides the last that was asked for.
+        history: what is known of the steps before, two of them at most besides the last that was asked for.
     """
 
     def __init__(self, robot: Robot, dt: float) -> None:
         """Of a robot; ``dt``: time step [s]."""
-        self.dt, self.asked = dt, Asked()
+        self.dt, self.history = dt, History()
         single = [joint for joint in robot.joints if joint.v_slice.stop - joint.v_slice.start == 1]
         self._q = np.array([joint.q_slice.start for joint in single], dtype=int)
         self._v = np.array([joint.v_slice.start for joint in single], dtype=int)
@@ -40,8 +40,8 @@ class MiddleOfSteps:
 
     def __call__(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """(t, q, v) in the middle of the step of that number, which begins with q and v."""
-        known = dict(self.asked)
-        self.asked = (*((k, w) for k, w in self.asked if step - 3 < k < step), (step, v.copy()))
+        known = dict(self.history)
+        self.history = (*((k, w) for k, w in self.history if step - 3 < k < step), (step, v.copy()))
         half = 0.5 * self.dt
         middle = q.copy()
         middle[self._q] += half * v[self._v]

@@ -129,7 +129,7 @@ class Run:
         program = self.program
         self.stepper.begin(q, v)
         self.stepper.forget_notes()
-        self.middle.asked = ()
+        self.middle.history = ()
         self.noted: list[Notes] = []
         self.first, self.dropped = 0, False
         self.stepper.noting = self.every > 0
