@@ -418,4 +418,5 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
     # A root called "world" is the world, and what hangs on it may float.
     if any(joint.kind == "floating" and side.is_base(joint) for joint in side.joints):
         side.base = "floating"
-    return compare_descriptions(side, other, robot.base if side.base is None else None)
+    said = side.base is not None and robot.base == "fixed"
+    return compare_descriptions(side, other, None if said else robot.base)
