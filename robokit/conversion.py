@@ -16,6 +16,7 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
 from robokit.files import output_path, writing
+from robokit.formats.kept_meshes import is_kept
 from robokit.model.geometry import RGBA, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
 
@@ -275,7 +276,6 @@ class _Files:
 
     def _shapes(self, shape: Shape, what: str, missing: list[str]) -> list[Shape]:
         """The shapes that stand for a shape: none, itself, or pieces of its mesh."""
-        from robokit.formats.kept_meshes import is_kept
         from robokit.mjcf import unreadable_mesh
 
         texture = shape.texture
@@ -299,9 +299,11 @@ class _Files:
     def _name(self, path: Path) -> str:
         """The name of a file in the new file; it is copied where that is asked for."""
         path = path.resolve()
-        if self.how == "absolute":
+        # A mesh that robokit has made of a stage or model lies in its cache, which may be emptied.
+        how = "copy" if is_kept(path) else self.how
+        if how == "absolute":
             return str(path)
-        if self.how == "relative":
+        if how == "relative":
             return Path(os.path.relpath(path, self.file.parent)).as_posix()
         if path not in self._there:
             self._there[path] = self._copied(path)
@@ -416,6 +418,9 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
     if other.gravity is not None:  # a format may have no place for it
         side.gravity = robot.gravity
     # A root called "world" is the world, and what hangs on it may float.
-    if any(joint.kind == "floating" and side.is_base(joint) for joint in side.joints):
+    if other.base == "floating" and any(
+        joint.kind == "floating" and side.is_base(joint) for joint in side.joints
+    ):
         side.base = "floating"
-    return compare_descriptions(side, other, robot.base if side.base is None else None)
+    said = side.base is not None and robot.base == "fixed"
+    return compare_descriptions(side, other, None if said else robot.base)

@@ -17,7 +17,7 @@ without mass. What SDF cannot express gives a warning, or an error where the mod
     loop joints    joints to a link that another joint carries already
 
 Rotors' inertias have no place in SDF; they are written as ``drake:rotor_inertia``, which Drake and robokit
-read. :func:`robokit.load` reads all of it.
+read. Mimic laws are written twice: as SDF has them, and as ``drake:mimic``. :func:`robokit.load` reads all.
 """
 
 from __future__ import annotations
@@ -377,6 +377,11 @@ class _Writer:
             _text(mimic, "multiplier", repr(float(joint.mimic.multiplier)))
             _text(mimic, "offset", repr(float(joint.mimic.offset)))
             _text(mimic, "reference", "0")
+            law = {
+                "multiplier": repr(float(joint.mimic.multiplier)),
+                "offset": repr(float(joint.mimic.offset)),
+            }
+            ET.SubElement(made, f"{{{DRAKE}}}mimic", {"joint": mimic.get("joint", ""), **law})
         said: dict[str, float] = {}
         if ranged and axis is not None:
             limits = {name: getattr(joint, name) for name in ("lower", "upper", "effort", "velocity")}

@@ -97,7 +97,7 @@ HANDLED = {
 }
 """Element -> the elements in it that are read, or that concern pictures only; the others are told."""
 
-HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio"}
+HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio", "mimic"}
 
 SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 """What is read of a surface, and a second friction like the first."""
@@ -661,6 +661,9 @@ class _Reader:
         if kind in ("revolute", "prismatic", "continuous", "helical") and axis is None:
             raise RobokitError(f"{self.file}: {where} (line {element.sourceline}): needs an <axis>")
         joint.armature = _rotor(element)
+        if not joint.laws:
+            own_laws = (each for each in element if re.search(r"drake.*[:}]mimic$", str(each.tag)))
+            joint.laws = tuple(self._law_of_drake(model, each) for each in own_laws)
         if kind == "helical":
             joint.pitch = _thread(element) / (2.0 * math.pi)
         if kind not in ("revolute", "prismatic", "helical"):
@@ -717,6 +720,17 @@ class _Reader:
         return Law(
             model.prefix + leader, k, number(mimic, "offset", 0.0) - k * number(mimic, "reference", 0.0)
         )
+
+    def _law_of_drake(self, model: _Model, mimic: Any) -> Law:
+        """Drake's own mimic law, of joints that are not in other models."""
+        named = {each.get("name"): each for each in model.element.iterfind("joint")}
+        leader = named.get(mimic.get("joint"))
+        try:
+            k, offset = float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0"))
+        except ValueError:
+            raise RobokitError(f"<drake:mimic> (line {mimic.sourceline}): expected numbers") from None
+        name = mimic.get("joint", "") if leader is None else own_name(leader)
+        return Law(model.prefix + name, k, offset)
 
     def _loop(self, joint: DescribedJoint, bodies: dict[str, DescribedBody]) -> DescribedLoop:
         lost = [

@@ -90,6 +90,11 @@ def test_mimic_and_gearbox_are_mimic_joints(tmp_path):
     (b,) = robot.mimic_joints
     assert (b.mimic.joint, b.mimic.multiplier) == ("a", -2.0)
     assert b.mimic.offset == pytest.approx(0.1 + 2 * 0.3)
+    own = hinge("b", "base", "leg").replace(
+        "<axis>", '<drake:mimic joint="a" multiplier="4" offset="1"/><axis>'
+    )
+    robot = load(tmp_path, link("base") + link("arm") + link("leg") + hinge("a", "base", "arm") + own)
+    assert robot.joint("b").mimic == rk.Mimic("a", 4.0, 1.0)
     gears = """<joint name="g" type="gearbox"><parent>arm</parent><child>leg</child>
       <gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body>
       <axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 -1</xyz></axis2></joint>"""

@@ -238,6 +238,24 @@ double size = 0.5
     assert Box not in kinds.values()  # the step is the ground's
 
 
+def test_meshes_of_a_stage_go_with_what_is_written(tmp_path):
+    """They lie in the cache else, which may be emptied; a collider's API may be on a prim above."""
+    mesh = """def Xform "parts" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+def Mesh "m" {
+point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+int[] faceVertexCounts = [3, 3, 3, 3]
+int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+}
+}
+"""
+    robot = load(tmp_path, body("base", inside=mesh))
+    for ending in (".sdf", ".urdf", ".xml"):
+        done = rk.convert(robot, tmp_path / f"out{ending}")
+        assert len(done.copied) == 1 and f"out_meshes/{done.copied[0].name}" in done.path.read_text()
+        (shape,) = rk.load(done.path).link("base").collisions
+        assert shape.geometry.path.resolve() == done.copied[0].resolve()
+
+
 def test_what_is_no_joint_is_told(tmp_path):
     inside = body("base") + body("arm", (0, 0, 1))
     robot = load(tmp_path, inside + joint("PhysicsDistanceJoint", "rope", "base", "arm"))
