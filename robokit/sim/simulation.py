@@ -223,7 +223,7 @@ class Simulation:
         motions = self._motions
         if motions.rows not in (None, batch):
             raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
-        return closed_start(robot, *motions.start(*found), motions.dofs)[:2]
+        return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -563,7 +563,8 @@ class Simulation:
             starts.append(np.broadcast_to(x, (len(at), n)))
         self._check(*starts)
         chosen_rows = None if self._motions.rows is None else at
-        q, v = self._motions.start(starts[0], starts[1], chosen_rows)
+        step = 0 if rows is None else self._many.done  # for the others, time goes on
+        q, v = self._motions.start(starts[0], starts[1], chosen_rows, step)
         q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
         if rows is None:

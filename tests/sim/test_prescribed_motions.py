@@ -84,6 +84,10 @@ def test_rows_steps_arrays_and_keyframes_are_the_same_motion(pendulum):
     batch = rk.Simulation(pendulum, start, dt=dt, batch=2, motions=rk.PrescribedMotion("upper_joint", wave))
     batch.step(steps=100)
     assert np.array_equal(batch.q[1], one.q[-1])
+    batch.reset(rows=np.array([True, False]))  # time goes on, and the motion with it
+    assert batch.q[0, 0] == batch.q[1, 0] == wave(0.1)
+    batch.step()
+    assert batch.q[0, 0] == batch.q[1, 0] == wave(0.101)
     keys = rk.Keyframes([0.0, 0.05, 0.1], ["upper_joint", "lower_joint"], [[0, 0], [0.1, -0.2], [0, 0.1]])
     both = rk.simulate(pendulum, duration=0.1, dt=dt, motions=rk.PrescribedMotion(None, keys))
     np.testing.assert_allclose(both.q, keys.at(both.t)[0], atol=1e-15)

@@ -210,7 +210,7 @@ def test_joint_forces_constant_and_by_step():
     full = rk.rollout(robot, None, np.zeros((3, 2)), tau=tau, steps=30)
     for k in range(3):
         held = rk.simulate(
-            robot, duration=0.03, controller=lambda t, q, v, k=k: tau[min(round(t * 1e3), 29), k]
+            robot, duration=0.03, controller=lambda t, q, v, k=k: tau[min(int(t * 1e3), 29), k]
         )
         assert full.q[:, k] == pytest.approx(held.q, abs=1e-12)
         row = full.trajectory(k)

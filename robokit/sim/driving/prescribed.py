@@ -166,16 +166,22 @@ class Motions:
         return bool(self.names)
 
     def start(
-        self, q: np.ndarray, v: np.ndarray, rows: np.ndarray | None = None
+        self, q: np.ndarray, v: np.ndarray, rows: np.ndarray | None = None, step: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Starts (nq,) and (nv,), or rows of them, put on the motions; ``rows``: which ones, if not all."""
+        """States (nq,) and (nv,), or rows of them, put on the motions as they are after so many steps.
+
+        Args:
+            q, v: the states.
+            rows: which of a batch they are, if not all.
+            step: taken until then.
+        """
         if not self:
             return q, v
         q, v = np.array(q, float), np.array(v, float)
         if self.rows is not None and rows is None:
             q, v = (np.array(np.broadcast_to(x, (self.rows, x.shape[-1]))) for x in (q, v))
         for place, dof, law in zip(self.places, self.dofs, self._laws, strict=True):
-            for x, k, value in ((q, place, law.position(0.0)), (v, dof, law.velocity(0.0))):
+            for x, k, value in ((q, place, law.position(step)), (v, dof, law.velocity(step))):
                 x[..., k] = value if rows is None or not np.ndim(value) else value[rows]
         return q, v
 

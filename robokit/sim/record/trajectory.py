@@ -322,7 +322,8 @@ class Trajectory:
         first step: the change of velocity by its forces over dt, so that an impact is its impulse over dt.
 
         Raises:
-            RobokitError: the trajectory was loaded from a file that has none.
+            RobokitError: the trajectory was loaded from a file that has none: it has them where they were
+                asked for before :meth:`save`.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -492,6 +493,8 @@ class Trajectory:
         for name in ("tau", "actuator_force", "contact_impulse"):
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
+        if "a" in self.__dict__:
+            arrays["a"] = self.a
         contacts = self.contacts
         if contacts is not None:
             about["contact_links"], about["contacts_against"] = list(contacts.links), list(contacts.against)
@@ -650,6 +653,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     tau, driven, impulse, heights = (
         arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
     )
+    accelerations = arrays.pop("a", None)
     links, against = (
         tuple(str(link) for link in about.get(name, ())) for name in ("contact_links", "contacts_against")
     )
@@ -662,7 +666,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         (force, (T, 3)),
     ]
     shapes += [(getattr(energy, name), (T,)) for name in stored]
-    shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
+    shapes += [(x, v.shape) for x in (tau, driven, accelerations) if x is not None]
     shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     normals = arrays.pop("contact_normals", None) if touching else None
@@ -689,6 +693,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
     found.contact_impulse = impulse
+    if accelerations is not None:
+        found.__dict__["a"] = accelerations
     if "events" in about:
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
