@@ -9,7 +9,8 @@ urdf             a URDF or xacro, as robokit reads it
 kept_meshes      meshes that a description holds itself, as files
 mujoco_scene     what MJCF has beside bodies and joints, and what of it robots do not have
 mujoco           MJCF, or a URDF, as MuJoCo reads it, with its equality constraints, tendons and actuators
-sdf              SDF as robokit reads it, with worlds, includes and nested models; its files for Drake, too
+sdf              SDF as robokit reads it: frames, joints, looks of one model
+sdf_files        the files of an SDF, with what they include
 drake            SDF, or a URDF, as Drake reads it, without what Drake refuses
 pinocchio        a URDF, as Pinocchio reads it
 usd              USD with the UsdPhysics schema

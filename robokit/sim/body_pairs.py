@@ -135,7 +135,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
 
     neighbours    a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching      bodies of one robot that touch in the neutral configuration: they are made so
-    excluded      those that the robot's file keeps apart, such as an MJCF by its <exclude> (robot.scene.apart)
+    excluded      those that the robot's file keeps apart (robot.scene.apart), such as an MJCF by <exclude>
 
     ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` give other
     lists.
