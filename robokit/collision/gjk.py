@@ -380,12 +380,14 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float)
         f = nearest(faces)
         n = at(F[f])
         h = vertex(tuple(n), P[points])
-        cond(-h > out[0], lambda: _at_face(P, F, corners, f, h, out), lambda: None)
+        is_face = h - F[f, 3] <= settled * size
+        # A face that is none yet may bound the depth as well, but the points of its corners are elsewhere.
+        cond((-h > out[0]) | is_face, lambda: _at_face(P, F, corners, f, h, out), lambda: None)
 
         def grown() -> Any:
             return points + 1, _opened(P, F, corners, gone, add, points, faces, size), f, 1
 
-        done = (h - F[f, 3] <= settled * size) | (points >= POINTS - 1) | (faces > FACES - ROOM)
+        done = is_face | (points >= POINTS - 1) | (faces > FACES - ROOM)
         return cond(done, lambda: (points, faces, f, 0), grown)
 
     o = at(P[0])

@@ -78,6 +78,17 @@ def test_parallel_and_crossing_capsules():
     np.testing.assert_allclose(np.abs(d.normal), [1, 0, 0], atol=1e-9)
 
 
+def test_points_in_an_overlap_are_as_far_apart_as_it_is_deep():
+    # A rod across a plate: a direction of the depth is known before the face that it belongs to.
+    turned = np.array([2.15833491, -1.52381526, 0.22070254])
+    angle = np.linalg.norm(turned)
+    q = [1, 0, 0, 0, 0, 0, 0, np.cos(angle / 2), *np.sin(angle / 2) * turned / angle]
+    q += [-0.48145756, -0.27466059, -0.2742806]
+    d = rk.distance(pair(Box((1, 1, 0.01)), Capsule(0.01, 1.0)), q, "a", "b")
+    assert d.distance < -0.05
+    np.testing.assert_allclose(d.point_b - d.point_a, d.distance * d.normal, atol=1e-9)
+
+
 @pytest.fixture(scope="module")
 def humanoid() -> rk.Robot:
     return rk.load_urdf(rk.find_robot("humanoid"), base="floating")
