@@ -163,7 +163,7 @@ def refuse_same_file(file: Path, robot: Robot) -> None:
 def _see_what_moves(robot: Robot, target: str) -> None:
     """Refuse what would make the robot move differently, beyond what the writers refuse themselves."""
     if target == "mjcf":
-        held = ("spherical", "revolute", "continuous", "fixed", "floating")
+        held = ("spherical", "revolute", "continuous", "fixed", "floating", "distance")
         lost = [loop for loop in robot.loop_joints if loop.kind not in held]
         if lost:
             shown = ", ".join(f"{loop.name!r} ({loop.kind})" for loop in lost[:5])
@@ -188,6 +188,7 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
     if scene is not None:
         parts = {
             "actuators": len(scene.actuators),
+            "springs": len(scene.springs),
             "keyframes": len(scene.configurations),
             "pairs that never touch": len(scene.apart),
             "ground": int(scene.ground is not None),

@@ -92,7 +92,7 @@ def to_sdf(
         >>> from robokit.sdf import to_sdf
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
         >>> to_sdf(robot).splitlines()[1]
-        '<sdf version="1.11">'
+        '<sdf xmlns:robokit="https://robokit" version="1.11">'
     """
     check_robot(robot)
     file = None if path is None else output_path("path", path)

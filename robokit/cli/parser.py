@@ -239,7 +239,7 @@ def _add_simulate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--scene",
         action="store_true",
-        help="with the file's own ground and actuators, which hold the start; from --start initial",
+        help="with the file's own ground, springs and actuators, which hold the start; from --start initial",
     )
     _add_run(sub, 5.0, live=False)
 
@@ -359,15 +359,15 @@ def _add_convert(sub: argparse.ArgumentParser) -> None:
         choices=MESHES,
         default="keep",
         help="names of mesh files: keep them where the format can say them and they lead to the files, "
-        "absolute, relative to FILE, copy the files into a folder beside FILE, or none: leave out shapes that "
-        "are meshes; default: keep",
+        "absolute, relative to FILE, copy the files into a folder beside FILE, or none: leave out shapes "
+        "that are meshes; default: keep",
     )
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
     sub.add_argument(
         "--judge",
         action="store_true",
-        help="let the referee compare FILE with the robot (needs what reads FILE: MuJoCo, Drake); exit status "
-        "1: they differ",
+        help="let the referee compare FILE with the robot (needs what reads FILE: MuJoCo, Drake); exit "
+        "status 1: they differ",
     )
     add_reading(sub)
 

@@ -119,8 +119,8 @@ def simulate(arguments: argparse.Namespace) -> int:
                 ground_height=arguments.ground_height,
                 self_collision=arguments.self_collision,
             )
-    actuators = robot.scene.actuators if arguments.scene else ()
-    return _simulate_and_show(arguments, robot, q0, ground, actuators)
+    own = robot.scene if arguments.scene else rk.Scene()
+    return _simulate_and_show(arguments, robot, q0, ground, own.actuators, own.springs)
 
 
 def collisions(arguments: argparse.Namespace) -> int:
@@ -236,7 +236,12 @@ def _random_start(robot: Any, seed: int) -> np.ndarray:
 
 
 def _simulate_and_show(
-    arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any, actuators: Any = ()
+    arguments: argparse.Namespace,
+    robot: Any,
+    q0: np.ndarray,
+    ground: Any,
+    actuators: Any = (),
+    springs: Any = (),
 ) -> int:
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
@@ -258,6 +263,7 @@ def _simulate_and_show(
         "ground": ground,
         "self_collision": arguments.self_collision,
         "actuators": actuators or None,
+        "springs": springs or None,
         "progress": sys.stderr is not None and sys.stderr.isatty(),
     }
     second = Second(q0, options, arguments.compare) if arguments.compare else None

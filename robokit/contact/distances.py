@@ -32,7 +32,7 @@ from robokit.engine.loops.fields import whole as whole_array
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
-from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 _ROBOT = (
@@ -157,7 +157,7 @@ def _gradient(x: Any, g: Any) -> None:
     def side(body: Any, wrench: Any, sign: float) -> None:
         def dof(j: Any) -> Any:
             row = x.dof_row[j]
-            power = sum(x.S[j, c] * wrench[c] for c in range(6))
+            power = added(x.S[j, c] * wrench[c] for c in range(6))
 
             def moves() -> None:
                 x.gradient[g, row] = x.gradient[g, row] + sign * power

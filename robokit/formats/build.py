@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from robokit.formats.description import (
     DescribedLoop,
     DescribedScene,
     DescribedShape,
+    DescribedSpring,
     Description,
     Law,
     Relation,
@@ -29,10 +30,11 @@ from robokit.formats.kept_meshes import file_of_mesh
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
-from robokit.model.joints import JOINT_TABLE
+from robokit.model.joints import JOINT_TABLE, LOOP_TABLE
 from robokit.model.parts import Mimic
 from robokit.model.robot import Robot
 from robokit.model.scene import Scene
+from robokit.spatial.scalars import maximum, minimum
 
 CLOSE = 1e-12
 """Distance of an anchor from a link's axis, over the link's place in the world and 1 m, that is rounding."""
@@ -92,8 +94,8 @@ class _Build:
         trees = [joint.child for joint in self.children.get(WORLD, [])]
         moving = [name for name in trees if any(self.into[b].moves for b in self._below(name))]
         robots = moving or trees
-        still = {b for tree in set(trees) - set(robots) for b in self._below(tree)}
-        self.loops = [self._to_world(loop, still) for loop in self.side.loops]
+        self.still = {b for tree in set(trees) - set(robots) for b in self._below(tree)}
+        self.loops = [self._to_world(loop, self.still) for loop in self.side.loops]
         if root is not None:
             if root not in robots:
                 raise UnknownName("root of a tree", root, robots, f"in {self.side.file}")
@@ -273,13 +275,14 @@ class _Build:
 
     def _loop(self, loop: DescribedLoop) -> None:
         name = self._free_joint(loop.name or f"{loop.predecessor}_{loop.successor}")
-        if loop.kind not in JOINT_TABLE:
+        if loop.kind not in LOOP_TABLE:
             self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
+        z = (0.0, 0.0, 1.0)
+        more: dict[str, Any] = {"axis2": z} if loop.kind == "universal" else {}
+        more |= {"length": loop.length} if loop.kind == "distance" else {}
         ends = loop.predecessor_frame, loop.successor_frame
-        self.builder.loop_joint(
-            name, loop.kind, loop.predecessor, loop.successor, *ends, axis=(0.0, 0.0, 1.0), pitch=0.0
-        )
+        self.builder.loop_joint(name, loop.kind, loop.predecessor, loop.successor, *ends, axis=z, **more)
 
     def _gravity(self, name: str) -> float:
         body = self.side.bodies.get(name)
@@ -361,17 +364,17 @@ class _Build:
         return Scene(
             self._ground(given.grounds, placed),
             self._actuators(given, placed),
+            self._springs(given, placed),
             {name: self._configuration(values) for name, values in given.configurations.items()},
             tuple(pair for pair in given.apart if set(pair) <= placed),
             given.dt,
         )
 
     def _actuators(self, given: DescribedScene, placed: set[str]) -> tuple[Any, ...]:
-        """The actuators, one of a kind, and the springs in joints."""
+        """The actuators, one of a kind."""
         from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
 
-        joints = {joint.name: joint for joint in self.side.joints if joint.child in placed}
-        names = set(joints)
+        names = {joint.name for joint in self.side.joints if joint.child in placed}
         gains: dict[str, dict[str, list[float]]] = {}
         for one in given.actuators:
             if one.joint in names:
@@ -387,10 +390,7 @@ class _Build:
         self._say(
             "rewritten", "joints", extra, "of a servo and a motor, the servo: feedforward= is the motor"
         )
-        springs = {name: joint for name, joint in joints.items() if joint.stiffness}
-        stiff = [name for name in springs if name in servos or name in speeds]
-        self._say("left-out", "springs of joints", stiff, "a servo drives the joint instead")
-        actuators: list[Actuator] = self._springs(springs, torques, stiff)
+        actuators: list[Actuator] = []
         if servos:
             kp, kd = ({joint: x[k] for joint, x in servos.items()} for k in (0, 1))
             actuators.append(PD(joints=tuple(servos), kp=kp, kd=kd, effort=_efforts(given, servos)))
@@ -401,29 +401,35 @@ class _Build:
             actuators.append(Torque(joints=tuple(torques), effort=_efforts(given, torques)))
         return tuple(actuators)
 
-    def _springs(
-        self, springs: Mapping[str, DescribedJoint], torques: dict[str, Any], left: Collection[str]
-    ) -> list[Any]:
-        """Springs as servos without damping; the motor of such a joint, if any, is taken from the torques."""
-        from robokit.sim.driving.actuators import PD
+    def _springs(self, given: DescribedScene, placed: set[str]) -> tuple[Any, ...]:
+        """The springs of joints and of tendons."""
+        found: list[Any] = []
+        joints, tendons, apart = [], [], []
+        for joint in [x for x in self.side.joints if x.child in placed]:
+            own = joint.springs
+            if joint.stiffness:
+                own = (DescribedSpring(joint.name, (joint.stiffness,), (), joint.rest, joint.rest), *own)
+            found += [law for spring in own for law in _laws_of_spring(spring, joint.name)]
+            joints += [joint.name] if own else []
+        for spring in given.springs:
+            ends = [self._place(*end) for end in spring.ends]
+            if {body for body, _ in ends} <= placed | {WORLD} and ends[0][0] != ends[1][0]:
+                found += _laws_of_spring(replace(spring, ends=tuple(ends)))
+                tendons.append(spring.name)
+            else:
+                apart.append(spring.name)
+        text = "acting in runs with springs=robot.scene.springs"
+        self._say("rewritten", "springs of joints", joints, text)
+        self._say("rewritten", "tendons with springs", tendons, text)
+        self._say("left-out", "tendons with springs", apart, "not both of its ends are of this robot")
+        return tuple(found)
 
-        found = []
-        taken = [name for name in springs if name not in left]
-        for driven in (False, True):
-            those = [name for name in taken if (name in torques) == driven]
-            if those:
-                kp = {name: float(springs[name].stiffness or 0.0) for name in those}
-                rest = {name: springs[name].rest for name in those}
-                found.append(PD(joints=tuple(those), kp=kp, target=rest, effort=None if driven else math.inf))
-        for name in taken:
-            torques.pop(name, None)
-        self._say(
-            "left-out",
-            "springs of joints",
-            taken,
-            "acting in runs with actuators=robot.scene.actuators; feedforward= is the joint's motor",
-        )
-        return found
+    def _place(self, body: str, point: np.ndarray) -> tuple[str, np.ndarray]:
+        """A point of a body; of furniture, one of the world."""
+        if body not in self.still:
+            return body, point
+        pose = self._pose(body)
+        return WORLD, pose.rotation @ point + pose.position
 
     def _configuration(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         """With the free joint under its name here."""
@@ -475,6 +481,57 @@ def _efforts(scene: DescribedScene, joints: Collection[str]) -> dict[str, float]
     """Limits of actuators that their joints' own do not say; None where there are none."""
     found = {one.joint: one.effort for one in scene.actuators if one.effort is not None}
     return {joint: found[joint] for joint in joints if joint in found} or None
+
+
+def _laws_of_spring(spring: DescribedSpring, joint: str | None = None) -> list[Any]:
+    """A spring as what robokit has: linear laws, or one function."""
+    from robokit.sim.driving.springs import JointSpring, Spring
+
+    between: dict[str, Any] = {}
+    if joint is None:
+        (a, at_a), (b, at_b) = spring.ends
+        between = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
+
+    def law(name: str, rest: float, **numbers: Any) -> Any:
+        if joint is not None:
+            return JointSpring(joint, name=name, rest=rest, **numbers)
+        return Spring(**between, name=name, rest_length=max(rest, 0.0), **numbers)
+
+    name, ends = spring.name, (spring.least, spring.most)
+    numbers = (*spring.stiffness, *spring.damping)
+    if min(numbers) < 0.0 or any((*spring.stiffness[1:], *spring.damping[1:])):
+        return [law(name, ends[0], force=PowerLaw(spring.stiffness, spring.damping, *ends))]
+    stiff, damp = (sum(numbers[:1]) for numbers in (spring.stiffness, spring.damping))
+    if ends[0] == ends[1] or not stiff:
+        return [law(name, ends[0], stiffness=stiff, damping=damp)]
+    sides = []
+    for acts, rest in zip(("push", "pull"), ends, strict=True):
+        if math.isfinite(rest) and (rest > 0.0 or acts == "pull" or joint is not None):  # else it never acts
+            sides.append(law(f"{name}_{acts}", rest, stiffness=stiff, acts=acts))
+    if len(sides) == 1 and not damp:
+        return [replace(sides[0], name=name)]
+    return sides + ([law(f"{name}_damper", ends[0], damping=damp)] if damp else [])
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """A tension (length, rate) -> force, of powers: that of a ``DescribedSpring``."""
+
+    stiffness: tuple[float, ...]
+    damping: tuple[float, ...]
+    least: float
+    most: float
+
+    def __call__(self, length: Any, rate: Any) -> Any:
+        """The tension."""
+        x = maximum(length - self.most, 0.0) + minimum(length - self.least, 0.0)
+        size = maximum(rate, 0.0 - rate)
+        spring, damper = 0.0, 0.0
+        for k in reversed(self.stiffness):
+            spring = (spring + k) * x
+        for d in reversed(self.damping):
+            damper = d + damper * size
+        return spring + damper * rate
 
 
 def _symmetric(inertia: np.ndarray) -> np.ndarray:

@@ -168,6 +168,29 @@ class DescribedBody:
         return self.written.inertial.line if self.written.inertial else self.written.line
 
 
+@dataclass(frozen=True)
+class DescribedSpring:
+    """A spring and damper at a joint or between two points.
+
+    With x, how far its length is above ``most`` (or below ``least``, then negative), its tension is
+
+        stiffness[0] x + stiffness[1] x^2 + ... + damping[0] rate + damping[1] rate |rate| + ...
+
+    Attributes:
+        name: of what makes it.
+        stiffness, damping: coefficients of the powers, () for none.
+        least, most: between these lengths it is slack [m], at a joint [rad | m].
+        ends: of two points, each the name of a body and the point in its frame (3,) [m]; () at a joint.
+    """
+
+    name: str
+    stiffness: tuple[float, ...]
+    damping: tuple[float, ...]
+    least: float
+    most: float
+    ends: tuple[tuple[str, np.ndarray], ...] = ()
+
+
 @dataclass
 class DescribedJoint:
     """A joint. A number is None where the format, or what read it, cannot say it.
@@ -186,6 +209,7 @@ class DescribedJoint:
         damping, friction: [N m s/rad | N s/m], [N m | N].
         armature: [kg m^2 | kg].
         stiffness, rest: of a spring in the joint [N m/rad | N/m], and where it is at rest [rad | m].
+        springs: more in the joint than ``stiffness`` and ``damping`` say.
         laws: mimic laws that drive it; more than one if it is driven more than once.
         drives: number of actuators on it, None if the format has none.
         written: the joint as a URDF writes it; None for other formats.
@@ -211,6 +235,7 @@ class DescribedJoint:
     effort_lower: float | None = None
     pitch: float = 0.0
     rest: float = 0.0
+    springs: tuple[DescribedSpring, ...] = ()
 
     @property
     def moves(self) -> bool:
@@ -268,6 +293,7 @@ class DescribedScene:
 
     Attributes:
         actuators: what drives the joints.
+        springs: between points.
         grounds: what is at rest.
         apart: pairs of bodies that never touch each other.
         configurations: name -> joint -> values in robokit's order (one, a quaternion wxyz, or a quaternion
@@ -276,6 +302,7 @@ class DescribedScene:
     """
 
     actuators: list[DescribedActuator] = field(default_factory=list)
+    springs: list[DescribedSpring] = field(default_factory=list)
     grounds: list[DescribedGround] = field(default_factory=list)
     apart: list[tuple[str, str]] = field(default_factory=list)
     configurations: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)

@@ -350,7 +350,7 @@ def relations_of(model: Any) -> tuple[list[Relation], str]:
                 factors[name] = factors.get(name, 0.0) - factor * x
         found.append(Relation(str(model.tendon(first).name), factors, constant))
         used |= {first, second}
-    used |= {t for t, _ in _rods(model)}
+    used |= {t for t, _ in rods(model)}
     apart = [str(model.tendon(t).name) or f"tendon {t}" for t in range(model.ntendon) if t not in used]
     return found, ", ".join(apart[:3]) + (f" and {len(apart) - 3} more" if len(apart) > 3 else "")
 
@@ -391,25 +391,34 @@ def loops_of(model: Any) -> list[DescribedLoop]:
     for (a, b), those in points.items():
         kind, at, there = _joint_of_points(those)
         found.append(DescribedLoop(those[0][0], kind, a, b, at, there))
-    return found + [rod for _, rod in _rods(model)]
+    return found + [rod for _, rod in rods(model)]
 
 
-def _rods(model: Any) -> Iterator[tuple[int, DescribedLoop]]:
+def rods(model: Any) -> Iterator[tuple[int, DescribedLoop]]:
     """Tendons between two sites whose length is held, by number."""
     import mujoco
 
     for k in _active(model, mujoco.mjtEq.mjEQ_TENDON):
         t, data = int(model.eq_obj1id[k]), model.eq_data[k]
-        wraps = range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
-        between = [int(model.wrap_type[w]) == mujoco.mjtWrap.mjWRAP_SITE for w in wraps]
-        if int(model.eq_obj2id[k]) >= 0 or between != [True, True]:
+        ends = ends_of(model, t)
+        if int(model.eq_obj2id[k]) >= 0 or not ends:
             continue
-        sites = [int(model.wrap_objid[w]) for w in wraps]
-        names = [name_of(model, "body", int(model.site_bodyid[site])) for site in sites]
-        frames = [placement_of(model.site_quat[site], model.site_pos[site]) for site in sites]
         length = float(model.tendon_length0[t] + data[0])
-        (a, b), (at, there) = names, frames
+        (a, at), (b, there) = ends
         yield t, DescribedLoop(str(model.tendon(t).name), "distance", a, b, at, there, 0, length)
+
+
+def ends_of(model: Any, t: int) -> list[tuple[str, Placement]]:
+    """The bodies and sites in them of a tendon between two sites; [] for any other."""
+    import mujoco
+
+    wraps = range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+    if [int(model.wrap_type[w]) for w in wraps] != [mujoco.mjtWrap.mjWRAP_SITE] * 2:
+        return []
+    sites = [int(model.wrap_objid[w]) for w in wraps]
+    names = [name_of(model, "body", int(model.site_bodyid[site])) for site in sites]
+    frames = [placement_of(model.site_quat[site], model.site_pos[site]) for site in sites]
+    return list(zip(names, frames, strict=True))
 
 
 def _equality_name(model: Any, k: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from robokit.formats.description import (
     DescribedGround,
     DescribedScene,
     DescribedShape,
+    DescribedSpring,
     Description,
     finding,
 )
@@ -27,14 +29,17 @@ from robokit.formats.mujoco import (
     JOINT_TRANSMISSIONS,
     KINDS,
     actuator_range,
+    actuators_of,
     compiled,
     data_at_zero,
     describe_model,
     described_shape,
+    ends_of,
     first_number,
     laws_of,
     name_of,
     placement_of,
+    rods,
     sum_of_joints,
 )
 from robokit.model.geometry import Placement
@@ -86,6 +91,7 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _grounds(scene, model, data, spec, says)
     _apart(scene, model, says)
     _actuators(scene, model, says)
+    _springs(side, scene, model, says)
     _configurations(scene, model, says)
     _say_of_joints(model, side, says)
     _say_of_constraints(model, says)
@@ -444,6 +450,63 @@ def _not_taken(model: Any, k: int) -> str:
     return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
 
 
+# Springs and dampers, of joints and of tendons
+# ---------------------------------------------
+
+
+def _springs(side: Description, scene: DescribedScene, model: Any, says: Says) -> None:
+    """Springs of tendons between two sites or on one joint, and what is not linear in joints."""
+    joints = {joint.name: joint for joint in side.joints}
+    for j in range(model.njnt):
+        joint = joints[name_of(model, "joint", j)]
+        if joint.kind not in ("revolute", "prismatic"):
+            continue
+        stiff = _coefficients(model, "jnt_stiffness", j)[1:]
+        damp = _coefficients(model, "dof_damping", int(model.jnt_dofadr[j]))[1:]
+        for k in actuators_of(model, j):
+            more = _coefficients(model, "actuator_damping", k)[1:]
+            gear = abs(float(model.actuator_gear[k, 0]))
+            damp = tuple(x + y * gear ** (n + 3) for n, (x, y) in enumerate(zip(damp, more, strict=True)))
+        if any(stiff + damp):
+            own = DescribedSpring(joint.name, (0.0, *stiff), (0.0, *damp), joint.rest, joint.rest)
+            joint.springs += (own,)
+    others: dict[str, list[str]] = {}
+    for t in range(model.ntendon):
+        name = str(model.tendon(t).name) or f"tendon_{t}"
+        stiff, damp = (_coefficients(model, f"tendon_{what}", t) for what in ("stiffness", "damping"))
+        least, most = (float(x) for x in model.tendon_lengthspring[t])
+        spring = DescribedSpring(name, stiff, damp, least, most)
+        ends, factors = ends_of(model, t), sum_of_joints(model, t)
+        acts = any(stiff + damp)
+        ((joint_name, factor),) = factors.items() if factors and len(factors) == 1 else [("", 0.0)]
+        if ends and ends[0][0] != ends[1][0]:
+            points = tuple((body, pose.position) for body, pose in ends)
+            scene.springs += [replace(spring, ends=points)] if acts else []
+        elif acts and factor:
+            joints[joint_name].springs += (_on_joint(spring, factor),)
+        elif acts:
+            what = "through space" if factors is None else "of several joints"
+            others.setdefault(what, []).append(name)
+    for what, names in others.items():
+        text = "a tendon is a spring where it is between two sites, or on one joint"
+        says("left-out", f"tendons with springs {what}", names, text)
+
+
+def _coefficients(model: Any, name: str, k: int) -> tuple[float, ...]:
+    """Coefficients of the powers of a force; before version 4, MuJoCo has the first."""
+    first, more = getattr(model, name, None), getattr(model, f"{name}poly", None)
+    rest = () if more is None else (float(x) for x in np.ravel(more[k]))
+    return (0.0 if first is None else first_number(first[k]), *rest)
+
+
+def _on_joint(spring: DescribedSpring, c: float) -> DescribedSpring:
+    """A spring of length c q as one of the coordinate q of a joint, which feels c times the tension."""
+    least, most = sorted((spring.least / c, spring.most / c))
+    stiff = tuple(x * c ** (k + 2) for k, x in enumerate(spring.stiffness))
+    damp = tuple(x * abs(c) ** (k + 2) for k, x in enumerate(spring.damping))
+    return replace(spring, stiffness=stiff, damping=damp, least=least, most=most)
+
+
 def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
     """Keyframes, and where the bodies are in the file itself ("initial")."""
     scene.configurations["initial"] = _configuration(model, model.qpos0)
@@ -501,8 +564,8 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
         )
     ]
     says("left-out", "damping or friction of free joints", free, "what is free has none here")
-    curved = [n for j, n in enumerate(names) if _has_polynomial(model, j)]
-    says("left-out", "joints with nonlinear springs or dampers", curved, "only the linear part is taken")
+    curved = [n for j, n in enumerate(names) if kinds[j] in ("spherical", "floating") and _bent(model, j)]
+    says("left-out", "ball or free joints with nonlinear dampers", curved, "only the linear part is taken")
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
     says("rewritten", "mocap bodies", mocap, "at rest")
     uneven = [
@@ -518,13 +581,8 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
     )
 
 
-def _has_polynomial(model: Any, j: int) -> bool:
-    v = int(model.jnt_dofadr[j])
-    values = []
-    for name, at in (("jnt_stiffnesspoly", j), ("dof_dampingpoly", v)):
-        table = getattr(model, name, None)
-        values.append(False if table is None else bool(np.any(np.asarray(table)[at])))
-    return any(values)
+def _bent(model: Any, j: int) -> bool:
+    return any(_coefficients(model, "dof_damping", int(model.jnt_dofadr[j]))[1:])
 
 
 def _say_of_constraints(model: Any, says: Says) -> None:
@@ -545,27 +603,26 @@ def _say_of_constraints(model: Any, says: Says) -> None:
     )
     other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
     says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are taken")
+    held = {t for t, _ in rods(model)}
+    loose = []
+    for k, n in enumerate(names):
+        if int(model.eq_type[k]) == mujoco.mjtEq.mjEQ_TENDON and model.eq_active0[k]:
+            both = [int(t) for t in (model.eq_obj1id[k], model.eq_obj2id[k]) if t >= 0]
+            if both[0] not in held and any(sum_of_joints(model, t) is None for t in both):
+                loose.append(n)
+    text = "a rod is a tendon between two sites of a constant length"
+    says("left-out", "constraints of tendons through space", loose, text)
     tendons = [str(model.tendon(t).name) or f"tendon_{t}" for t in range(model.ntendon)]
-    spatial = [n for t, n in enumerate(tendons) if sum_of_joints(model, t) is None]
-    says("left-out", "spatial tendons", spatial, "robokit has no tendons that run through space")
     acting = [
         n
         for t, n in enumerate(tendons)
-        if n not in spatial
-        and (
-            model.tendon_limited[t]
-            or first_number(model.tendon_stiffness[t])
-            or first_number(model.tendon_damping[t])
-            or model.tendon_frictionloss[t]
-            or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
-        )
+        if model.tendon_limited[t]
+        or model.tendon_frictionloss[t]
+        or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
+        or np.ravel(getattr(model, "tendon_springyield", np.zeros(model.ntendon)))[t]
     ]
-    says(
-        "left-out",
-        "fixed tendons",
-        acting,
-        "limits, springs, damping, friction and armature of tendons do not act",
-    )
+    text = "limits, friction, armature and yield of tendons do not act"
+    says("left-out", "tendons with more than a spring", acting, text)
 
 
 def _say_of_the_rest(model: Any, says: Says) -> None:

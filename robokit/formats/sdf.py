@@ -736,6 +736,7 @@ class _Reader:
                 ("limits", math.isfinite(joint.lower or math.inf) or math.isfinite(joint.upper or math.inf)),
                 ("effort", math.isfinite(joint.effort or math.inf)),
                 ("damping", bool(joint.damping)),
+                ("spring", bool(joint.stiffness)),
                 ("friction", bool(joint.friction)),
                 ("mimic", bool(joint.laws)),
             )

@@ -127,7 +127,10 @@ class _Stage:
             if prim.IsA(UsdPhysics.Joint):
                 edge = self._edge(UsdPhysics.Joint(prim))
                 edges += [] if edge is None else [edge]
-        apart = [bool(_get(edge[0].GetExcludeFromArticulationAttr(), False)) for edge in edges]
+        apart = [
+            bool(_get(edge[0].GetExcludeFromArticulationAttr(), False)) or self._rod(edge[0].GetPrim()) > 0.0
+            for edge in edges
+        ]
         closing = [edge for edge, out in zip(edges, apart, strict=True) if out]
         tree = [edge for edge, out in zip(edges, apart, strict=True) if not out]
         held = {end for edge in tree for end in edge[1:3] if WORLD in edge[1:3]}
@@ -195,12 +198,22 @@ class _Stage:
         origin, _ = rigid_pose(above, self.metres)
         return name, origin.inverse() @ pose, scale
 
+    def _rod(self, prim: Any) -> float:
+        """The length of a distance joint whose bounds are one [m]; 0 for what is none."""
+        if prim.GetTypeName() != "PhysicsDistanceJoint":
+            return 0.0
+        least, most = (_get(prim.GetAttribute(f"physics:{end}Distance"), -1.0) for end in ("min", "max"))
+        return float(most) * self.metres if 0.0 < least == most else 0.0
+
     def _loop(self, edge: Edge) -> DescribedLoop:
         joint, first, second, in_first, in_second = edge
         kind, axis, _ = self._freedom(joint.GetPrim())
         turn = frame_along(np.zeros(3), axis) if axis.any() else Placement()
         name = joint.GetPrim().GetName()
         self.say("rewritten", "joints", name, "they close loops, and are loop joints of the robot")
+        length = self._rod(joint.GetPrim())
+        if length > 0.0:
+            return DescribedLoop(name, "distance", first, second, in_first, in_second, 0, length)
         return DescribedLoop(name, kind, first, second, in_first @ turn, in_second @ turn)
 
     def _tree(self, edges: list[Edge]) -> tuple[list[DescribedJoint], list[Edge]]:

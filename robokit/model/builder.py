@@ -151,6 +151,7 @@ class ModelBuilder:
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        kind = one_of("joint kind", kind, (*JOINT_TABLE, "universal"))
         if kind == "universal":
             if mimic is not None:
                 raise ModelError(f"joint {name!r}: a universal joint has two angles and follows no other")
@@ -165,7 +166,7 @@ class ModelBuilder:
         _second_axis(name, kind, np.zeros(3), axis2)
         self._joints[name] = JointDraft(
             name,
-            _kind(kind),
+            kind,
             parent,
             child,
             checked_placement(f"placement of joint {name!r}", placement),
@@ -269,7 +270,9 @@ class ModelBuilder:
             gravity,
             self.base_armature,
         )
-        scene = self.scene and self.scene.of_joints({joint.name for joint in robot.body_joints})
+        scene = self.scene and self.scene.of_parts(
+            {joint.name for joint in robot.body_joints}, {link.name for link in robot.links}
+        )
         return robot if scene is None else replace(robot, scene=scene)
 
     @classmethod
@@ -336,10 +339,6 @@ class ModelBuilder:
 
 def _alike(a: float, b: float) -> bool:
     return a == b or abs(a - b) <= 1e-9 * min(abs(a), abs(b))
-
-
-def _kind(kind: str) -> str:
-    return one_of("joint kind", kind, JOINT_TABLE)
 
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:

@@ -6,18 +6,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from robokit.conventions import WORLD
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What a robot's file says beside the robot: ``robot.scene``, None where there is nothing of it.
 
-    ``rk.simulate(robot, ground=robot.scene.ground, actuators=robot.scene.actuators)`` runs the robot in it.
-    Only ``apart`` acts by itself.
+    ``rk.simulate(robot, ground=robot.scene.ground, actuators=robot.scene.actuators,
+    springs=robot.scene.springs)`` runs the robot in it. Only ``apart`` acts by itself.
 
     Attributes:
         ground: ``rk.Ground`` with the planes, height fields and solids of the file, or None.
         actuators: ``rk.Torque``, ``rk.PD`` and ``rk.Velocity`` with the file's gains; they hold the start
             until their targets are set (``dataclasses.replace(actuator, target=...)``).
+        springs: ``rk.JointSpring`` and ``rk.Spring``, of joints and tendons.
         configurations: name -> joint name -> its coordinates; ``robot.configuration(name)`` gives q.
         apart: pairs of links whose bodies never touch each other.
         dt: time step that the file asks for [s], or None.
@@ -25,6 +28,7 @@ class Scene:
 
     ground: Any = None
     actuators: tuple[Any, ...] = ()
+    springs: tuple[Any, ...] = ()
     configurations: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     apart: tuple[tuple[str, str], ...] = ()
     dt: float | None = None
@@ -36,12 +40,22 @@ class Scene:
         ground = "a ground" if self.ground is not None else "no ground"
         step = "" if self.dt is None else f", dt {self.dt:g} s"
         apart = f"{len(self.apart)} pairs of links apart"
-        return f"<Scene: {ground}, {drives}, configurations: {named}, {apart}{step}>"
+        springs = f", {len(self.springs)} springs" if self.springs else ""
+        return f"<Scene: {ground}, {drives}{springs}, configurations: {named}, {apart}{step}>"
 
-    def of_joints(self, names: Collection[str]) -> Scene:
-        """The scene of a robot with these joints: actuators of others are left out."""
-        kept = tuple(found for one in self.actuators if (found := _of_joints(one, names)) is not None)
-        return self if kept == self.actuators else replace(self, actuators=kept)
+    def of_parts(self, joints: Collection[str], links: Collection[str]) -> Scene:
+        """The scene of a robot with these joints and links: actuators and springs of others are left out."""
+        kept = tuple(found for one in self.actuators if (found := _of_joints(one, joints)) is not None)
+        springs = tuple(one for one in self.springs if _is_there(one, joints, {WORLD, *links}))
+        if kept == self.actuators and springs == self.springs:
+            return self
+        return replace(self, actuators=kept, springs=springs)
+
+
+def _is_there(spring: Any, joints: Collection[str], links: Collection[str]) -> bool:
+    if hasattr(spring, "joint"):
+        return spring.joint in joints
+    return spring.a in links and spring.b in links
 
 
 def _of_joints(actuator: Any, names: Collection[str]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from robokit.sim import Ground, simulate
 from robokit.sim.record import Trajectory
 from robokit.stages import stage
 from robokit.viewer.data.live_data import live_data
+from robokit.viewer.data.motion_data import ties
 from robokit.viewer.data.own_curves import Curve, Values
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import (
@@ -163,8 +165,8 @@ def write_page(
         walk: whether the page walks through RNEA, CRBA, LTDL and ABA, with the numbers of the time that it
             shows. Adds 300 kB at most.
         live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
-            pulled and pushed by hand. A Robot goes on from its pose, at rest, with the ground and the
-            actuators of ``robot.scene``, or else on a plane.
+            pulled and pushed by hand. A Robot goes on from its pose, at rest, with the ground, the actuators
+            and the springs of ``robot.scene``, or else on a plane.
         curves: plots of your own by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
             times of its own.
@@ -283,9 +285,15 @@ def _live_pose(robot: Robot, q: np.ndarray | None, max_triangles: int | None, wa
     if own is not None and own.ground is not None:
         ground = own.ground
         payload = replace(motionless_payload(robot, ground, q, max_triangles), walk=payload.walk)
-    drives = own.actuators if own is not None else ()
-    run = simulate(robot, q, duration=SHORT, ground=ground, actuators=drives)
-    return replace(payload, live=live_data(run, joined(WORKER)))
+    drives, springs = (own.actuators, own.springs) if own is not None else ((), ())
+    bent = [each.name or "" for each in springs if each.force is not None]
+    if bent:
+        warnings.warn(
+            f"the live page has no springs whose force is a function: {', '.join(bent)}", stacklevel=3
+        )
+    springs = tuple(each for each in springs if each.force is None)
+    run = simulate(robot, q, duration=SHORT, ground=ground, actuators=drives, springs=springs)
+    return replace(payload, live=live_data(run, joined(WORKER)), ties=ties(robot, run.springs))
 
 
 def render(payload: Payload) -> str:

@@ -146,7 +146,9 @@ def _ask_for_contact(
 ) -> bool:
     """Whether there is something that the step of "contact" alone knows; another one is refused."""
     asked = "springs" if springs.given else "motions" if motions else ""
-    others = integrator not in (None, "contact", "euler")
+    others = integrator is not None and not (
+        isinstance(integrator, str) and integrator in ("contact", "euler")
+    )
     if light is not None and others:
         raise ShapeError(
             f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
