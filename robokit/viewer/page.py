@@ -27,8 +27,10 @@ from robokit.viewer.data.motion_data import ties
 from robokit.viewer.data.own_curves import Curve, Values
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import (
+    check_follow,
     motionless_payload,
     one_configuration,
+    one_robot,
     pose_payload,
     trajectory_payload,
 )
@@ -254,19 +256,24 @@ def page_html(
     """
     if not isinstance(walk, bool):
         raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")
+    if not isinstance(live, bool):
+        raise WrongType("live", live, "True or False")
     with stage("writing the page"):
         if isinstance(source, Trajectory):
             payload = trajectory_payload(source, max_triangles, max_fps, walk, curves, follow)
             return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
         if isinstance(source, Robot):
-            for name, given in (("curves", curves), ("follow", follow)):
-                if given is not None:
-                    raise WrongType(name, given, "None for a Robot, which does not move", "give a Trajectory")
-            return render(
-                _live_pose(source, q, max_triangles, walk)
-                if live
-                else pose_payload(source, q, max_triangles, walk)
-            )
+            if curves is not None:
+                raise WrongType(
+                    "curves", curves, "None for a Robot, which has no recorded times", "give a Trajectory"
+                )
+            if follow is not None and not live:
+                raise WrongType(
+                    "follow", follow, "None for a Robot that does not move", "give a Trajectory, or live=True"
+                )
+            check_follow(one_robot(source), follow)
+            make = _live_pose if live else pose_payload
+            return render(replace(make(source, q, max_triangles, walk), follow=follow))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 

@@ -20,7 +20,7 @@ from robokit.viewer.data.event_data import events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.key_frames import with_key_frames
 from robokit.viewer.data.mass_matrix_data import structure
-from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
+from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary, ties
 from robokit.viewer.data.own_curves import Curve, Values, own_curves
 from robokit.viewer.data.step_states import step_states
 from robokit.viewer.drawing import draw
@@ -77,7 +77,7 @@ def trajectory_payload(
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
     robot = one_robot(trajectory.robot)
     more = own_curves(trajectory, own)
-    _check_follow(robot, follow)
+    check_follow(robot, follow)
     chosen = frame_indices(trajectory.t, max_fps)
     states = step_states(trajectory)  # first: the events are found in the same facts
     whole, shown = with_key_frames(trajectory, chosen)
@@ -90,6 +90,7 @@ def trajectory_payload(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=[*curves(trajectory, forces, states), *more],
         follow=follow,
+        ties=ties(robot, trajectory.springs),
         link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
@@ -163,7 +164,7 @@ def structure_payload(robot: Robot) -> Payload:
     return _robot_payload(robot, [], poses, still_frame(robot, q, poses))
 
 
-def _check_follow(robot: Robot, follow: bool | str | None) -> None:
+def check_follow(robot: Robot, follow: bool | str | None) -> None:
     """See that a camera can go along with it.
 
     Raises:
@@ -243,6 +244,7 @@ def _robot_payload(
         bounds=np.round(bounds(nodes, poses), 5).tolist(),
         ground=None if ground is None else _ground(ground, drawing.nodes[len(nodes) :]),
         frames=frames,
+        ties=ties(robot),
         curves=[],
         summary=[],
     )

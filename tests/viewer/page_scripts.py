@@ -53,6 +53,8 @@ NAMES = {
     "slot": keys.SlotData,
     "motors": keys.MotorsData,
     "motor": keys.MotorData,
+    "tie": keys.TieData,
+    "attachment": keys.AttachmentData,
     "report": keys.ReportData,
     "columnData": keys.ColumnData,
     "reasonData": keys.ReasonData,

@@ -23,21 +23,30 @@ def run():
     return rk.simulate(robot, q, duration=0.2, springs=springs)
 
 
-def test_ends_of_springs_and_rods(run):
-    chosen = np.array([0, 10, 40])
-    springs, lines = ties(run, run.robot, chosen)
-    assert springs == 2
-    ends = lines.reshape(3, 3, 2, 3)
-    lengths = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
-    for k, record in enumerate(run.springs):
-        np.testing.assert_allclose(lengths[:, k], record.length[chosen], rtol=1e-12)
-    np.testing.assert_allclose(lengths[:, 2], 0.6, rtol=1e-9)
-    np.testing.assert_allclose(ends[:, 2, 0], [[-0.2, -0.2, 1.2]] * 3)
+def test_ends_of_springs_and_rods(run, tmp_path):
+    robot, found = run.robot, ties(run.robot, run.springs)
+    assert [each.spring for each in found] == [True, True, False]
+    poses = rk.forward_kinematics(robot, run.q[40])
+    body = robot.link("plate").body
+
+    def place(end):
+        return (
+            np.array(end.pose)
+            if end.body == 0
+            else poses["plate"].position + poses["plate"].rotation @ end.pose
+        )
+
+    assert {end.body for each in found for end in each.ends} == {0, body}
+    for each, record in zip(found, run.springs, strict=False):
+        np.testing.assert_allclose([place(end) for end in each.ends], record.points[40], atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(np.subtract(*map(place, found[2].ends))), 0.6, rtol=1e-9)
+    loaded = rk.Trajectory.load(run.save(tmp_path / "tied.npz"))
+    assert ties(loaded.robot, loaded.springs) == found
 
 
 def test_the_page_has_them_and_their_curves(run, tmp_path):
     page = run.to_html(tmp_path / "tied.html", walk=False).read_text()
-    assert '"springs":2' in page.replace(" ", "")
+    assert page.replace(" ", "").count('"spring":true') == 2
     assert "Tension of springs" in page and "Length of springs" in page and "soft" in page
 
 

@@ -126,6 +126,32 @@ def test_a_robot_with_loops_has_the_bits_and_the_forces_of_python():
 
 
 @pytest.mark.node
+def test_bodies_on_one_another_and_springs_have_the_bits_and_forces_of_python():
+    b = ModelBuilder("pile").link("ground")
+    for name in ("lower", "upper"):
+        b.link(name, 1.0, inertia=7e-3 * np.eye(3), collisions=(Shape(Box((0.2, 0.2, 0.2))),))
+        b.joint(f"{name} moves", "floating", "ground", name)
+    robot = b.build("fixed")
+    q = robot.neutral()
+    for joint, height in (("lower moves", 0.1), ("upper moves", 0.3)):
+        q[robot.joint(joint).q_slice][6:] = height
+    rope = rk.Spring(
+        "world", "upper", (0.3, 0, 0.5), (0, 0, 0.1), stiffness=20.0, damping=1.0, rest_length=0.1
+    )
+    motion = fallen(robot, q, springs=rope)
+    same_bits(motion, taken(motion))
+    between, spring = motion.body_contacts.at(-1), motion.springs[0]
+    assert set(zip(between.links, between.against, strict=True)) == {("upper", "lower")}
+    met = np.reshape(told(motion, START, {"kind": "step", "count": STEPS})[-1]["met"], (-1, 9))
+    mine = np.hstack([between.points, between.forces, between.normals])[between.forces.any(axis=1)]
+    np.testing.assert_allclose(met, mine, rtol=1e-5, atol=1e-5)
+    # The lower box carries what the spring leaves of the upper one's weight.
+    start, end = spring.points[-1]
+    pull = spring.force[-1] * (start - end) / spring.length[-1]
+    np.testing.assert_allclose(between.forces.sum(axis=0), [-pull[0], 0.0, 9.81 - pull[2]], atol=0.02)
+
+
+@pytest.mark.node
 def test_a_world_of_robots_on_solids_has_the_bits_of_python():
     box = ModelBuilder("box").link(
         "box", 1.0, inertia=2e-3 * np.eye(3), collisions=(Shape(Box((0.2, 0.1, 0.1))),)

@@ -176,6 +176,7 @@ class SpringRecord:
         force: (T,) tension [N], at a joint [N m | N]: positive where it pulls.
         energy: (T,) stored, 0 at its length at rest [J].
         points: (T, 2, 3) its ends in the world [m]; None at a joint.
+        ends: the link of each end, and the point in that link's frame [m]; empty at a joint.
     """
 
     name: str
@@ -184,6 +185,7 @@ class SpringRecord:
     force: np.ndarray
     energy: np.ndarray
     points: np.ndarray | None = None
+    ends: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @property
     def numbers(self) -> np.ndarray:
@@ -194,12 +196,15 @@ class SpringRecord:
         return np.column_stack([self.length, self.rate, self.force, self.energy, points])
 
     @staticmethod
-    def of(name: str, numbers: np.ndarray) -> SpringRecord:
-        """From :attr:`numbers`."""
+    def of(name: str, numbers: np.ndarray, ends: Any = ()) -> SpringRecord:
+        """From :attr:`numbers`, and the ends as a file has them."""
+        read = tuple((str(link), tuple(map(float, at))) for link, at in ends)
+        if any(len(at) != 3 or not np.all(np.isfinite(at)) for _, at in read) or len(read) not in (0, 2):
+            raise ValueError("its springs do not have two ends")
         points = numbers[:, 4:].reshape(-1, 2, 3)
         length, rate, force, energy = numbers[:, :4].T.copy()
         known = None if np.isnan(points).any() else points
-        return SpringRecord(name, length, rate, force, energy, known)
+        return SpringRecord(name, length, rate, force, energy, known, read)
 
 
 @dataclass(frozen=True)
@@ -258,17 +263,19 @@ class Springs:
         """Lengths, tensions and energies in states (T, ...)."""
         found = []
         for each, rest, name in zip(self.given, self.rest, self.names, strict=True):
-            points = None
+            points: np.ndarray | None = None
+            ends: tuple[tuple[str, tuple[float, ...]], ...] = ()
             if isinstance(each, JointSpring):
                 length, rate = _coordinate(robot, _joint(robot, each), q, v)
             else:
                 points, speeds = _ends(robot, each, q, v)
+                ends = (each.a, each.at_a), (each.b, each.at_b)
                 apart = points[:, 1] - points[:, 0]
                 length = np.linalg.norm(apart, axis=1)
                 along = apart / np.maximum(length, 1e-300)[:, None]
                 rate = np.sum(along * (speeds[:, 1] - speeds[:, 0]), axis=1)
             force = each.tension(length, rate, rest)
-            found.append(SpringRecord(name, length, rate, force, each.energy(length, rest), points))
+            found.append(SpringRecord(name, length, rate, force, each.energy(length, rest), points, ends))
         return tuple(found)
 
     def stored(self, robot: Robot, q: np.ndarray) -> np.ndarray:

@@ -17,11 +17,10 @@ class Contacts:
 
     Attributes:
         points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
-        forces: (T, K, 3) of what stands still on the robot, world axes [N]: the impulse of the step that led
-            to each state, over the step; 0 at the start.
+        forces: (T, K, 3) on these links, world axes [N]: the impulse of the step that led to each state,
+            over the step; 0 at the start.
         links: K link names.
-        against: what each touches: K names of links that are fixed to the world, "" for the ground. Empty
-            where all is the ground.
+        against: what each touches: K names of links, "" for the ground. Empty where all is the ground.
         normals: (T, K, 3) unit normals out of what is touched, world axes; 0 where a point does not touch.
             None where they are not known, as of files of earlier versions.
     """

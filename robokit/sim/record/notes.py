@@ -229,22 +229,25 @@ def retaken(
 # ---- contacts ---------------------------------------------------------------------------------------------
 
 
-def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray) -> Contacts:
-    """Places and forces of contacts with what stands still in the steps that led to records.
+def contacts_of(
+    program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool = False
+) -> Contacts:
+    """Places and forces of contacts with what stands still, or what moves, in the steps that led to records.
 
-    A link has as many points as it ever has at once on the ground, and on each link that is fixed to the
-    world. One that does not touch is at the link's origin.
+    A link has as many points as it ever has at once on the ground, and on each other link. One that does not
+    touch is at the link's origin.
 
     Args:
         program: the step.
         notes: of these steps at least.
         marks: steps taken until each record.
         q: configurations of the records, (T, nq).
+        moving: those between links that move, and no others.
     """
     names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
-    fixed = np.array([not name or program.robot.link(name).body == 0 for name in names])
-    found = [np.zeros((0, 11)), *(_with_the_world(notes.contacts(row), fixed) for row in rows.tolist())]
+    moves = np.array([bool(name) and program.robot.link(name).body > 0 for name in names])
+    found = [np.zeros((0, 11)), *(_pressing(notes.contacts(row), moves == moving) for row in rows.tolist())]
     pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
     most: Counter[tuple[str, str]] = Counter()
     for each in pairs:
@@ -264,10 +267,10 @@ def contacts_of(program: Program, notes: Notes, marks: Sequence[int], q: np.ndar
     return Contacts(points, forces, links, against, normals)
 
 
-def _with_the_world(contacts: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Those that press against what stands still: shapes, place [m], force [N], normal, (K, 11)."""
+def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Those that press against the shapes that are wanted: shapes, place [m], force [N], normal, (K, 11)."""
     presses = contacts[:, 5:8].any(axis=1)
-    found = contacts[presses & fixed[contacts[:, 0].astype(int)]]
+    found = contacts[presses & wanted[contacts[:, 0].astype(int)]]
     return np.hstack([found[:, :8], found[:, 11:]])
 
 

@@ -158,6 +158,17 @@ class Trajectory:
             return None
         return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
 
+    @cached_attribute
+    def body_contacts(self) -> Contacts | None:
+        """Positions and forces of contacts between links that move; the forces are those on ``links``.
+
+        ``against`` is the other link of each. Computed at the first use; None where nothing can touch, and of
+        a trajectory that was loaded.
+        """
+        if self.program is None or not self.program.contact:
+            return None
+        return contacts_of(self.program, self._noted(around_records), self.marks, self.q, moving=True)
+
     def _noted(self, choose: Choose) -> Notes:
         """Notes of these steps at least, see :func:`retaken`."""
         if self.notes is not None and len(self.notes):
@@ -506,6 +517,7 @@ class Trajectory:
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
         if self.springs:
             about["springs"] = [each.name for each in self.springs]
+            about["spring_ends"] = [each.ends for each in self.springs]
             arrays["springs"] = np.stack([each.numbers for each in self.springs], axis=1)
         if self.prescribed_force:
             about["prescribed"] = list(self.prescribed_force)
@@ -699,7 +711,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     found.__dict__["springs"] = tuple(
-        SpringRecord.of(name, of_springs[:, k]) for k, name in enumerate(springs)
+        SpringRecord.of(name, of_springs[:, k], ends)
+        for k, (name, ends) in enumerate(zip(springs, about.get("spring_ends", ()), strict=True))
     )
     found.__dict__["prescribed_force"] = {name: forces[:, k] for k, name in enumerate(prescribed)}
     if touching:

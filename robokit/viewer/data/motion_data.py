@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from robokit.dynamics import center_of_mass, forward_kinematics
+from robokit.conventions import WORLD
+from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
+from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.force_data import ForceHistory, force_curve
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.step_states import StepStates
 from robokit.viewer.data.thin_curves import kept, peaks_between
 from robokit.viewer.payload_keys import (
+    AttachmentData,
     CurveData,
     FigureData,
     FramesData,
     PeaksData,
     SeriesData,
     StoppedData,
+    TieData,
 )
 
 LOSSES = {
@@ -67,7 +71,7 @@ def motion_frames(
         return None if values is None else packed(values[chosen])
 
     count, points, normals = touching(trajectory, chosen)
-    springs, lines = ties(trajectory, robot, chosen)
+    met_count, met = meeting(trajectory, chosen)
     return FramesData(
         count=len(chosen),
         sane=sane,
@@ -82,26 +86,31 @@ def motion_frames(
         contact_count=count,
         contacts=points,
         contact_normals=normals,
+        met_count=met_count,
+        met=met,
         peaks=peaks(trajectory, chosen, states),
-        ties=packed(lines) if lines.shape[1] else None,
-        springs=springs,
     )
 
 
-def ties(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> tuple[int, np.ndarray]:
-    """How many springs there are between points; their ends and those of rods at frames, (T, L, 6) [m]."""
-    springs = [each.points[chosen] for each in trajectory.springs if each.points is not None]
-    rods = [joint for joint in robot.loop_joints if joint.kind == "distance"]
-    found, poses = list(springs), forward_kinematics(robot, trajectory.q[chosen]) if rods else None
-    for rod in rods:
-        ends = (rod.predecessor, rod.predecessor_placement), (rod.successor, rod.successor_placement)
-        places = np.zeros((len(chosen), 2, 3))
-        for k, (link, at) in enumerate(ends):
-            known = link in robot.link_index
-            places[:, k] = poses[link][0] @ at.position + poses[link][1] if known else at.position  # type: ignore[index]
-        found.append(places)
-    lines = np.stack(found, axis=1) if found else np.zeros((len(chosen), 0, 2, 3))
-    return len(springs), lines.reshape(len(chosen), -1, 6)
+def ties(robot: Robot, springs: Sequence[SpringRecord] = ()) -> list[TieData]:
+    """Springs between points, then rods that close loops."""
+    found = [TieData(True, [_tied(robot, *end) for end in each.ends]) for each in springs if each.ends]
+    for joint in robot.loop_joints:
+        if joint.kind == "distance":
+            ends = (
+                (joint.predecessor, joint.predecessor_placement),
+                (joint.successor, joint.successor_placement),
+            )
+            found.append(TieData(False, [_tied(robot, link, at.position) for link, at in ends]))
+    return found
+
+
+def _tied(robot: Robot, link: str, at: Sequence[float] | np.ndarray) -> AttachmentData:
+    """A point of a link, in the frame of its body."""
+    if link == WORLD and link not in robot.link_index:
+        return AttachmentData(0, np.asarray(at, float).tolist())
+    body, placement = robot.frame(link)
+    return AttachmentData(body, (placement.rotation @ np.asarray(at, float) + placement.position).tolist())
 
 
 def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, str | None, str | None]:
@@ -121,6 +130,16 @@ def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, st
         level = trajectory.ground.plane and np.allclose(own, trajectory.ground.up, rtol=0.0, atol=1e-6)
         normals = None if level else packed(own)
     return packed(touch.sum(axis=1)), packed(np.concatenate([points[touch], forces[touch]], axis=1)), normals
+
+
+def meeting(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, str | None]:
+    """How many contacts between bodies there are at each frame, and their places, forces and normals."""
+    contacts = trajectory.body_contacts
+    if contacts is None or contacts.normals is None or not contacts.links:
+        return None, None
+    rows = np.concatenate([contacts.points, contacts.forces, contacts.normals], axis=2)[chosen]
+    touch = np.any(rows[..., 3:6] != 0.0, axis=-1)
+    return packed(touch.sum(axis=1)), packed(rows[touch])
 
 
 def joint_forces(trajectory: Trajectory) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import check_call, real_array
 from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.sim.record import Trajectory
@@ -122,14 +122,18 @@ def _values(what: str, trajectory: Trajectory, curve: Curve, t: np.ndarray) -> t
             raise ShapeError(
                 f"{what}: t: a function is asked at the recorded states; it takes no times of its own"
             )
+        check_call(what, given, ("t", "q", "v"), "a number or (k,)")
         given = _asked(what, trajectory, given)
-    y = real_array(f"{what}: values", np.ma.getdata(given), "(T,) or (T, k)")
+    known = np.ma.getdata(given) if np.ma.isMaskedArray(given) else given
+    y = real_array(f"{what}: values", known, "(T,) or (T, k)")
     if y.ndim not in (1, 2) or len(y) != T or y.size == 0:
         whose = "states were recorded" if curve.t is None else "times were given"
-        raise ShapeError(
-            f"{what}: expected shape ({T},) or ({T}, k), as {T} {whose}, got {y.shape}"
-            + ("; give times of its own as Curve(values, t=...)" if curve.t is None and len(y) != T else "")
-        )
+        remedy = ""
+        if y.ndim == 2 and y.shape[1] == T:
+            remedy = "; transpose it"
+        elif y.ndim in (1, 2) and len(y) != T and curve.t is None:
+            remedy = "; give times of its own as Curve(values, t=...)"
+        raise ShapeError(f"{what}: expected shape ({T},) or ({T}, k), as {T} {whose}, got {y.shape}{remedy}")
     gaps = np.broadcast_to(np.ma.getmaskarray(given), y.shape).reshape(T, -1)
     y = y.reshape(T, -1)
     wrong = ~np.isfinite(y) & ~gaps
@@ -147,10 +151,15 @@ def _asked(what: str, trajectory: Trajectory, function: Callable[..., Any]) -> A
     rows = []
     for t, q, v in zip(trajectory.t, trajectory.q, trajectory.v, strict=True):
         try:
-            rows.append(function(float(t), q.copy(), v.copy()))
+            row = function(float(t), q.copy(), v.copy())
         except Exception as error:
             error.add_note(f"{what}: raised by the function at t = {t:g} s")
             raise
+        if not np.ma.isMaskedArray(row):
+            row = real_array(f"{what}: the function's value at t = {t:g} s", row, "() or (k,)")
+        if row.ndim > 1:
+            raise ShapeError(f"{what}: expected a number or shape (k,) from the function, got {row.shape}")
+        rows.append(row)
     if len({np.shape(row) for row in rows}) > 1:
         k = next(k for k, row in enumerate(rows) if np.shape(row) != np.shape(rows[0]))
         raise ShapeError(

@@ -40,6 +40,7 @@ from robokit.viewer.payload_keys.of_live import (
     StepperData,
 )
 from robokit.viewer.payload_keys.of_motion import (
+    AttachmentData,
     CurveData,
     FigureData,
     FramesData,
@@ -47,6 +48,7 @@ from robokit.viewer.payload_keys.of_motion import (
     PeaksData,
     SeriesData,
     StoppedData,
+    TieData,
 )
 from robokit.viewer.payload_keys.of_report import (
     ColumnData,
@@ -73,6 +75,7 @@ from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBi
 __all__ = [
     "AlgorithmData",
     "AnswerData",
+    "AttachmentData",
     "BodiesData",
     "CheckData",
     "ColumnData",
@@ -119,6 +122,7 @@ __all__ = [
     "StoppedData",
     "StructureData",
     "SweepData",
+    "TieData",
     "TouchedData",
     "WalkData",
     "Whole",
@@ -150,6 +154,7 @@ class Payload:
         ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
+        ties: springs between points, and rods that close loops.
         follow: name of the link that the camera goes along with, true for the centre of mass, false for
             neither; None where the page chooses.
     """
@@ -174,4 +179,5 @@ class Payload:
     ghost: GhostData | None = None
     walk: WalkData | None = None
     live: LiveData | None = None
+    ties: list[TieData] = field(default_factory=list)
     follow: bool | str | None = None

@@ -25,6 +25,32 @@ class PeaksData:
 
 
 @dataclass(frozen=True)
+class AttachmentData:
+    """A point that is fixed to a body.
+
+    Attributes:
+        body: its number; 0 for the world.
+        pose: the point in the body's frame, (3,) [m].
+    """
+
+    body: int
+    pose: list[float]
+
+
+@dataclass(frozen=True)
+class TieData:
+    """What is drawn between two points.
+
+    Attributes:
+        spring: whether it is a spring, or else a rod that closes a loop.
+        ends: both points.
+    """
+
+    spring: bool
+    ends: list[AttachmentData]
+
+
+@dataclass(frozen=True)
 class FramesData:
     """The motion at display rate: T frames, or one for a pose.
 
@@ -43,10 +69,10 @@ class FramesData:
         contacts: positions [m] and forces [N] of these points, frame after frame, (sum, 6); or None.
         contact_normals: unit normals of these points out of what they touch, (sum, 3); None where all are
             those of the ground's plane, or are not known.
+        met_count: points at which two bodies touch, (T,); or None.
+        met: of these points positions [m], forces on the second body [N], and unit normals out of the first,
+            (sum, 9); or None.
         peaks: what joints do between frames.
-        ties: ends of springs between points, then of rods that close loops, in the world, (T, L, 6) [m]; None
-            where there are none.
-        springs: how many of these are springs.
     """
 
     count: int
@@ -62,9 +88,9 @@ class FramesData:
     contact_count: Packed | None = None
     contacts: Packed | None = None
     contact_normals: Packed | None = None
+    met_count: Packed | None = None
+    met: Packed | None = None
     peaks: list[PeaksData] = field(default_factory=list)
-    ties: Packed | None = None
-    springs: int = 0
 
 
 @dataclass(frozen=True)

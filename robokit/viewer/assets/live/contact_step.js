@@ -183,11 +183,14 @@ class ContactStep {
 
   touching() {
     const { x, ofContact: wide } = this;
-    // A row: two shapes, place, force on the second, and at its end the normal. Those with what stands still that press.
-    const rows = Array.from({ length: x.noted[1] }, (_, k) => x.noted_contact.subarray(wide * k, wide * (k + 1)))
-      .filter((row) => x.shape_body[row[0]] === 0 && (row[5] || row[6] || row[7]));
-    const of = (first, width) => Float32Array.from({ length: width * rows.length }, (_, k) => rows[Math.floor(k / width)][first + (k % width)]);
-    return { contacts: of(2, 6), normals: of(wide - 3, 3), bodies: Uint16Array.from(rows, (row) => x.shape_body[row[1]]) };
+    // A row: two shapes, place, force on the second, and at its end the normal. Those that press.
+    const pressing = Array.from({ length: x.noted[1] }, (_, k) => x.noted_contact.subarray(wide * k, wide * (k + 1))).filter((row) => row[5] || row[6] || row[7]);
+    const rows = pressing.filter((row) => x.shape_body[row[0]] === 0), between = pressing.filter((row) => x.shape_body[row[0]] > 0);
+    const flat = (parts) => Float32Array.from(parts.flatMap((part) => [...part]));
+    return {
+      contacts: flat(rows.map((row) => row.subarray(2, 8))), normals: flat(rows.map((row) => row.subarray(wide - 3))), bodies: Uint16Array.from(rows, (row) => x.shape_body[row[1]]),
+      met: flat(between.flatMap((row) => [row.subarray(2, 8), row.subarray(wide - 3)])),
+    };
   }
 
   // Of the ground on each body, (N, 3).

@@ -7,7 +7,7 @@ const KEPT_NUMBERS = 6e6;
 
 class LiveMotion extends Motion {
   constructor(data) {
-    const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_normals: "", contact_count: "" };
+    const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_normals: "", contact_count: "", met: "", met_count: "" };
     super(empty, data.bodies.name.length - 1);
     this.nq = Math.max(0, ...data.joints.map((joint) => joint.q[1]));
     this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5, gravity: 3 };
@@ -36,6 +36,8 @@ class LiveMotion extends Motion {
     this.normals = [];
     this.contactBody = [];
     this.contactStart = [0];
+    this.met = [];
+    this.metStart = [0];
     this.show();
   }
 
@@ -55,7 +57,7 @@ class LiveMotion extends Motion {
     for (const [key, width] of Object.entries(this.widths)) this.rows[key].set(given[key], end * width);
     // Neighbouring quaternions without a jump of sign can be mixed.
     if (this.count) alignTurns(this.rows.poses, end * this.widths.poses, this.widths.poses);
-    this.touching.push({ points: frame.contacts, normals: frame.contactNormals, bodies: frame.contactBody });
+    this.touching.push({ points: frame.contacts, normals: frame.contactNormals, bodies: frame.contactBody, met: frame.met });
     if (this.count === this.kept) {
       this.from += 1;
       this.touching.shift();
@@ -79,6 +81,8 @@ class LiveMotion extends Motion {
     this.normals = this.touching[k]?.normals || [];
     this.contactBody = this.touching[k]?.bodies || [];
     this.contactStart = { [k]: 0, [k + 1]: this.contacts.length / 6 };
+    this.met = this.touching[k]?.met || [];
+    this.metStart = { [k]: 0, [k + 1]: this.met.length / 9 };
     return super.at(frame);
   }
 }

@@ -101,7 +101,7 @@ class PassiveStep {
 
   setFriction() {}
 
-  touching() { return { contacts: new Float32Array(0), normals: new Float32Array(0), bodies: new Uint16Array(0) }; }
+  touching() { return { contacts: new Float32Array(0), normals: new Float32Array(0), bodies: new Uint16Array(0), met: new Float32Array(0) }; }
 
   forces() { return new Float64Array(3 * this.live.masses.length); }
 }

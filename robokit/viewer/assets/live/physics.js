@@ -174,14 +174,14 @@ class Physics {
   frame() {
     const { model, at, hand } = this;
     model.see();
-    const { ledger, figures } = model, { contacts, normals, bodies } = model.touching();
+    const { ledger, figures } = model, { contacts, normals, bodies, met } = model.touching();
     const time = this.t - this.sent, k = at.impulse_fx;
     const force = [0, 1, 2].map((j) => (time > 0 ? (ledger[k + j] - this.before[k + j]) / time : 0));
     const found = {
       t: this.t, steps: this.steps, q: model.q.slice(), v: model.v.slice(), poses: this.poses(),
       com: [...figures.subarray(0, 3)], energy: this.energies(), momentum: [...figures.subarray(5)],
       balance: this.balance(), force, peak: this.peak, forceByBody: Float32Array.from(model.forces()),
-      contacts, contactNormals: normals, contactBody: bodies,
+      contacts, contactNormals: normals, contactBody: bodies, met,
       hand: hand && { body: hand.body, point: this.place(hand.body, hand.point), target: hand.target, force: hand.force, work: this.held },
       gravity: [...this.gravity],
     };

@@ -41,7 +41,7 @@ function rerun(physics, { inputs, steps }) {
   physics.start(0, inputs.q, inputs.v);
   model.give(inputs);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
-    poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), normals: new Grown(Float32Array), touching: new Grown(Float32Array) };
+    poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), normals: new Grown(Float32Array), touching: new Grown(Float32Array), met: new Grown(Float32Array), meeting: new Grown(Float32Array) };
   const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
   const forces = new Float32Array(3 * (steps + 1)), byBody = new Float32Array(3 * bodies * (steps + 1));
   const frameEvery = Math.max(1, Math.round(1 / (60 * physics.dt)), Math.ceil(steps / RUN_FRAMES)), sampleEvery = Math.max(1, Math.ceil(steps / RUN_SAMPLES));
@@ -61,10 +61,12 @@ function rerun(physics, { inputs, steps }) {
     pictures.momentum.push(figures.subarray(5));
     pictures.poses.push(physics.poses());
     pictures.force.push(forces.subarray(3 * k, 3 * k + 3));
-    const { contacts, normals, bodies: touching } = k ? model.touching() : { contacts: [], normals: [], bodies: [] };
+    const { contacts, normals, met, bodies: touching } = k ? model.touching() : { contacts: [], normals: [], met: [], bodies: [] };
     pictures.contacts.push(contacts);
     pictures.normals.push(normals);
     pictures.touching.push([touching.length]);
+    pictures.met.push(met);
+    pictures.meeting.push([met.length / 9]);
   };
   note(0, false);
   let done = 0, finite = true;

@@ -54,6 +54,7 @@
 //   contacts    (n, 6) of the points that touch in the last step: position [m], force [N]
 //   contactNormals (n, 3) unit normals out of what they touch
 //   contactBody (n) bodies of these points (Uint16Array)
+//   met         (m, 9) of the points at which two bodies touch: position [m], force on the second [N], normal out of the first
 //   hand        { body, point, target, force, work } or null: where the point is in the world [m], force [N] on the
 //               robot, work [J] put in since it took hold
 //   gravity     [x, y, z]; potential energy changes with it, and `work` says by how much when `set` changed it

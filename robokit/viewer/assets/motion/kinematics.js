@@ -16,12 +16,11 @@ class Motion {
     this.force = frames.force ? floats(frames.force) : null;
     this.contacts = frames.contacts ? floats(frames.contacts) : null;
     this.normals = frames.contact_normals ? floats(frames.contact_normals) : null;
-    if (this.contacts) {
-      this.contactStart = [0];
-      floats(frames.contact_count).forEach((n, k) => this.contactStart.push(this.contactStart[k] + n));
-    }
-    this.ties = frames.ties ? floats(frames.ties) : null;
-    this.springs = frames.springs ?? 0;
+    // Between bodies: place, force on the second, normal out of the first.
+    this.met = frames.met ? floats(frames.met) : null;
+    const starts = (count) => floats(count).reduce((found, n, k) => [...found, found[k] + n], [0]);
+    if (this.contacts) this.contactStart = starts(frames.contact_count);
+    if (this.met) this.metStart = starts(frames.met_count);
     this.current = new Float32Array(7 * bodies);
     this.duration = this.count ? this.t[this.count - 1] : 0;
   }
@@ -65,7 +64,7 @@ class Motion {
 
   vector(values, frame) { return new THREE.Vector3().fromArray(this.mixed(values, 3, frame)); }
 
-  // Where the frame of a link is at a fractional frame.
+  // Where the frame of a link, or a point of a body, is at a fractional frame.
   placeOf(link, frame) {
     const place = new THREE.Vector3().fromArray(link.pose);
     if (link.body === 0) return place;
@@ -89,10 +88,24 @@ class Motion {
 
   // Of a single point, or of the ground as a whole where points are not known [N].
   largestForce() {
-    const [values, width, first] = this.contacts ? [this.contacts, 6, 3] : [this.force || [], 3, 0];
     let most = 0;
-    for (let k = first; k < values.length; k += width) most = Math.max(most, Math.hypot(values[k], values[k + 1], values[k + 2]));
+    for (const [values, width, first] of [this.contacts ? [this.contacts, 6, 3] : [this.force || [], 3, 0], [this.met || [], 9, 3]]) {
+      for (let k = first; k < values.length; k += width) most = Math.max(most, Math.hypot(values[k], values[k + 1], values[k + 2]));
+    }
     return most;
+  }
+
+  // The contacts of a frame, { place, force, normal } each, with `up` where normals are not stored; then those between
+  // bodies, of which the force is that on the second.
+  contactsAt(frame, up = [0, 0, 1]) {
+    const { contacts, contactStart, normals, met, metStart } = this, k = this.nearest(frame);
+    const vector = (values, at) => new THREE.Vector3().fromArray(values, at);
+    const rows = (start, make) => Array.from({ length: start ? start[k + 1] - start[k] : 0 }, (_, i) => make(start[k] + i));
+    const normal = (i) => (normals?.length ? vector(normals, 3 * i) : vector(up, 0));
+    return [
+      ...rows(contactStart, (i) => ({ place: vector(contacts, 6 * i), force: vector(contacts, 6 * i + 3), normal: normal(i) })),
+      ...rows(metStart, (i) => ({ place: vector(met, 9 * i), force: vector(met, 9 * i + 3), normal: vector(met, 9 * i + 6), between: true })),
+    ];
   }
 
   coordinates(frame) { return this.mixed(this.q, this.nq, frame); }

@@ -168,7 +168,7 @@ class Curves {
     if (!best) return;
     // Of a run of which only the records are known, single steps may have had more: the summary has their peak.
     const peak = pane.plot.graph.title?.includes("only of the steps that were recorded") ? "peak of records" : "peak";
-    pane.peak.replaceChildren(`${best.name === "size" ? peak : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
+    pane.peak.replaceChildren(`${best.name === "size" || lines.length === 1 ? peak : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
     pane.peak.title = `The largest value, of ${best.name}: click to go there`;
     pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
   }

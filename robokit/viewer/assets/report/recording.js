@@ -121,7 +121,7 @@ function rowData(base, run, inputs, inertial, title, row) {
   made.frames = {
     count, sane: count, t: singles(pictures.t), poses: singles(alignedPoses(pictures.poses, bodies)), q: singles(pictures.q), v: singles(pictures.v), tau: null,
     com: base64(pictures.com), momentum: base64(pictures.momentum), force: run.forces.some(Boolean) ? base64(pictures.force) : null,
-    contact_count: base64(pictures.touching), contacts: base64(pictures.contacts), contact_normals: base64(pictures.normals), peaks: [],
+    contact_count: base64(pictures.touching), contacts: base64(pictures.contacts), contact_normals: base64(pictures.normals), met_count: base64(pictures.meeting), met: base64(pictures.met), peaks: [],
   };
   made.curves = curvesOf(run);
   const t = Float32Array.from({ length: run.done + 1 }, (_, k) => k * run.dt);

@@ -28,17 +28,13 @@ class ContactFrames extends THREE.Group {
     this.stage.placed.push(this);
   }
 
-  // The contacts of a frame: { place, normal, force, across: size of the friction } each.
+  // The contacts of a frame: { place, normal, along: the normal force, across: size of the friction } each.
   contacts(frame) {
-    const { motion, data } = this.overlays, found = [];
-    if (!motion.contacts) return found;
-    const k = motion.nearest(frame);
-    for (let i = motion.contactStart[k]; i < motion.contactStart[k + 1]; i++) {
-      const normal = new THREE.Vector3().fromArray(motion.normals?.length ? motion.normals : data.ground.normal, motion.normals?.length ? 3 * i : 0);
-      const force = new THREE.Vector3().fromArray(motion.contacts, 6 * i + 3), along = force.dot(normal);
-      found.push({ place: new THREE.Vector3().fromArray(motion.contacts, 6 * i), normal, along, across: force.addScaledVector(normal, -along).length() });
-    }
-    return found;
+    const { motion, data } = this.overlays;
+    return motion.contactsAt(frame, data.ground?.normal).map(({ place, normal, force }) => {
+      const along = force.dot(normal);
+      return { place, normal, along, across: force.addScaledVector(normal, -along).length() };
+    });
   }
 
   move(frame) {
@@ -57,15 +53,15 @@ class ContactFrames extends THREE.Group {
   place() {
     const { camera, controls } = this.stage.viewer, { host } = this.stage;
     camera.updateMatrixWorld();
-    const [wide, high] = [host.clientWidth, host.clientHeight], low = high - this.stage.framing.insets(high).foot - 0.5 * NUMBER_SIZE[1], depth = controls.target.clone().project(camera).z;
+    const [wide, high] = [host.clientWidth, host.clientHeight], { top, foot } = this.stage.framing.insets(high), low = high - foot - 0.5 * NUMBER_SIZE[1], depth = controls.target.clone().project(camera).z;
     const perPixel = (2 * Math.tan((camera.fov * Math.PI) / 360)) / high, taken = [];
     for (const { sprite } of this.numbers) sprite.visible = false;
-    (this.shown || []).forEach(({ place, along, across }, k) => {
+    (this.shown || []).forEach(({ place, along, across }) => {
       const at = yUp(place).project(camera), x = Math.min(0.5 * (1 + at.x) * wide + 10, wide - NUMBER_SIZE[0]), y = Math.min(0.5 * (1 - at.y) * high, low);
-      const way = WAYS.find((step) => taken.every((one) => Math.abs(one.x - x) > NUMBER_SIZE[0] || Math.abs(one.y - y - step) >= NUMBER_SIZE[1]));
+      const way = WAYS.find((step) => y + step <= low && y + step > top && taken.every((one) => Math.abs(one.x - x) > NUMBER_SIZE[0] || Math.abs(one.y - y - step) >= NUMBER_SIZE[1]));
       if (Math.abs(at.x) > 1 || Math.abs(at.y) > 1 || Math.abs(at.z) > 1 || way === undefined) return;
       taken.push({ x, y: y + way });
-      const number = this.number(k, `⊥ ${forceText(along)}  ∥ ${forceText(across)}`);
+      const number = this.number(taken.length - 1, `⊥ ${forceText(along)}  ∥ ${forceText(across)}`);
       const middle = new THREE.Vector3((2 * (x + 0.5 * NUMBER_SIZE[0])) / wide - 1, 1 - (2 * (y + way)) / high, depth);
       number.sprite.position.copy(zUp(middle.unproject(camera)));
       number.sprite.scale.set(NUMBER_SIZE[0] * perPixel, NUMBER_SIZE[1] * perPixel, 1);

@@ -87,12 +87,8 @@ class Framing {
 
   // Ends of springs and rods at a frame (y up), but of those that are too long to be looked at with the robot.
   tied(frame) {
-    const { ties, count } = this.motion, found = [];
-    for (let k = 0, n = ties ? ties.length / count : 0; k < n; k += 6) {
-      const [from, to] = [0, 3].map((end) => yUp(new THREE.Vector3().fromArray(ties, frame * n + k + end)));
-      if (from.distanceTo(to) < LONG * this.size) found.push(from, to);
-    }
-    return found;
+    const places = this.data.ties.map(({ ends }) => ends.map((attachment) => yUp(this.motion.placeOf(attachment, frame))));
+    return places.filter(([from, to]) => from.distanceTo(to) < LONG * this.size).flat();
   }
 
   // How far what the camera goes with gets from where it was first [m].

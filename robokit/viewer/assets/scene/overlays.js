@@ -4,6 +4,9 @@
 // A robot larger than this many of its median bodies is a long chain: its marks are smaller than its size says.
 const BODIES = 9;
 
+// Whether single contacts are known, and not only the ground's force on the robot.
+const hasPoints = (motion) => Boolean(motion.contacts || motion.met);
+
 class Overlays {
   constructor(stage, data, motion) {
     this.stage = stage;
@@ -22,7 +25,7 @@ class Overlays {
     const { roles } = this.stage;
     const massive = this.data.robot.mass > 0;
     // A pose moves, and touches, where physics runs in the page.
-    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, grounded = live && this.data.ground !== null;
+    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, touches = Boolean(this.data.live?.stepper || this.motion.met);
     return [
       ["visual", "Robot", "var(--accent)", true, true],
       ["collision", "Collisions", "#f08c00", false, roles.collision.length > 0],
@@ -30,9 +33,9 @@ class Overlays {
       ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
       ["frames", "Frames", "#2b8a3e", false, true],
       ["com", "CoM", "var(--text)", moving && massive, massive],
-      ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force || grounded)],
-      ["contactFrames", "Contact frames", "#1971c2", false, Boolean(grounded || (this.motion.contacts && (this.motion.normals || this.data.ground?.plane))), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
-      ["ties", this.motion.springs ? "Springs" : "Rods", "#e8590c", true, Boolean(this.motion.ties)],
+      ["contacts", "Contacts", "#e03131", moving, touches || Boolean(this.motion.contacts || this.motion.force), "Forces at the points that touch; between two bodies the force on each of them"],
+      ["contactFrames", "Contact frames", "#1971c2", false, touches || Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
+      ["ties", ["Springs", "Rods"].filter((_, k) => this.data.ties.some(({ spring }) => spring === !k)).join(", "), "#e8590c", true, this.data.ties.length > 0],
       ["momentum", "Momentum", "#0b7285", false, Boolean((this.motion.momentum || live) && massive)],
       ["names", "Names", "#868e96", false, true],
     ].filter((entry) => entry[4]);
@@ -53,10 +56,10 @@ class Overlays {
 
   // From now on overlays show another motion: those that were built for the old one are built afresh.
   use(motion) {
-    const points = Boolean(this.motion.contacts && motion.contacts);
+    const points = hasPoints(this.motion) && hasPoints(motion);
     this.motion = motion;
     this.frame = Math.min(this.frame, Math.max(motion.count - 1, 0));
-    const old = ["com", "contacts", "ties", "momentum"].filter((key) => this.built[key] && !(key === "contacts" && points));
+    const old = ["com", "contacts", "momentum"].filter((key) => this.built[key] && !(key === "contacts" && points));
     for (const key of old) {
       this.stage.world.remove(this.built[key]);
       delete this.built[key];
@@ -144,10 +147,10 @@ class Overlays {
     const group = new THREE.Group();
     group.needsMotion = true;
     this.stage.world.add(group);
-    if (!this.motion.contacts && !this.motion.force) return group;
+    if (!hasPoints(this.motion) && !this.motion.force) return group;
     const thick = 0.014 * this.mark;
     this.scale = new ForceScale(this.stage, this.size, this.data.robot.mass * 9.81, this.motion.largestForce());
-    if (!this.motion.contacts) {
+    if (!hasPoints(this.motion)) {
       const arrow = new Arrow(0xe03131, 1.4 * thick);
       group.add(arrow);
       group.move = (frame) => {
@@ -159,52 +162,49 @@ class Overlays {
     }
     let arrows = null;
     group.move = (frame) => {
-      const k = this.motion.nearest(frame);
-      const [from, to] = [this.motion.contactStart[k], this.motion.contactStart[k + 1]];
-      if (!arrows || arrows.capacity < to - from) {
+      const found = this.motion.contactsAt(frame);
+      if (!arrows || arrows.capacity < 2 * found.length) {
         if (arrows) group.remove(arrows);
-        arrows = new Arrows(0xe03131, thick, 2 * (to - from) + 8);
+        arrows = new Arrows(0xe03131, thick, 4 * found.length + 8);
         group.add(arrows);
       }
       arrows.clear();
-      for (let i = from; i < to; i++) {
-        const force = new THREE.Vector3().fromArray(this.motion.contacts, 6 * i + 3);
-        arrows.push(new THREE.Vector3().fromArray(this.motion.contacts, 6 * i), this.scale.arrow(force));
+      for (const { place, force, between } of found) {
+        const along = this.scale.arrow(force);
+        arrows.push(place, along);
+        if (between) arrows.push(place, along.clone().negate());
       }
     };
     return group;
   }
 
   contactFrames() { return new ContactFrames(this); }
+
   // Springs as coils, rods that close loops as rods, between their ends.
   ties() {
     const group = new THREE.Group();
-    group.needsMotion = true;
-    const radius = 0.035 * this.mark, wire = 0.007 * this.mark, { ties, springs, count } = this.motion;
+    const radius = 0.035 * this.mark, wire = 0.007 * this.mark, { ties } = this.data, { bodies } = this.stage;
     const coil = new THREE.Curve();
     coil.getPoint = (t, target = new THREE.Vector3()) => {
       const wide = radius * Math.min(1, 12 * t, 12 * (1 - t));
       return target.set(wide * Math.cos(24 * Math.PI * t), wide * Math.sin(24 * Math.PI * t), t);
     };
-    const shapes = [new THREE.TubeGeometry(coil, 300, wire, 6), new THREE.CylinderGeometry(wire, wire, 1, 10).rotateX(Math.PI / 2).translate(0, 0, 0.5)];
-    const tints = [0xe8590c, 0x495057].map((color) => new THREE.MeshLambertMaterial({ color: ink(color) }));
-    const lines = ties.length / (6 * count);
-    for (let k = 0; k < lines; k++) {
-      const kind = k < springs ? 0 : 1, line = new THREE.Mesh(shapes[kind], tints[kind]);
+    const shapes = [new THREE.CylinderGeometry(wire, wire, 1, 10).rotateX(Math.PI / 2).translate(0, 0, 0.5), new THREE.TubeGeometry(coil, 300, wire, 6)];
+    const tints = [0x495057, 0xe8590c].map((color) => new THREE.MeshLambertMaterial({ color: ink(color) }));
+    for (const { spring } of ties) {
+      const line = new THREE.Mesh(shapes[Number(spring)], tints[Number(spring)]);
       line.frustumCulled = false;
       group.add(line);
     }
     const up = new THREE.Vector3(0, 0, 1);
-    group.move = (frame) => {
-      const ends = this.motion.mixed(ties, 6 * lines, Math.min(frame, this.motion.sane - 1));
-      group.children.forEach((line, k) => {
-        const from = new THREE.Vector3().fromArray(ends, 6 * k), along = new THREE.Vector3().fromArray(ends, 6 * k + 3).sub(from);
-        const length = Math.max(along.length(), 1e-9);
-        line.position.copy(from);
-        line.quaternion.setFromUnitVectors(up, along.divideScalar(length));
-        line.scale.z = length;
-      });
-    };
+    // Bodies are where they are shown: in a recording, a live run or a pose.
+    group.move = () => group.children.forEach((line, k) => {
+      const [from, to] = ties[k].ends.map(({ body, pose }) => new THREE.Vector3().fromArray(pose).applyQuaternion(bodies[body].quaternion).add(bodies[body].position));
+      const along = to.sub(from), length = Math.max(along.length(), 1e-9);
+      line.position.copy(from);
+      line.quaternion.setFromUnitVectors(up, along.divideScalar(length));
+      line.scale.z = length;
+    });
     this.stage.world.add(group);
     return group;
   }
