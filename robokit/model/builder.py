@@ -151,6 +151,8 @@ class ModelBuilder:
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        if isinstance(kind, str) and kind == "distance":
+            raise ModelError(f"joint {name!r}: a distance joint holds links of the tree; use loop_joint")
         kind = one_of("joint kind", kind, (*JOINT_TABLE, "universal"))
         if kind == "universal":
             if mimic is not None:
@@ -271,7 +273,7 @@ class ModelBuilder:
             self.base_armature,
         )
         scene = self.scene and self.scene.of_parts(
-            {joint.name for joint in robot.body_joints}, {link.name for link in robot.links}
+            {joint.name for joint in robot.body_joints}, {link.name: link.body for link in robot.links}
         )
         return robot if scene is None else replace(robot, scene=scene)
 
@@ -522,6 +524,10 @@ def assemble(
         bodies.add(child, incoming[child])
     inertia, placed_links = _placed_links(links, bodies)
     frame, movable = bodies.frame, bodies.movable
+    for loop in loops.values():
+        if _body_at(frame, loop.predecessor) == _body_at(frame, loop.successor):
+            ends = f"{loop.predecessor!r} and {loop.successor!r}"
+            raise ModelError(f"loop joint {loop.name!r}: links {ends} are one body; it needs two")
     g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
     tree = Tree(
         parent=tuple(bodies.parent),

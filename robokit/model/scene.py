@@ -43,19 +43,22 @@ class Scene:
         springs = f", {len(self.springs)} springs" if self.springs else ""
         return f"<Scene: {ground}, {drives}{springs}, configurations: {named}, {apart}{step}>"
 
-    def of_parts(self, joints: Collection[str], links: Collection[str]) -> Scene:
-        """The scene of a robot with these joints and links: actuators and springs of others are left out."""
+    def of_parts(self, joints: Collection[str], bodies: Mapping[str, int]) -> Scene:
+        """The scene of a robot with these joints, and links on these bodies.
+
+        Actuators and springs of others are left out, and springs between links of one body.
+        """
         kept = tuple(found for one in self.actuators if (found := _of_joints(one, joints)) is not None)
-        springs = tuple(one for one in self.springs if _is_there(one, joints, {WORLD, *links}))
+        springs = tuple(one for one in self.springs if _is_there(one, joints, {WORLD: 0, **bodies}))
         if kept == self.actuators and springs == self.springs:
             return self
         return replace(self, actuators=kept, springs=springs)
 
 
-def _is_there(spring: Any, joints: Collection[str], links: Collection[str]) -> bool:
+def _is_there(spring: Any, joints: Collection[str], bodies: Mapping[str, int]) -> bool:
     if hasattr(spring, "joint"):
         return spring.joint in joints
-    return spring.a in links and spring.b in links
+    return spring.a in bodies and spring.b in bodies and bodies[spring.a] != bodies[spring.b]
 
 
 def _of_joints(actuator: Any, names: Collection[str]) -> Any:

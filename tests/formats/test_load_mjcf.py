@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import robokit as rk
 from robokit.meshes.read_mesh import read_mesh
 from robokit.mjcf import to_mjcf
+from robokit.model.edit import lock_joints
 from robokit.parity import referee
 from robokit.urdf import dump
 
@@ -267,11 +269,96 @@ def test_a_tendon_closes_a_coupled_gripper_as_mujocos_does(zoo):
     assert run.q[-1, finger] == pytest.approx(0.01, abs=2e-3)
 
 
-def test_springs_act_where_they_are_asked_for(zoo):
+def test_a_spring_stands_beside_the_motor_of_its_joint(zoo):
     robot = rk.load(zoo["references"])
-    (spring,) = robot.scene.actuators
-    assert spring.kp == {"turn": 5.0} and spring.target["turn"] == pytest.approx(np.radians(40))
-    assert any(d.code == "left-out" and "spring" in d.element for d in robot.diagnostics)
+    (motor,), (spring,) = robot.scene.actuators, robot.scene.springs
+    assert isinstance(motor, rk.Torque) and "turn" in motor.joints
+    assert (spring.joint, spring.stiffness, spring.damping) == ("turn", 5.0, 0.0)
+    assert spring.rest == pytest.approx(np.radians(40))
+    (said,) = [d for d in robot.diagnostics if "spring" in d.element]
+    assert said.code == "rewritten" and "springs=robot.scene.springs" in said.message
+
+
+SPRINGS = """<mujoco><option gravity="0 0 -3" timestep="1e-4" integrator="RK4"/>
+<worldbody>
+  <body name="post" pos="0.1 0 1"><site name="w" pos="0 0 0.2"/></body>
+  <body name="a"><joint name="h" type="slide" {0} damping="2 {2}" springref="0.1"/>
+    <joint name="k" axis="0 1 0" stiffness="4" springref="20"/>
+    <geom size="0.1"/><site name="s" pos="0.2 0 0"/>
+    <body name="b" pos="0.5 0 0"><joint name="l" axis="0 1 0" damping="0.1"/>
+      <geom size="0.1" pos="0.1 0 0"/><site name="e" pos="0.3 0 0"/></body></body>
+</worldbody>
+<tendon>
+  <spatial name="bent" stiffness="10 {1}" damping="2 {2}" springlength="0.1 0.8">
+    <site site="w"/><site site="s"/></spatial>
+  <spatial name="rope" stiffness="30" springlength="0 0.4"><site site="w"/><site site="e"/></spatial>
+  <spatial name="band" stiffness="40" damping="0.6" springlength="0.4 0.6">
+    <site site="s"/><site site="e"/></spatial>
+  <spatial name="plain" stiffness="40" damping="0.6"><site site="e"/><site site="w"/></spatial>
+  <fixed name="f" stiffness="4 {1}" damping="0.2 {2}" springlength="0.1 0.3">
+    <joint joint="l" coef="-2"/></fixed>
+  <fixed name="g" stiffness="4" damping="0.2" springlength="-0.1 0.1"><joint joint="k" coef="-2"/></fixed>
+</tendon></mujoco>"""
+POWERS = SPRINGS.format('stiffness="10 3 5"', "3 5", "0.3 0.7")
+LINEAR = SPRINGS.format('stiffness="10"', "0", "0")
+
+
+@pytest.mark.parametrize("text", [LINEAR, *([POWERS] if int(mujoco.__version__.split(".")[0]) > 3 else [])])
+def test_springs_pull_as_mujocos_do(text, tmp_path):
+    (tmp_path / "r.xml").write_text(text)
+    robot = rk.load(tmp_path / "r.xml")
+    springs = robot.scene.springs
+    assert {s.name.partition("_")[0] for s in springs} == {
+        "h",
+        "k",
+        "bent",
+        "rope",
+        "band",
+        "plain",
+        "f",
+        "g",
+    }
+    assert {s.a for s in springs if isinstance(s, rk.Spring)} >= {"world", "a"}  # furniture is of the world
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    rng, dt = np.random.default_rng(0), 1e-6
+    damping = np.array([joint.damping for joint in robot.joints])
+    for _ in range(4):
+        q, v = rng.normal(size=3), rng.normal(size=3)
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(model, data)
+        # M dv/dt of one short step, with springs and without
+        both = [rk.simulate(robot, q, v, duration=dt, dt=dt, springs=given).v[-1] for given in (springs, ())]
+        force = rk.crba(robot, q) @ (both[0] - both[1]) / dt - damping * v
+        assert far(force, data.qfrc_passive) < 1e-3
+    data.qpos[:], data.qvel[:] = q, v
+    run = rk.simulate(robot, q, v, duration=0.2, dt=1e-4, springs=springs)
+    while data.time < 0.2 - 1e-9:
+        mujoco.mj_step(model, data)
+    assert far(run.q[-1], data.qpos) < 1e-4
+
+
+def test_springs_follow_the_edits_of_a_robot(tmp_path):
+    (tmp_path / "r.xml").write_text(LINEAR)
+    robot = rk.load(tmp_path / "r.xml")
+    less = lock_joints(robot, {"l": 0.0})
+    kept = {s.name.partition("_")[0] for s in less.scene.springs}
+    assert kept == {*"hkg", "bent", "rope", "plain"}  # the band is between parts of one body now
+    assert "springs" in repr(less.scene)
+    rk.simulate(less, duration=0.01, springs=less.scene.springs)
+
+
+def test_a_tendon_of_constant_length_is_a_rod(tmp_path):
+    rod = '<tendon><spatial name="rod"><site site="w"/><site site="e"/></spatial></tendon>'
+    text = re.sub("<tendon>.*</tendon>", rod, LINEAR, flags=re.S)
+    held = '<equality><tendon tendon1="rod" polycoef="0.1 0 0 0 0"/></equality></mujoco>'
+    (tmp_path / "r.xml").write_text(text.replace("</mujoco>", held))
+    robot = rk.load(tmp_path / "r.xml")
+    (loop,) = robot.loop_joints
+    model = mujoco.MjModel.from_xml_string(text)
+    assert (loop.kind, loop.name) == ("distance", "rod")
+    assert loop.length == pytest.approx(model.tendon_length0[0] + 0.1)
+    assert not [d for d in robot.diagnostics if "tendon" in d.element or "loop" in d.element]
 
 
 def test_the_ground_and_what_stands_on_it(zoo):
@@ -378,9 +465,13 @@ LACKING = {
     "sensor": '<sensor><gyro site="s" name="turning"/></sensor>',
     "camera": "<worldbody><camera name='eye'/></worldbody>",
     "light": "<worldbody><light name='lamp'/></worldbody>",
-    "spatial tendon": '<tendon><spatial name="rope" stiffness="3"><site site="s"/><site site="t"/></spatial>'
-    "</tendon>",
-    "fixed tendon": '<tendon><fixed name="sum" stiffness="3"><joint joint="h" coef="1"/></fixed></tendon>',
+    "tendon with springs through space": '<tendon><spatial name="rope" stiffness="3"><site site="s"/>'
+    '<site site="t"/><site site="s"/></spatial></tendon>',
+    "tendon with springs of several joints": "<worldbody><body><joint name='k'/><geom size='1'/></body>"
+    '</worldbody><tendon><fixed name="sum" stiffness="3"><joint joint="h" coef="1"/>'
+    '<joint joint="k" coef="1"/></fixed></tendon>',
+    "tendon with more than a spring": '<tendon><spatial name="leash" limited="true" range="0 1">'
+    '<site site="s"/><site site="t"/></spatial></tendon>',
     "actuator": '<actuator><motor name="jet" site="s" gear="0 0 1 0 0 0"/></actuator>',
     "muscle": '<actuator><muscle name="biceps" joint="h" lengthrange="0 1"/></actuator>',
     "option": '<option density="1.2"/>',

@@ -79,6 +79,14 @@ def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
     assert "strict" in str(strict.value)
 
 
+def test_a_spring_of_a_joint_is_one(tmp_path):
+    spring = "<spring_stiffness>30</spring_stiffness><spring_reference>0.2</spring_reference>"
+    spring = f"<dynamics>{spring}</dynamics>"
+    robot = load(tmp_path, link("base") + link("arm") + hinge("a", "base", "arm", spring), base="fixed")
+    assert robot.scene.springs == (rk.JointSpring(joint="a", name="a", stiffness=30.0, rest=0.2),)
+    assert not robot.scene.actuators and "springs=robot.scene.springs" in told(robot, "note")
+
+
 def test_mimic_and_gearbox_are_mimic_joints(tmp_path):
     law = '<mimic joint="a"><multiplier>-2</multiplier><offset>0.1</offset><reference>0.3</reference></mimic>'
     robot = load(

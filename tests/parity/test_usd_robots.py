@@ -273,3 +273,15 @@ def test_bad_stages_are_refused(tmp_path):
     (tmp_path / "broken.usda").write_text("#usda 1.0\ndef {")
     with pytest.raises(LoadError, match="USD cannot open it"):
         rk.load(tmp_path / "broken.usda")
+
+
+def test_a_distance_joint_with_one_bound_is_a_rod(tmp_path):
+    """Units of the stage; without a tree joint its bodies are both free."""
+    bounds = "float physics:minDistance = 40\nfloat physics:maxDistance = 40\n"
+    inside = body("base") + body("arm", (0, 0, 100)) + joint("PhysicsRevoluteJoint", "j", "base", "arm")
+    inside += body("end", (30, 0, 100)) + joint("PhysicsDistanceJoint", "rod", "arm", "end", bounds)
+    inside += joint("PhysicsSphericalJoint", "ball", "base", "end")
+    robot = load(tmp_path, inside, metres=0.01)
+    (rod,) = robot.loop_joints
+    assert (rod.name, rod.kind, rod.predecessor, rod.successor) == ("rod", "distance", "arm", "end")
+    assert rod.length == pytest.approx(0.4) and "Distance" not in told(robot)
