@@ -424,4 +424,6 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
     ):
         side.base = "floating"
     said = side.base is not None and robot.base == "fixed"
-    return compare_descriptions(side, other, None if said else robot.base)
+    verdict = compare_descriptions(side, other, None if said else robot.base)
+    verdict.a_format = "as robokit read it"
+    return verdict
