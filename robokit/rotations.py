@@ -251,19 +251,34 @@ def _quat_of_axis_angle(axis: Sequence[Scalar], angle: Scalar) -> list[Scalar]:
 
 @_conversion
 def quat_wxyz_to_matrix(quat_wxyz: Any) -> Any:
-    """R (..., 3, 3) of unit quaternions (..., 4)."""
+    """R (..., 3, 3) of unit quaternions (..., 4).
+
+    Example:
+        >>> rk.rotations.quat_wxyz_to_matrix([0, 0, 0, 1]).tolist()  # half a turn about z
+        [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
     return quat_wxyz_to_rotation(quat_normalized(quat_wxyz))
 
 
 @_conversion
 def matrix_to_quat_wxyz(matrix: Any) -> Any:
-    """Unit quaternions (..., 4) with w >= 0 of rotation matrices (..., 3, 3)."""
+    """Unit quaternions (..., 4) with w >= 0 of rotation matrices (..., 3, 3).
+
+    Example:
+        >>> rk.rotations.matrix_to_quat_wxyz(np.diag([-1, -1, 1])).tolist()
+        [0.0, 0.0, 0.0, 1.0]
+    """
     return list(quat_normalized(_quat_of_matrix(matrix)))
 
 
 @_conversion
 def rpy_to_matrix(rpy: Any) -> Any:
-    """R = Rz(yaw) Ry(pitch) Rx(roll), (..., 3, 3), of roll, pitch, yaw (..., 3) [rad]."""
+    """R = Rz(yaw) Ry(pitch) Rx(roll), (..., 3, 3), of roll, pitch, yaw (..., 3) [rad].
+
+    Example:
+        >>> rk.rotations.rpy_to_matrix([[0, 0, 0], [0.1, 0.2, 0.3]]).shape
+        (2, 3, 3)
+    """
     (cr, cp, cy), (sr, sp, sy) = ([f(x) for x in rpy] for f in (cos, sin))
     return Matrix3(
         (
@@ -290,19 +305,36 @@ def matrix_to_rpy(matrix: Any) -> Any:
 
 @_conversion
 def rotation_vector_to_matrix(rotation_vector: Any) -> Any:
-    """R (..., 3, 3) of rotation vectors (..., 3) [rad], the exponential."""
+    """R (..., 3, 3) of rotation vectors (..., 3) [rad], the exponential.
+
+    Example:
+        >>> R = rk.rotations.rotation_vector_to_matrix([0.1, -0.2, 0.3])
+        >>> bool(np.allclose(R @ R.T, np.eye(3)))
+        True
+    """
     return quat_wxyz_to_rotation(quat_exp(Vector3(*rotation_vector)))
 
 
 @_conversion
 def matrix_to_rotation_vector(matrix: Any) -> Any:
-    """Rotation vectors (..., 3) [rad] at most pi long of rotation matrices (..., 3, 3), the logarithm."""
+    """Rotation vectors (..., 3) [rad] at most pi long of rotation matrices (..., 3, 3), the logarithm.
+
+    Example:
+        >>> turn = rk.rotations.matrix_to_rotation_vector(np.diag([-1, -1, 1]))
+        >>> round(float(turn[2]), 6)
+        3.141593
+    """
     return list(quat_log(quat_normalized(_quat_of_matrix(matrix))))
 
 
 @_conversion
 def axis_angle_to_matrix(axis: Any, angle: Any) -> Any:
-    """R (..., 3, 3) of axes (..., 3) of any length, and angles (...) [rad] about them."""
+    """R (..., 3, 3) of axes (..., 3) of any length, and angles (...) [rad] about them.
+
+    Example:
+        >>> rk.rotations.axis_angle_to_matrix([0, 0, 2], np.pi / 2).shape
+        (3, 3)
+    """
     return quat_wxyz_to_rotation(_quat_of_axis_angle(axis, angle))
 
 
@@ -320,7 +352,13 @@ def matrix_to_axis_angle(matrix: Any) -> Any:
 
 @_conversion
 def quat_wxyz_to_rpy(quat_wxyz: Any) -> Any:
-    """Roll, pitch, yaw (..., 3) [rad] of unit quaternions (..., 4)."""
+    """Roll, pitch, yaw (..., 3) [rad] of unit quaternions (..., 4).
+
+    Example:
+        >>> roll, pitch, yaw = rk.rotations.quat_wxyz_to_rpy([0.6, 0.8, 0, 0])
+        >>> round(float(roll), 6), float(pitch), float(yaw)
+        (1.85459, 0.0, 0.0)
+    """
     return _rpy_of_matrix(quat_wxyz_to_rotation(quat_normalized(quat_wxyz)).rows)
 
 
@@ -337,13 +375,23 @@ def rpy_to_quat_wxyz(rpy: Any) -> Any:
 
 @_conversion
 def quat_wxyz_to_rotation_vector(quat_wxyz: Any) -> Any:
-    """Rotation vectors (..., 3) [rad] at most pi long of unit quaternions (..., 4)."""
+    """Rotation vectors (..., 3) [rad] at most pi long of unit quaternions (..., 4).
+
+    Example:
+        >>> round(float(rk.rotations.quat_wxyz_to_rotation_vector([0.6, 0.8, 0, 0])[0]), 6)
+        1.85459
+    """
     return list(quat_log(quat_normalized(quat_wxyz)))
 
 
 @_conversion
 def rotation_vector_to_quat_wxyz(rotation_vector: Any) -> Any:
-    """Unit quaternions (..., 4) with w >= 0 of rotation vectors (..., 3) [rad]."""
+    """Unit quaternions (..., 4) with w >= 0 of rotation vectors (..., 3) [rad].
+
+    Example:
+        >>> rk.rotations.rotation_vector_to_quat_wxyz([0, 0, 0]).tolist()
+        [1.0, 0.0, 0.0, 0.0]
+    """
     return _positive(quat_exp(Vector3(*rotation_vector)))
 
 
@@ -360,13 +408,24 @@ def axis_angle_to_quat_wxyz(axis: Any, angle: Any) -> Any:
 
 @_conversion
 def quat_wxyz_to_axis_angle(quat_wxyz: Any) -> Any:
-    """Unit axes (..., 3) and angles (...) in 0..pi [rad] of unit quaternions (..., 4)."""
+    """Unit axes (..., 3) and angles (...) in 0..pi [rad] of unit quaternions (..., 4).
+
+    Example:
+        >>> axis, angle = rk.rotations.quat_wxyz_to_axis_angle([0.6, 0.8, 0, 0])
+        >>> axis.tolist(), round(float(angle), 6)
+        ([1.0, 0.0, 0.0], 1.85459)
+    """
     return _axis_angle_of_quat(quat_normalized(quat_wxyz))
 
 
 @_conversion
 def quat_wxyz_to_xyzw(quat_wxyz: Any) -> Any:
-    """The same quaternions (..., 4) with the scalar part last."""
+    """The same quaternions (..., 4) with the scalar part last.
+
+    Example:
+        >>> rk.rotations.quat_wxyz_to_xyzw([1, 0, 0, 0]).tolist()
+        [0.0, 0.0, 0.0, 1.0]
+    """
     w, x, y, z = quat_wxyz
     return [x, y, z, w]
 
