@@ -12,8 +12,8 @@ energies and contact forces. If a row failed, it would be NaN from then on, and 
 The picture shows the final position of each pelvis, coloured by the speed of the push. No motor drives the
 joints, so all robots fall; the push decides how far.
 
-Check: no row failed, the row of the strongest push is what rk.simulate computes, and in 99 of 100 rows
-no contact sank in by 1 cm.
+Check: no row failed, the row of the strongest push is what rk.simulate computes, and in all rows no contact
+sank in by more than 3 mm. Steps that did not settle are counted in the summary.
 """
 
 import argparse
@@ -41,6 +41,8 @@ starts[:, 3], starts[:, 4] = speed * np.cos(angle), speed * np.sin(angle)
 ground = rk.Ground(sink=5e-4)  # stiffer than usual: a few of hundreds of heads hit it hard
 rollout = rk.rollout(robot, q0, starts, duration=arguments.duration, ground=ground, progress=True)
 print(f"{rollout}, {rollout.summary['steps_per_second']:,.0f} steps a second")
+settled = f"{rollout.summary['steps_not_settled']} steps not settled"
+print(f"{settled}, deepest contact at {1e3 * rollout.deepest.max():.2f} mm")
 
 x, y, height = rollout.q[-1, :, 4:7].T
 axes = Figure(figsize=(6, 5), layout="constrained").subplots()
@@ -55,4 +57,4 @@ print(f"pelvis at {height.min():.2f} to {height.max():.2f} m; row {k} was pushed
 one = rk.simulate(robot, q0, starts[k], duration=0.2, ground=ground)
 assert not len(rollout.failed), "a row is not finite"
 assert np.allclose(rollout.q[: len(one), k], one.q, atol=1e-8), "a row moves otherwise than a simulation"
-assert np.mean(rollout.deepest > 0.01) < 0.01, "contacts sank into the ground"
+assert rollout.deepest.max() < 3e-3, "a contact sank into the ground"

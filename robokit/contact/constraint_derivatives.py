@@ -21,8 +21,8 @@ from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
-from robokit.contact.laws import LEAST, by_shift, slip
-from robokit.contact.solver import law_of, relative
+from robokit.contact.laws import LEAST, slip, tangent
+from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
@@ -182,14 +182,12 @@ def by_load(x: Any, i: Any) -> list[Any]:
 
 
 def _slopes(x: Any, i: Any) -> list[Any]:
-    """-dg/du of a constraint, by rows: with the change of the shift s, G + G n ds/du."""
-    u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
-    _, G = law_of(x, i, u)
-    p, q, r, s, t, w = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
-    along_n, contact = (s, t, w), x.c_kind[i] == FRICTION
-    by_u = [where(contact, z, 0.0) for z in by_shift(u, x.c_R[i, 0], x.c_R[i, 1], aim, x.c_mu[i])]
-    G = (p, q, s), (q, r, t), (s, t, w)
-    return [G[m][k] + along_n[m] * by_u[k] for m in range(3) for k in range(3)]
+    """-dg/du of a constraint, by rows."""
+    p, R = tried_of(x, i, HERE, mobility(x, i)), (x.c_R[i, 0], x.c_R[i, 1])
+    numbers = x.c_w[i], x.c_mu[i], x.c_arm[i], load(x, i, HERE)
+    G, _ = tangent(x.c_kind[i], p, R, *numbers, 0.0)
+    a, b, d, e, f, n, p, q = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
+    return [a, b, e + q, b, d, f - p, e - q, f + p, n]
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:

@@ -167,16 +167,13 @@ CONSTRAINTS = (
     real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]; SPRING:
     # least impulse [N s | N m s]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
-    real(
-        "c_shift", "n_constraints", role="work"
-    ),  # De Saxce's; SPIN: the normal impulse of its contact [N s]
+    real("c_w", "n_constraints", role="work"),  # mobility of what it acts on, roughly [1/kg | 1/(kg m^2)]
     real("c_u", "n_constraints", 3, role="work"),  # velocities
     real("c_du", "n_constraints", 3, role="work"),  # along the search direction
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
     real("c_G", "n_constraints", 8, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33 of the symmetric part;
     # of the skew one, w x, w along t1 and t2
-    real("c_G_last", "n_constraints", 8, role="work"),  # that the last factor was made of
-    real("c_expected", "n_constraints", 3, role="work"),  # impulses g - G J d, made admissible
+    real("c_expected", "n_constraints", 3, role="work"),  # impulses that the tangents of the laws have
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR, PRESCRIBED
     whole("r_of", "n_rows", role="work"),  # the dof, stop, motor or prescribed joint
@@ -188,13 +185,13 @@ CONSTRAINTS = (
     real("r_high", "n_rows", role="work"),
     real("r_speed", "n_rows", role="work"),  # largest speed at which it gives way, infinite for none
     real("r_speed_R", "n_rows", role="work"),  # compliance beyond it
+    real("r_w", "n_rows", role="work"),  # mobility of the dof, roughly
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
-    real("r_G_last", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
     whole("n_of", 7, role="work"),  # how many constraints and rows are needed, also beyond the place that
-    # there is; how many of the contacts bounce; of loops whose forces are found; how many contacts slide; 1
-    # where A is made of Coulomb's law; 0 before C is taken
+    # there is; how many of the contacts bounce; of loops whose forces are found; 1 where the law is the
+    # convex one; 1 where A is not symmetric; 0 before C is taken
 )
 """All forces that depend on the velocity to come."""
 
@@ -224,6 +221,7 @@ FORCES = (
     real("pair_rolling", "n_pairs"),  # and against rolling [m]
     whole("pair_of_links", "n_pairs"),  # 1 where both are links, be one fixed to the world; 0: of the ground
     real("body_mobility", "n_bodies"),  # trace(J H^-1 J^T) / 3 of its centre of mass, neutral [1/kg]
+    real("dof_mobility", "n_dofs"),  # the diagonal of H^-1, neutral [1/(kg m^2) | 1/kg]
     whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
     # Joints
     real("damping", "n_dofs"),  # [N m s/rad | N s/m]
@@ -295,7 +293,8 @@ SOLVER = (
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
-    real("residual", "nv", role="work"),
+    real("residual", "nv", role="work"),  # H y - b - J^T g
+    real("errors", 2, role="work"),  # squares of the error: of the momentum, and of the laws [J]
     real("d", "nv", role="work"),  # search direction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
@@ -330,7 +329,7 @@ SOLVER = (
     real("pushed", "n_bodies", 6, role="work"),  # impulses on the bodies
     real("mean", "nv", role="work"),  # (v0 + y) / 2
     real("C", "nv", role="work"),  # velocity products and gravity there [N m | N]
-    real("C_next", "nv", role="work"),  # where they are taken anew
+    real("C_guess", "nv", role="work"),  # of the guess
     real("y_of_C", "nv", role="work"),  # y of that mean velocity
     real("Jg", "nv", role="work"),  # J^T g
     real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and

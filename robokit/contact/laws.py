@@ -1,19 +1,22 @@
 """Laws of forces that act at velocity level: each is (J, R, aim, set), an impulse g of the velocity u = J y.
 
-    g(u) = the least of  1/2 g.R g + g.(u - aim)  over the set of admissible impulses
+    g = P(p),    p = (w g + aim - u) / (w + R)
 
-It is the admissible impulse nearest to -(u - aim) / R, in the norm of the compliance R, and g = -dl/du of a
-convex l. So G = -dg/du is symmetric and positive semidefinite, and the cost of a step has one minimum.
+P(p) is the admissible impulse next to p: what does not press becomes 0, a tangential impulse is shortened to
+mu N, what is held between bounds goes to the nearer one. Where this holds, g = (aim - u) / R as far as it is
+admissible, whatever w > 0 is: w only says which of two states a force is nearer to while this does not hold
+yet, and has the size of its mobility. That is Coulomb's law: P of a contact shortens by its own N.
 
-Newton's method with these slopes leaps where they change at once: a joint that dry friction stops slides the
-other way in each iteration, and what slides in a corner is as stiff as it is pressed by mistake. The impulse
-that the last iteration has expected, g - G J d, knows better, and G may be made of it: still symmetric and
-positive semidefinite, and the slope where the impulse is as expected.
+In each state the law is linear but for the turning of a direction. Its tangent at p, with x = aim - u':
 
-Source: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of compliant contact, IEEE
-Transactions on Robotics 39 (2023); the shift: G. De Saxce, Z. Feng, The bipotential method, Mathematical and
-Computer Modelling 28 (1998); the expected impulse: T. Chan, G. Golub, P. Mulet, A nonlinear primal-dual
-method for total variation-based image restoration, SIAM Journal on Scientific Computing 20 (1999).
+    g' = G x + const         open: 0         held: x / R         bound: const
+    slides along t = p_t / |p_t|, with s across it:
+        g_n' = x_n / R_n     g_t' = mu g_n' t + k s s.x_t     k = f / (R_t + (1 - f) w),  f = mu N / |p_t|
+
+Source: P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like
+solution methods, Computer Methods in Applied Mechanics and Engineering 92 (1991); R of all forces, and the
+law that ``convex`` stands for: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of
+compliant contact, IEEE Transactions on Robotics 39 (2023).
 """
 
 from __future__ import annotations
@@ -21,249 +24,192 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
+from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.spatial.control_flow import cond
-from robokit.spatial.scalars import maximum, minimum, sqrt, where
+from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 LEAST = 1e-300
 """Added to lengths that are divided by, which may be 0."""
 
-Law = tuple[Any, Any]
-"""The impulse g (3), and G = -dg/du (6): 11, 12, 22, 13, 23, 33."""
+
+def tried(g: Any, u: Any, aim: Any, w: Any, R: Any) -> Any:
+    """p of one component; g the impulse, u the velocity."""
+    return (w * g + aim - u) / (w + R)
+
+
+def lean(mu: Any, R_t: Any, R_n: Any, w: Any, convex: Any) -> Any:
+    """How much of N a tangential impulse makes: 0 by Coulomb's law.
+
+    ``convex``: 1 for the cone as a convex set, whose nearest point is also farther from the ground. That is
+    the law of least cost, with one solution and no energy made, but what slides flies off by mu |u_t|.
+    """
+    return convex * mu * (w + R_t) / (w + R_n)
+
+
+def rubs(p: Any, mu: Any, leans: Any) -> tuple[Any, Any, Any]:
+    """P of a contact with friction: its normal impulse N, the share of p_t that it keeps, and |p_t|."""
+    size = sqrt(p[0] * p[0] + p[1] * p[1])
+    sticks = size < mu * p[2]
+    N = where(sticks, p[2], maximum(0.0, (p[2] + leans * size) / (1.0 + mu * leans)))
+    return N, where(sticks, 1.0, minimum(1.0, mu * N / (size + LEAST))), size
+
+
+def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
+    """P of a patch that turns: the impulse about n, the share of p_t that it keeps, and |p_t|.
+
+    Args:
+        p: about t1, t2, n [N m s].
+        rolling, torsion: arms [m].
+        N: normal impulse of its contact [N s].
+    """
+    size = sqrt(p[0] * p[0] + p[1] * p[1])
+    most, bound = maximum(0.0, rolling * N), maximum(0.0, torsion * N)
+    return clamp(p[2], -bound, bound), minimum(1.0, most / (size + LEAST)), size
+
+
+def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any, leans: Any) -> tuple[Any, Any, Any]:
+    """P(p) of a constraint.
+
+    Args:
+        kind: FRICTION, LINE, SPIN or SPRING.
+        p: an impulse (3).
+        mu, arm, N: coefficient of friction; of SPIN arms of rolling and torsion, and N of its contact; of
+            SPRING the bounds of its third row, the only one.
+        leans: of FRICTION, see :func:`lean`.
+    """
+
+    def kept(normal: Any, share: Any) -> tuple[Any, Any, Any]:
+        return p[0] * share, p[1] * share, normal
+
+    return cond(
+        kind == FRICTION,
+        lambda: kept(*rubs(p, mu, leans)[:2]),
+        lambda: cond(
+            kind == LINE,
+            lambda: tuple(p),
+            lambda: cond(
+                kind == SPIN,
+                lambda: kept(*spins(p, mu, arm, N)[:2]),
+                lambda: kept(clamp(p[2], mu, arm), 0.0),
+            ),
+        ),
+    )
+
+
+Tangent = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""G: 11, 12, 22, 13, 23, 33 of its symmetric part, then w x of the skew one, w along t1 and t2; const (3)."""
+
+
+def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex: Any) -> Tangent:
+    """How a constraint's impulse follows its velocity near p: g' = G (aim - u') + const.
+
+    Args:
+        kind: FRICTION, LINE, SPIN or SPRING.
+        p: see above.
+        R: compliance of tangents and normal.
+        w: mobility.
+        mu, arm, N, convex: as of :func:`nearest` and :func:`lean`.
+    """
+    stiff_t, stiff_n = 1.0 / R[0], 1.0 / R[1]
+
+    def held() -> Tangent:
+        return (stiff_t, 0.0, stiff_t, 0.0, 0.0, stiff_n, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+    def rubbing() -> Tangent:
+        normal, share, size = rubs(p, mu, lean(mu, R[0], R[1], w, convex))
+        a, b, across = _direction(p, share, size, R[0], w)
+        stiff = 1.0 / (R[1] + convex * mu * mu * R[0])
+        push, pull = mu * stiff, convex * mu * stiff
+        even, odd, along = 0.5 * (push + pull), 0.5 * (push - pull), mu * pull
+        sliding = (
+            across * b * b + along * a * a,
+            (along - across) * a * b,
+            across * a * a + along * b * b,
+            even * a,
+            even * b,
+            stiff,
+            -odd * b,
+            odd * a,
+        )
+        sticks = size < mu * normal
+        chosen = (where(sticks, k, m) for k, m in zip(held()[0], sliding, strict=True))
+        return tuple(where(normal > 0.0, k, 0.0) for k in chosen), (0.0, 0.0, 0.0)
+
+    def spinning() -> Tangent:
+        normal, share, size = spins(p, mu, arm, N)
+        a, b, across = _direction(p, share, size, R[0], w)
+        rolls, turns = share < 1.0, abs(p[2]) > abs(normal)
+        G = (
+            where(rolls, across * b * b, stiff_t),
+            where(rolls, -across * a * b, 0.0),
+            where(rolls, across * a * a, stiff_t),
+            0.0,
+            0.0,
+            where(turns, 0.0, stiff_n),
+            0.0,
+            0.0,
+        )
+        most = where(rolls, share * size, 0.0)
+        return G, (most * a, most * b, where(turns, normal, 0.0))
+
+    def pulling() -> Tangent:
+        inside = (mu < p[2]) & (p[2] < arm)
+        G = (0.0, 0.0, 0.0, 0.0, 0.0, where(inside, stiff_n, 0.0), 0.0, 0.0)
+        return G, (0.0, 0.0, where(inside, 0.0, clamp(p[2], mu, arm)))
+
+    return cond(
+        kind == FRICTION,
+        rubbing,
+        lambda: cond(kind == LINE, held, lambda: cond(kind == SPIN, spinning, pulling)),
+    )
+
+
+def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, Any, Any]:
+    """Direction of p_t, and k: how an impulse that keeps its size turns with it."""
+    along = 1.0 / (size + LEAST)
+    return p[0] * along, p[1] * along, share / (R_t + (1.0 - share) * w)
+
+
+def row_nearest(p: Any, low: Any, high: Any, forward: Any, back: Any) -> Any:
+    """P of a row of one coordinate: within its bounds, and not faster than its largest speed.
+
+    Args:
+        p: see above.
+        low, high: bounds of the impulse.
+        forward, back: p with an aim of its largest speed, and of minus that, and the compliance there;
+            infinite where there is none.
+    """
+    return clamp(clamp(p, low, high), minimum(0.0, back), maximum(0.0, forward))
+
+
+def row_tangent(
+    p: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any, forward: Any, back: Any
+) -> tuple[Any, Any]:
+    """g' = const - G u' of a row: const and G.
+
+    Args:
+        p, low, high, forward, back: as of :func:`row_nearest`.
+        R: compliance.
+        aim: velocity aimed at.
+        speed: at which it pushes no more, infinite for none.
+        speed_R: compliance there.
+    """
+    within = clamp(p, low, high)
+    inside = (low < p) & (p < high)
+    const, G = where(inside, aim / R, within), where(inside, 1.0 / R, 0.0)
+
+    def limited() -> tuple[Any, Any]:
+        fast, slow = within > maximum(0.0, forward), within < minimum(0.0, back)
+        sign = where(fast, 1.0, -1.0)
+        gives = where(fast, forward > 0.0, back < 0.0)
+        over = fast | slow
+        found = where(gives, sign * speed / speed_R, 0.0), where(gives, 1.0 / speed_R, 0.0)
+        return where(over, found[0], const), where(over, found[1], G)
+
+    return cond(speed < math.inf, limited, lambda: (const, G))
 
 
 def slip(u: Any, aim: Any) -> tuple[Any, Any, Any]:
     """Velocity against the tangents' aim, and its size."""
     x, y = u[0] - aim[0], u[1] - aim[1]
     return x, y, sqrt(x * x + y * y)
-
-
-def shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> Any:
-    """De Saxce's shift of the normal velocity: mu times the plastic slip, 0 where the contact sticks.
-
-    s = mu max(0, |x| - mu R_t N),  N = max(0, -(u_n - aim_n) / R_n)
-
-    With the s of the solution the law is Coulomb's exactly, |g_t| <= mu N. With any s >= 0 it is admissible,
-    and the power g.(u - aim) is not positive.
-    """
-    N = maximum(0.0, -(u[2] - aim[2]) / R_n)
-    return mu * maximum(0.0, slip(u, aim)[2] - mu * R_t * N)
-
-
-def by_shift(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any) -> tuple[Any, Any, Any]:
-    """How the shift changes with u; 0 where the contact sticks."""
-    x, y, size = slip(u, aim)
-    N = (aim[2] - u[2]) / R_n
-    slides = size > mu * R_t * maximum(0.0, N)
-    share = where(slides, mu / (size + LEAST), 0.0)
-    return share * x, share * y, where(slides & (N > 0.0), mu * mu * R_t / R_n, 0.0)
-
-
-def of_coulomb(G: Any, by_u: Any) -> tuple[Any, ...]:
-    """Slopes of Coulomb's law itself, G + G n ds/du: the six of the symmetric part; w of the skew one, w x.
-
-    Args:
-        G: slopes with the shift held.
-        by_u: ds/du.
-    """
-    p, q, r, s, t, w = G
-    x, y, n = by_u
-    even = p + s * x, q + 0.5 * (s * y + t * x), r + t * y
-    return (
-        *even,
-        s + 0.5 * (s * n + w * x),
-        t + 0.5 * (t * n + w * y),
-        w + w * n,
-        0.5 * (w * y - t * n),
-        0.5 * (s * n - w * x),
-    )
-
-
-def friction(u: Any, R_t: Any, R_n: Any, aim: Any, mu: Any, s: Any, expected: Any = None) -> Law:
-    """A contact with friction: the impulse in the cone |g_t| <= mu g_n.
-
-    Args:
-        u: velocity along t1, t2, n [m/s].
-        R_t, R_n: compliance of the tangents and of the normal [1/kg].
-        aim: velocity at which it does not act [m/s].
-        mu: coefficient of friction.
-        s: the shift [m/s].
-        expected: the impulse that the last iteration has expected here; without it, G is the slope.
-    """
-    x, y, size = slip(u, aim)
-    stiff_t, stiff_n = 1.0 / R_t, 1.0 / R_n
-    n = -(u[2] + s - aim[2]) * stiff_n
-    r, h = size * stiff_t, mu * R_t * stiff_n
-    # Where mu is 0 nothing sticks, not even what does not slip.
-    sticks, leaves = r < mu * n, n <= -h * r
-    q = 1.0 / (1.0 + mu * h)
-    along = 1.0 / (size + LEAST)
-    a, b = -x * along, -y * along
-    N = (n + h * r) * q
-    c = h * q * stiff_t
-    slides = (mu * N * a, mu * N * b, N)
-    xx, xy, yy = turning(along, a, b, mu * N, expected, mu)
-    slopes = (
-        mu * c * a * a + xx,
-        mu * c * a * b + xy,
-        mu * c * b * b + yy,
-        c * a,
-        c * b,
-        q * stiff_n,
-    )
-    stuck, stuck_slopes = (-x * stiff_t, -y * stiff_t, n), (stiff_t, 0.0, stiff_t, 0.0, 0.0, stiff_n)
-
-    def chosen(one: Any, other: Any) -> tuple[Any, ...]:
-        return tuple(where(leaves, 0.0, where(sticks, k, m)) for k, m in zip(one, other, strict=True))
-
-    return chosen(stuck, slides), chosen(stuck_slopes, slopes)
-
-
-def turning(along: Any, a: Any, b: Any, bound: Any, expected: Any, mu: Any) -> tuple[Any, Any, Any]:
-    """Slopes of friction as its direction t = (a, b) turns: bound / |x| (1 - t t^T), along = 1 / |x|.
-
-    With an expected impulse f, F along the normal: (mu F - sym(f t^T)) / |x|, f shortened to mu F.
-    """
-    f, x, y = bound * along, a, b
-    if expected is not None:
-        most, size = mu * expected[2], sqrt(expected[0] * expected[0] + expected[1] * expected[1])
-        known = most > 0.0
-        share = 1.0 / where(known, maximum(size, most), 1.0)
-        f = where(known, most * along, f)
-        x, y = (where(known, e * share, t) for e, t in ((expected[0], a), (expected[1], b)))
-    return f * (1.0 - a * x), -0.5 * f * (a * y + b * x), f * (1.0 - b * y)
-
-
-def line(u: Any, R_t: Any, R_n: Any, aim: Any) -> Law:
-    """Three rows that hold both ways: g = -(u - aim) / R; a row of infinite R is free."""
-    stiff = 1.0 / R_t, 1.0 / R_t, 1.0 / R_n
-    g = tuple(-(v - w) * k for v, w, k in zip(u, aim, stiff, strict=True))
-    return g, (stiff[0], 0.0, stiff[1], 0.0, 0.0, stiff[2])
-
-
-def spring(u: Any, R_t: Any, R_n: Any, aim: Any, low: Any, high: Any) -> Law:
-    """The third row alone, its impulse within bounds."""
-    stiff = 1.0 / R_n
-    free = -(u[2] - aim[2]) * stiff
-    g = maximum(low, minimum(high, free))
-    return (0.0, 0.0, g), (0.0, 0.0, 0.0, 0.0, 0.0, where((low < free) & (free < high), stiff, 0.0))
-
-
-def spin(u: Any, R_t: Any, R_n: Any, aim: Any, rolling: Any, torsion: Any, N: Any) -> Law:
-    """Friction of a patch against rolling and turning: a disc rolling N, and an interval torsion N.
-
-    Args:
-        u: angular velocity along t1, t2, n [rad/s].
-        R_t, R_n: compliance [1/(kg m^2)].
-        aim: angular velocity at which it does not act [rad/s].
-        rolling, torsion: arms [m].
-        N: normal impulse of its contact, frozen with the shift [N s].
-    """
-    x, y, size = slip(u, aim)
-    stiff_t, stiff_n = 1.0 / R_t, 1.0 / R_n
-    most, r = rolling * N, size * stiff_t
-    along = 1.0 / (size + LEAST)
-    a, b = x * along, y * along
-    f = minimum(stiff_t, most * along)  # both sides of the disc's rim
-    held = where(r < most, stiff_t, 0.0)
-    bound, free = torsion * N, -(u[2] - aim[2]) * stiff_n
-    g = -f * x, -f * y, maximum(-bound, minimum(bound, free))
-    around = where(r < most, 0.0, f)
-    return g, (
-        held + around * b * b,
-        -around * a * b,
-        held + around * a * a,
-        0.0,
-        0.0,
-        where(abs(free) < bound, stiff_n, 0.0),
-    )
-
-
-def law(
-    kind: Any, u: Any, R: tuple[Any, Any], aim: Any, mu: Any, arm: Any, s: Any, expected: Any = None
-) -> Law:
-    """The impulse of a constraint and its slopes.
-
-    Args:
-        kind: FRICTION, LINE, SPIN or SPRING.
-        u: velocity (3).
-        R: compliance of tangents and normal.
-        aim: velocity aimed at (3).
-        mu, arm, s: coefficient of friction and shift; of SPIN the arms of rolling and torsion, and N; of
-            SPRING the bounds of its impulse.
-        expected: of FRICTION, see there.
-    """
-    return cond(
-        kind == FRICTION,
-        lambda: friction(u, *R, aim, mu, s, expected),
-        lambda: cond(
-            kind == LINE,
-            lambda: line(u, *R, aim),
-            lambda: cond(
-                kind == SPIN,
-                lambda: spin(u, *R, aim, mu, arm, s),
-                lambda: spring(u, *R, aim, mu, arm),
-            ),
-        ),
-    )
-
-
-def project(kind: Any, g: Any, mu: Any, arm: Any, s: Any) -> tuple[Any, Any, Any]:
-    """The admissible impulse with the same normal part, or none where that pulls.
-
-    Args:
-        kind: FRICTION, LINE, SPIN or SPRING.
-        g: an impulse (3).
-        mu, arm, s: as of :func:`law`.
-    """
-    bound = where(kind == SPIN, arm * s, where(kind == SPRING, arm, math.inf))
-    least = where(kind == FRICTION, 0.0, where(kind == SPRING, mu, -bound))
-    normal = maximum(least, minimum(bound, g[2]))
-    both_ways = (kind == LINE) | (kind == SPRING)
-    most = where(kind == FRICTION, mu * normal, where(both_ways, math.inf, mu * s))
-    size = sqrt(g[0] * g[0] + g[1] * g[1])
-    share = where(size <= most, 1.0, most / (size + LEAST))
-    return g[0] * share, g[1] * share, normal
-
-
-def row(
-    u: Any, R: Any, aim: Any, low: Any, high: Any, speed: Any, speed_R: Any, expected: Any = None
-) -> tuple[Any, Any]:
-    """The impulse of a row of one coordinate and its slope -dg/du, or that of a chord.
-
-    g = -(u - aim) / R within [low, high]; and no more than (speed - |u|) / speed_R in the direction in which
-    it moves. Both fall with u, so their least does.
-
-    At a bound the slope is 0. There the chord from u to where the law gives the impulse that was expected has
-    it, too, if that is the bound.
-
-    Args:
-        u: velocity [rad/s | m/s].
-        R: compliance.
-        aim: velocity aimed at.
-        low, high: bounds of the impulse.
-        speed: at which it pushes no more, infinite for none.
-        speed_R: compliance there.
-        expected: the impulse that the last iteration has expected here; without it, the slope.
-    """
-    stiff = 1.0 / R
-    free = (aim - u) * stiff
-    g = maximum(low, minimum(high, free))
-    inside = (low < free) & (free < high)
-
-    def chord() -> Any:
-        known = maximum(low, minimum(high, expected))
-        across = R * (free - known)
-        apart = abs(across) > 0.0
-        return where(apart, (g - known) / where(apart, across, 1.0), 0.0)
-
-    def limited() -> tuple[Any, Any]:
-        sign = where(g < 0.0, -1.0, 1.0)
-        room = maximum(0.0, speed - sign * u)
-        # room / speed_R < |g|, for any speed
-        slower = room < speed_R * abs(g)
-        slope = where(room > 0.0, 1.0 / speed_R, 0.0)
-        return where(slower, sign * (room / speed_R), g), where(slower, slope, G)
-
-    G = where(inside, stiff, 0.0) if expected is None else cond(inside, lambda: stiff, chord)
-    return cond(speed < math.inf, limited, lambda: (g, G))

@@ -349,7 +349,8 @@ def pair_numbers(
 
 def body_numbers(robot: Robot) -> Arrays:
     """Numbers of each body."""
-    return {"body_mobility": mobilities(robot).move, "loose": loose_bodies(robot)}
+    found = mobilities(robot)
+    return {"body_mobility": found.move, "dof_mobility": found.dof, "loose": loose_bodies(robot)}
 
 
 # ---- joints ----------------------------------------------------------------------------------------------

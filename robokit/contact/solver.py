@@ -1,15 +1,19 @@
-"""The velocity at the end of a step: Newton's method on one convex problem, to a tolerance.
+"""The velocity at the end of a step: Newton's method on Coulomb's law, along a path that ends at a solution.
 
-    minimise over y   1/2 (y - y*)^T H (y - y*) + sum_c l_c(J_c y)        H (y* - v) = dt (tau - C)
+    H y - b = J^T g,   b = H v + dt (tau - C((v + y) / 2))          momentum
+    g = P(p),   p = (w g + aim - u) / (w + R),   u = J y            the law of each force (laws.py)
 
-    r(y) = H y - b - J^T g(J y),   b = H v + dt (tau - C((v + y) / 2))
-    A d = -r,  A = H + J^T G J,    y += share d
+Velocity y and impulses g are both unknown. With the tangents of the laws, g' = G (aim - u') + const,
 
-Velocity products C and De Saxce's shift of the contacts are taken anew in each residual, which so is that of
-Coulomb's law. Iterations hold the shift, so that theirs is a convex problem; near the solution they are those
-of Newton's method on Coulomb's law, whose G and A are not symmetric. See README.md here.
+    A d = b - H y + J^T T,   A = H + J^T G J,   T = G (aim - u) + const
+    y += share d,   g += share (T - G J d - g)
 
-Source: laws.py.
+Both are a solution where one number is 0:
+
+    error^2 = |H y - b - J^T g|^2 / diag(H)  +  sum of w |g - P(p)|^2
+
+See README.md here. Source: laws.py; the path: S. Smale, A convergent process of price adjustment and global
+Newton methods, Journal of Mathematical Economics 3 (1976).
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
+from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
-from robokit.contact.laws import LEAST, by_shift, law, of_coulomb, project, row, shift
+from robokit.contact.laws import LEAST, lean, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, write_row
@@ -28,22 +32,8 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
-CAP = 120
-"""Iterations at most: several times what the slowest steps of falls take."""
-
-OUTSIDE = 1e-10
-"""Share of the impulses by which linear ones may be outside of their sets, and momentum be lost."""
-
-SHIFTS, NESTED = 16, 3
-"""Iterations after which the shift is held, and how often it is taken anew where this has settled: each is a
-convex problem with one solution, whatever way an iteration takes to it."""
-
-NEAR = 0.1
-"""Residual below which Newton's method is taken on Coulomb's law itself: from farther away it fails more
-often than it saves an iteration."""
-
-NEARER = 0.5
-"""Of the residual before: such an iteration that leaves more has failed, and is taken back."""
+CAP = 30
+"""Iterations of an attempt at most: several times what the slowest steps of falls take."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -53,112 +43,310 @@ WILD = 10.0
 of 100 links loses 28 % of its energy by it, at 10 and without it 2 %; without it flung chains do not stay
 finite."""
 
-ENOUGH_AT_ONE, ENOUGH = 0.25, 0.1
-"""Of the slope at 0: a full step, or a share of it, that leaves no more has found the valley."""
-
 ROUNDING = 1e-12
-"""Of the momentum: a residual below it is rounding, which rows of 1e-4 of the mobility see 1e4 times.
+"""Of the momentum: an error below it is rounding."""
 
-A row whose compliance over the mobility is beyond its inverse has an impulse that no velocity changes.
-"""
+OUTSIDE = 1e-10
+"""Share of the impulses by which they may be outside of their sets, and momentum be lost."""
+
+LESS = 0.9
+"""Of the square of the error, what a share has to leave no more than: at 1 two states may take turns."""
+
+BEYOND = 1e-6
+"""How far a share goes beyond the place where the first force changes its state, relative to it."""
+
+HERE = 0.0
+"""The share at which a direction begins."""
+
+AHEAD = 1e-9
+"""A force that changes its state before this share does so where the direction begins."""
 
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
-    tolerance = x.tolerance[0]
-    goal = where(x.n_of[3] > 0, minimum(tolerance, LOOPS), tolerance)
+    x.n_of[4] = 0
+    once(x, symbolic)
+    once(x, begin)
+    by_law = once(x, attempt, 0, 0)
 
-    def begin(j: Any) -> None:
-        x.y[j], x.d[j], x.row_mobility[j] = x.guess[j], 0.0, 1.0 / own_inertia(x, j)
+    def from_convex(it: Any) -> tuple[Any, Any, Any]:
+        once(x, begin)
+        return once(x, attempt, 1, it)
 
-    for_range(x.nv, begin)
+    def again() -> tuple[Any, Any, Any]:
+        return once(x, attempt, 0, from_convex(by_law[0])[0])
+
+    def by_convex() -> tuple[Any, Any, Any]:
+        it, _, found = from_convex(second)
+        x.n_of[4] = 0
+        x.errors[1] = once(x, error_of_laws, 0.0)
+        return it, once(x, error), found
+
+    second, e, settled = cond(by_law[2] > 0, lambda: by_law, again)
+    it, e, found = cond(settled > 0, lambda: (second, e, settled), by_convex)
+    once(x, finish)
+    cond((found > 0) | (x.n_of[3] > 0), nothing, lambda: once(x, ray))  # H of rods may be singular
+    report(x, it, e, settled > 0)
+
+
+def attempt(x: Any, convex: Any, before: Any) -> tuple[Any, Any, Any]:
+    """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
+
+    Args:
+        x: the step.
+        convex: 1 for the convex law, 0 for Coulomb's.
+        before: iterations before it.
+    """
+    goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], LOOPS), x.tolerance[0])
+    x.n_of[4] = convex
+
+    def turn(it: Any, e: Any, settled: Any) -> tuple[Any, Any, Any]:
+        once(x, linearise)
+        once(x, direction)
+        share = once(x, search, where(it > before, 1, 0))
+        once(x, go, share)
+        now = once(x, error)
+
+        def seen_whole() -> tuple[Any, Any]:
+            once(x, leave)
+            return once(x, error), once(x, outside)
+
+        now, out = cond((now <= goal) & (share == 1.0), seen_whole, lambda: (now, 1.0))
+        return it + 1, now, where((now <= goal) & (out <= OUTSIDE), 1, 0)
+
+    return while_loop(
+        lambda it, e, settled: (settled == 0) & (it < before + CAP) & (e < math.inf),
+        turn,
+        before,
+        0.0,
+        0,
+        most=CAP,
+    )
+
+
+def begin(x: Any) -> None:
+    """The guess of the velocity, and the impulses that forces have there."""
+
+    def coordinate(j: Any) -> None:
+        x.y[j], x.row_mobility[j] = x.guess[j], 1.0 / own_inertia(x, j)
+
+    def of_constraint(c: Any) -> None:
+        g = nearest_of(x, c, HERE, 0.0)
+        write_row(x.c_g, c, g)
+        write_row(x.c_expected, c, g)
+
+    def of_row(i: Any) -> None:
+        x.r_g[i] = x.r_expected[i] = row_nearest_of(x, i, HERE, 0.0)
+
+    for_range(x.nv, coordinate)
     once(x, multiply, x.v0, x.Hv0)
     once(x, multiply, x.y, x.Hy)
     see(x, x.y, x.c_u)
     for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
-    for_range(x.n_of[0], lambda c: write_row(x.c_du, c, [0.0] * 3))
-    once(x, symbolic)
-    x.n_of[6] = 0
-    first = once(x, residual, 1)
-    it, e, outside, _, _, _ = while_loop(
-        lambda it, e, outside, settled, *_: (settled > 0) | ((it < CAP) & (outside > OUTSIDE)),
-        lambda it, e, _, settled, exact, nested: turn(x, goal, it, e, settled, exact, nested),
-        0,
-        first,
-        math.inf,
-        0,
-        _exact_next(x, first, 0),
-        0,
-        most=2 * CAP,  # each iteration may be followed by a look at its impulses
-    )
-
-    def end() -> None:
-        go(x, 1.0)
-        accept(x, 1.0, False)
-
-    def at_the_cap() -> None:
-        once(x, direction)
-        once(x, expect)
-        ray(x)
-
-    cond(outside <= OUTSIDE, end, at_the_cap)
-    report(x, it, e, e <= goal)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
+    for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
+    once(x, bias, x.C_guess)
+    those_of_the_guess(x)
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
+    once(x, leave)
 
 
-def turn(x: Any, goal: Any, it: Any, e: Any, settled: Any, exact: Any, nested: Any) -> tuple[Any, ...]:
-    """An iteration; of what is settled, how much of its linear impulses is outside."""
-    cond(settled > 0, nothing, lambda: once(x, system, exact))
-    once(x, direction)
-
-    def iteration() -> tuple[Any, ...]:
-        free = it < SHIFTS
-        update = where(free, 1, 0)
-        once(x, multiply, x.d, x.Hd)
-        go(x, cond(exact > 0, lambda: 1.0, lambda: search(x)))
-        cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
-        now = once(x, residual, update)
-        failed = (exact > 0) & ~((now <= NEARER * e) | (now <= goal))
-
-        def back() -> Any:
-            go(x, -1.0)
-            return once(x, residual, update)
-
-        now = cond(failed, back, lambda: now)
-        again = where(failed, 0, _exact_next(x, now, it + 1))
-        found = (now <= goal) & ((exact > 0) | (again == 0)) & ~failed
-        deeper = found & ~free & (nested < NESTED)
-        now = cond(deeper, lambda: once(x, residual, 1), lambda: now)
-        deep = nested + where(deeper, 1, 0)
-        return it + 1, now, math.inf, where(found & ~deeper, 1, 0), again, deep
-
-    return cond(settled > 0, lambda: (it, e, once(x, expect), 0, exact, nested), iteration)
+def leave(x: Any) -> None:
+    """What y and g leave of the momentum, from all of them: what is known of it by shares may be rounding."""
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    for_range(x.nv, lambda j: put(x.residual, j, x.Hy[j] - x.b[j] - x.Jg[j]))
 
 
-def _exact_next(x: Any, e: Any, it: Any) -> Any:
-    """Whether the next iteration is one on Coulomb's law."""
-    return where((e < NEAR) & (x.n_of[4] > 0) & (it < SHIFTS), 1, 0)
+# ---- an iteration -----------------------------------------------------------------------------------------
 
 
-def system(x: Any, exact: Any) -> None:
-    """A and its factors; ``exact``: 1 for slopes of Coulomb's law."""
+def linearise(x: Any) -> None:
+    """Tangents of all laws, A and its factors; impulses that the tangents have here."""
 
-    def of_constraint(c: Any) -> None:
-        G, u = [x.c_G[c, k] for k in range(6)], [x.c_u[c, k] for k in range(3)]
-        by_u = by_shift(u, x.c_R[c, 0], x.c_R[c, 1], [x.c_aim[c, k] for k in range(3)], x.c_mu[c])
-        cond(_slides(x, c), lambda: write_row(x.c_G, c, of_coulomb(G, by_u)), nothing)
+    def of_constraint(c: Any, slides: Any) -> Any:
+        p = tried_of(x, c, HERE, mobility(x, c))
+        R = x.c_R[c, 0], x.c_R[c, 1]
+        G, const = tangent(
+            x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], load(x, c, HERE), 1.0 * x.n_of[4]
+        )
+        write_row(x.c_G, c, G)
+        still = times(x, c, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
+        write_row(x.c_expected, c, [a + b for a, b in zip(const, still, strict=True)])
+        return slides + where((G[6] != 0.0) | (G[7] != 0.0), 1, 0)
 
-    x.n_of[5] = exact
-    cond(exact > 0, lambda: for_range(x.n_of[0], of_constraint), nothing)
+    def of_row(i: Any) -> None:
+        p, forward, back = tried_of_row(x, i, HERE, x.r_w[i])
+        numbers = x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i]
+        const, G = row_tangent(p, *numbers, forward, back)
+        x.r_G[i] = G
+        x.r_expected[i] = const - G * (x.r_gain[i] * x.y[x.r_row[i]])
+
+    slides = for_range(x.n_of[0], of_constraint, 0)
+    for_range(x.n_of[1], of_row)
+    x.n_of[5] = where(slides > 0, 1, 0)
     once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
-    keep_slopes(x)
 
 
 def direction(x: Any) -> None:
-    """d = -A^-1 r, and the velocities of constraints that it gives."""
+    """d, the velocities that it gives, and the impulses that the tangents have at its end."""
+
+    def swap(c: Any) -> None:
+        for k in range(3):
+            x.c_g[c, k], x.c_expected[c, k] = x.c_expected[c, k], x.c_g[c, k]
+
+    def swap_row(i: Any) -> None:
+        x.r_g[i], x.r_expected[i] = x.r_expected[i], x.r_g[i]
+
+    def both() -> None:
+        for_range(x.n_of[0], swap)
+        for_range(x.n_of[1], swap_row)
+
+    both()
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    both()
+    for_range(x.nv, lambda j: put(x.d, j, x.b[j] - x.Hy[j] + x.Jg[j]))
+    once(x, back_substitute, x.d)
+    follow(x)
+
+
+def follow(x: Any) -> None:
+    """What follows d: velocities, momentum, and the impulses expected."""
+
+    def of_constraint(c: Any) -> None:
+        change = times(x, c, tuple(x.c_du[c, k] for k in range(3)))
+        write_row(x.c_expected, c, [x.c_expected[c, k] - change[k] for k in range(3)])
+
+    def of_row(i: Any) -> None:
+        x.r_expected[i] = x.r_expected[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
+
+    see(x, x.d, x.c_du)
+    once(x, multiply, x.d, x.Hd)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
+
+
+def go(x: Any, share: Any) -> None:
+    """Take a share of the direction; the velocity products there."""
+
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y[j] + share * x.d[j]
+        x.Hy[j] = x.Hy[j] + share * x.Hd[j]
+
+    def of_constraint(c: Any) -> None:
+        for k in range(3):
+            x.c_u[c, k] = x.c_u[c, k] + share * x.c_du[c, k]
+            x.c_g[c, k] = impulse_at(x, c, k, share)
+
+    for_range(x.nv, coordinate)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, row_impulse_at(x, i, share)))
+    take_products(x)
+
+    def left(j: Any) -> None:
+        b = x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])
+        x.residual[j] = (1.0 - share) * x.residual[j] + (x.b[j] - b)
+        x.b[j] = b
+
+    for_range(x.nv, left)
+
+    def again() -> None:
+        multiply_again(x)
+        x.errors[1] = once(x, error_of_laws, 0.0)
+
+    cond(x.n_of[3] > 0, again, nothing)
+
+
+def admissible(x: Any, c: Any) -> tuple[Any, ...]:
+    """The admissible impulse next to that of a constraint."""
+    g = tuple(x.c_g[c, k] for k in range(3))
+    return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c, HERE), 0.0)
+
+
+def admissible_row(x: Any, i: Any) -> Any:
+    """The admissible impulse next to that of a row: beyond its largest speed it has none."""
+    return clamp(x.r_g[i], minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
+
+
+def outside(x: Any) -> Any:
+    """The share of the impulses that is not admissible."""
+
+    def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
+        for k, found in enumerate(admissible(x, c)):
+            moved, all_ = moved + abs(x.c_g[c, k] - found), all_ + abs(found)
+        return moved, all_
+
+    def of_row(i: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
+        found = admissible_row(x, i)
+        return moved + abs(x.r_g[i] - found), all_ + abs(found)
+
+    moved, all_ = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
+    rows_moved, rows_all = for_range(x.n_of[1], of_row, 0.0, 0.0)
+    return maximum(moved / (all_ + LEAST), rows_moved / (rows_all + LEAST))
+
+
+def finish(x: Any) -> None:
+    """The impulses that act are admissible, and the momentum has what velocity products changed last."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
-    see(x, x.d, x.c_du)
+    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
+    follow(x)
+
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y[j] + x.d[j]
+
+    def of_constraint(c: Any) -> None:
+        for k in range(3):
+            x.c_u[c, k], x.c_g[c, k] = x.c_u[c, k] + x.c_du[c, k], x.c_expected[c, k]
+        write_row(x.c_g, c, admissible(x, c))
+
+    def of_row(i: Any) -> None:
+        x.r_g[i] = x.r_expected[i]
+        x.r_g[i] = admissible_row(x, i)
+
+    for_range(x.nv, coordinate)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], of_row)
+
+
+def ray(x: Any) -> None:
+    """The share of the admissible impulses that costs least: momentum is exact, and no energy is made.
+
+    theta = clip(g.(aim - J y*) / (g.J H^-1 J^T g + g.R g), 0, 1),  y = y* + theta H^-1 J^T g,  H y* = b
+    """
+    x.n_of[5] = 0
+    once(x, assemble, 0, 0)
+    once(x, factor)
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
+    for_range(x.nv, lambda j: put(x.y, j, x.b[j]))
+    once(x, back_substitute, x.d)
+    once(x, back_substitute, x.y)
+    see(x, x.y, x.c_u)
+
+    def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
+        for k in range(3):
+            g, R = x.c_g[c, k], x.c_R[c, k // 2]
+            gain = gain + where(abs(g) > 0.0, g * (x.c_aim[c, k] - x.c_u[c, k]), 0.0)
+            cost = cost + where(abs(g) > 0.0, R * g * g, 0.0)
+        return gain, cost
+
+    def of_row(i: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
+        g = x.r_g[i]
+        u = x.r_gain[i] * x.y[x.r_row[i]]
+        return gain + g * (x.r_aim[i] - u), cost + x.r_R[i] * g * g
+
+    gain, cost = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
+    gain, cost = for_range(x.n_of[1], of_row, gain, cost)
+    cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
+    theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
+    for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
+    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, theta * x.r_g[i]))
+    see(x, x.y, x.c_u)
 
 
 def see(x: Any, v: Any, u: Any) -> None:
@@ -167,35 +355,20 @@ def see(x: Any, v: Any, u: Any) -> None:
     for_range(x.n_of[0], lambda c: write_row(u, c, relative(x, c, x.Vd)))
 
 
-def go(x: Any, share: Any) -> None:
-    """Take a share of the direction."""
-
-    def coordinate(j: Any) -> None:
-        x.y[j] = x.y[j] + share * x.d[j]
-        x.Hy[j] = x.Hy[j] + share * x.Hd[j]
-
-    for_range(x.nv, coordinate)
-    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
-    for_range(
-        x.n_of[0], lambda c: write_row(x.c_u, c, [x.c_u[c, k] + share * x.c_du[c, k] for k in range(3)])
-    )
-
-
 def multiply_again(x: Any) -> None:
-    """Multipliers of loops and prescribed joints: they aim at the impulses that were expected."""
+    """Multipliers of loops and prescribed joints: they aim at the impulses that they have."""
 
     def of_constraint(c: Any) -> None:
         def line() -> None:
             R = x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]
-            known = zip(R, linear_impulse(x, c), relative(x, c, x.V), strict=True)
+            known = zip(R, (x.c_g[c, k] for k in range(3)), relative(x, c, x.V), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
         cond(x.c_kind[c] == LINE, line, nothing)
 
     def of_row(i: Any) -> None:
         def prescribed() -> None:
-            known = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
-            x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * known
+            x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * x.r_g[i]
 
         cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
 
@@ -205,14 +378,114 @@ def multiply_again(x: Any) -> None:
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
     """Statistics; where something is not finite the whole solution is not."""
-    x.solved[0], x.solved[1] = it * 1.0, e
+    x.solved[0], x.solved[1] = 1.0 * it, e
     finite = e < math.inf
     x.solved[2] = where(settled, 0.0, 1.0)
     x.solved[3] = where(finite, 0.0, 1.0)
     cond(finite, nothing, lambda: for_range(x.nv, lambda j: put(x.y, j, math.nan)))
 
 
-# ---- the residual -----------------------------------------------------------------------------------------
+# ---- laws -------------------------------------------------------------------------------------------------
+
+
+def mobility(x: Any, c: Any) -> Any:
+    """w of a constraint; what loops hold they hold at once."""
+    return where(x.c_kind[c] == LINE, 0.0, x.c_w[c])
+
+
+def impulse_at(x: Any, c: Any, k: Any, share: Any) -> Any:
+    """A component of the impulse of a constraint at a share of the direction."""
+    if share is HERE:
+        return x.c_g[c, k]
+    return x.c_g[c, k] + share * (x.c_expected[c, k] - x.c_g[c, k])
+
+
+def row_impulse_at(x: Any, i: Any, share: Any) -> Any:
+    """The impulse of a row at a share of the direction."""
+    if share is HERE:
+        return x.r_g[i]
+    return x.r_g[i] + share * (x.r_expected[i] - x.r_g[i])
+
+
+def times(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
+    """G u of a constraint."""
+    a, b, d, e, f, n, p, q = (x.c_G[c, k] for k in range(8))
+    v = Vector3(*u)
+    return Vector3(a, b, e + q).dot(v), Vector3(b, d, f - p).dot(v), Vector3(e - q, f + p, n).dot(v)
+
+
+def load(x: Any, c: Any, share: Any) -> Any:
+    """Normal impulse of the contact that a patch belongs to, at a share of the direction."""
+    contact = where(x.c_kind[c] == SPIN, x.c_of[c], c)
+    return impulse_at(x, contact, 2, share)
+
+
+def tried_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, ...]:
+    """p of a constraint at a share of the direction."""
+    R, u = (x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]), [x.c_u[c, k] for k in range(3)]
+    if share is not HERE:
+        u = [u[k] + share * x.c_du[c, k] for k in range(3)]
+    return tuple(tried(impulse_at(x, c, k, share), u[k], x.c_aim[c, k], w, R[k]) for k in range(3))
+
+
+def tried_of_row(x: Any, i: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
+    """p of a row, and p with its largest speed to both sides."""
+    j, gain = x.r_row[i], x.r_gain[i]
+    y = x.y[j] if share is HERE else x.y[j] + share * x.d[j]
+    u, g, speed = gain * y, row_impulse_at(x, i, share), x.r_speed[i]
+    forward, back = (tried(g, u, aim, w, x.r_speed_R[i]) for aim in (speed, -speed))
+    return tried(g, u, x.r_aim[i], w, x.r_R[i]), forward, back
+
+
+def nearest_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
+    """P(p) of a constraint at a share of the direction."""
+    leans = lean(x.c_mu[c], x.c_R[c, 0], x.c_R[c, 1], w, 1.0 * x.n_of[4])
+    p = tried_of(x, c, share, w)
+    return nearest(x.c_kind[c], p, x.c_mu[c], x.c_arm[c], load(x, c, share), leans)
+
+
+def row_nearest_of(x: Any, i: Any, share: Any, w: Any) -> Any:
+    """P(p) of a row at a share of the direction."""
+    p, forward, back = tried_of_row(x, i, share, w)
+    return row_nearest(p, x.r_low[i], x.r_high[i], forward, back)
+
+
+def error_of_laws(x: Any, share: Any) -> Any:
+    """Sum of w |g - P(p)|^2 at a share of the direction [J]."""
+
+    def of_constraint(c: Any, total: Any) -> Any:
+        found = nearest_of(x, c, share, mobility(x, c))
+        for k in range(3):
+            off = impulse_at(x, c, k, share) - found[k]
+            total = total + x.c_w[c] * off * off
+        return total
+
+    def of_row(i: Any, total: Any) -> Any:
+        w = x.r_w[i]
+        off = row_impulse_at(x, i, share) - row_nearest_of(x, i, share, w)
+        return total + w * off * off
+
+    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, 0.0))
+
+
+def error(x: Any) -> Any:
+    """The error beyond rounding, relative to the impulses that act in the step."""
+
+    def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
+        r, weight = x.residual[j], x.row_mobility[j]
+        numbers = r, x.dt[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
+        return tuple(s + z * z * weight for s, z in zip((left, given, acted, all_), numbers, strict=True))
+
+    def by_row(i: Any, acted: Any) -> Any:
+        """Rows one by one: a motor against a stop is no net impulse, and yet the error is judged by it."""
+        j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
+        return acted + g * g * x.row_mobility[j]
+
+    left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
+    x.errors[0] = left
+    rows = for_range(x.n_of[1], by_row, 0.0)
+    found, rounding = sqrt(left + x.errors[1]), ROUNDING * sqrt(all_)
+    return where(found <= rounding, 0.0, found - rounding) / (sqrt(given) + sqrt(acted) + sqrt(rows) + LEAST)
 
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
@@ -225,100 +498,29 @@ def _dot(E: Any, V: Any) -> Any:
     return E.ang.dot(V.ang) + E.lin.dot(V.lin)
 
 
-def law_of(x: Any, c: Any, u: Any, expected: Any = None) -> Any:
-    """The law of a constraint at a velocity."""
-    aim = tuple(x.c_aim[c, k] for k in range(3))
-    R = x.c_R[c, 0], x.c_R[c, 1]
-    return law(x.c_kind[c], u, R, aim, x.c_mu[c], x.c_arm[c], x.c_shift[c], expected)
-
-
-def row_of(x: Any, i: Any, u: Any, expected: Any = None) -> Any:
-    """The law of a row at a velocity."""
-    return row(u, x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i], expected)
-
-
-def _slides(x: Any, c: Any) -> Any:
-    """Whether a contact slides; after a residual whose shift is new."""
-    return (x.c_kind[c] == FRICTION) & (x.c_shift[c] > 0.0) & (x.c_g[c, 2] > 0.0)
-
-
-def residual(x: Any, update: Any) -> Any:
-    """Impulses and slopes at y and c_u, the residual; its size beyond rounding relative to the impulses.
-
-    Args:
-        x: the step.
-        update: whether the shifts are taken anew.
-    """
-
-    def of_constraint(c: Any, sliding: Any) -> Any:
-        u = tuple(x.c_u[c, k] for k in range(3))
-        cond(update > 0, lambda: take_shift(x, c, u), nothing)
-        g, G = law_of(x, c, u, linear_impulse(x, c))
-        write_row(x.c_g, c, g)
-        write_row(x.c_G, c, (*G, 0.0, 0.0))
-        return sliding + where(_slides(x, c), 1, 0)
-
-    def of_row(i: Any) -> None:
-        j, gain = x.r_row[i], x.r_gain[i]
-        expected = x.r_g[i] - x.r_G[i] * gain * x.d[j]
-        x.r_g[i], x.r_G[i] = row_of(x, i, gain * x.y[j], expected)
-
-    x.n_of[4] = for_range(x.n_of[0], of_constraint, 0)
-    for_range(x.n_of[1], of_row)
-    take_products(x)
-    once(x, impulses, x.n_of[0], x.n_of[1])
-
-    def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
-        change = x.dt[0] * (x.tau[j] - x.C[j])
-        b = x.Hv0[j] + change
-        r = x.Hy[j] - b - x.Jg[j]
-        x.b[j], x.residual[j] = b, r
-        weight = x.row_mobility[j]
-        sums = (left, given, acted, all_)
-        return tuple(s + z * z * weight for s, z in zip(sums, (r, change, x.Jg[j], b), strict=True))
-
-    def by_row(i: Any, acted: Any) -> Any:
-        """Rows one by one: a motor against a stop is no net impulse, and yet the residual is judged by it."""
-        j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
-        return acted + g * g * x.row_mobility[j]
-
-    sums = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
-    left, given, acted, all_ = (sqrt(s) for s in sums)
-    acted = acted + sqrt(for_range(x.n_of[1], by_row, 0.0))
-    rounding = ROUNDING * all_
-    return where(left <= rounding, 0.0, left - rounding) / (given + acted + LEAST)
-
-
 def take_products(x: Any) -> None:
-    """C at the mean velocity; not where it would change by more than ten times the momentum there.
+    """C at the mean velocity; that of the guess, where it would change by more than ten times the momentum.
 
     A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
     last beyond all numbers.
     """
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
-    once(x, bias, x.C_next)
+    once(x, bias, x.C)
 
     def sums(j: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
-        more, mean = x.dt[0] * (x.C_next[j] - x.C[j]), 0.5 * (x.Hv0[j] + x.Hy[j])
-        return change + more * more * x.row_mobility[j], momentum + mean * mean * x.row_mobility[j]
+        more, given = x.dt[0] * (x.C[j] - x.C_guess[j]), x.dt[0] * x.tau[j]
+        weight = x.row_mobility[j]
+        return change + more * more * weight, momentum + (x.Hv0[j] * x.Hv0[j] + given * given) * weight
 
     change, momentum = for_range(x.nv, sums, 0.0, 0.0)
-
-    def take() -> None:
-        for_range(x.nv, lambda j: put(x.C, j, x.C_next[j]))
-        for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
-
-    cond((x.n_of[6] == 0) | (change <= WILD**2 * momentum), take, nothing)
-    x.n_of[6] = 1
+    for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
+    cond(change <= WILD**2 * momentum, nothing, lambda: those_of_the_guess(x))
 
 
-def take_shift(x: Any, c: Any, u: Any) -> None:
-    """De Saxce's shift; of SPIN the normal impulse of its contact."""
-    aim = tuple(x.c_aim[c, k] for k in range(3))
-    spins = x.c_kind[c] == SPIN
-    contact = where(spins, x.c_of[c], c)
-    s = shift(u, x.c_R[c, 0], x.c_R[c, 1], aim, x.c_mu[c])
-    x.c_shift[c] = where(spins, x.c_g[contact, 2], where(x.c_kind[c] == SPRING, 0.0, s))
+def those_of_the_guess(x: Any) -> None:
+    """The velocity products of the guess."""
+    for_range(x.nv, lambda j: put(x.C, j, x.C_guess[j]))
+    for_range(x.nv, lambda j: put(x.y_of_C, j, x.guess[j]))
 
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:
@@ -349,208 +551,74 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any) -> Any:
-    """The share of d that minimises the cost along it: 1 mostly, else by regula falsi, then by halving."""
+def search(x: Any, later: Any) -> Any:
+    """The share of d that is taken: all of it where the error is less there, or half.
 
-    def sums(j: Any, zero: Any, linear: Any, square: Any) -> tuple[Any, ...]:
-        d = x.d[j]
-        return zero + d * x.residual[j], linear + d * (x.Hy[j] - x.b[j]), square + d * x.Hd[j]
+    Else it ends where the first force changes its state. Where A has a negative determinant the path to a
+    solution goes the other way. The first direction, from a guess, is taken whole.
 
-    at_zero, linear, square = for_range(x.nv, sums, 0.0, 0.0, 0.0)
-
-    def slope(share: Any) -> Any:
-        return once(x, slope_at, share, linear + share * square)
-
-    at_one = slope(1.0)
-    goal = ENOUGH * abs(at_zero)
-
-    def halved() -> Any:
-        def turn(k: Any, low: Any, at_low: Any, high: Any, at_high: Any, *_: Any) -> tuple[Any, ...]:
-            width = high - low
-            share = where(k < 2, low + width * (at_low / (at_low - at_high)), low + 0.5 * width)
-            share = clamp(share, low + 0.05 * width, high - 0.05 * width)
-            found = slope(share)
-            rises = found > 0.0
-            return (
-                k + 1,
-                where(rises, low, share),
-                where(rises, at_low, found),
-                where(rises, share, high),
-                where(rises, found, at_high),
-                share,
-                found,
-            )
-
-        def wanted(*carried: Any) -> Any:
-            return abs(carried[6]) > goal
-
-        start = 0, 0.0, at_zero, 1.0, at_one, 1.0, at_one
-        return while_loop(wanted, turn, *start, most=30)[5]
-
-    done = (at_one <= 0.0) | (abs(at_one) <= ENOUGH_AT_ONE * abs(at_zero))
-    return cond(done, lambda: 1.0, halved)
-
-
-def slope_at(x: Any, share: Any, smooth: Any) -> Any:
-    """Slope of the cost along d at a share of it; that of the smooth part is given."""
-
-    def of_constraint(c: Any, total: Any) -> Any:
-        du = [x.c_du[c, k] for k in range(3)]
-        g, _ = law_of(x, c, tuple(x.c_u[c, k] + share * du[k] for k in range(3)))
-        return total - (g[0] * du[0] + g[1] * du[1] + g[2] * du[2])
-
-    def of_row(i: Any, total: Any) -> Any:
-        j, gain = x.r_row[i], x.r_gain[i]
-        g, _ = row_of(x, i, gain * (x.y[j] + share * x.d[j]))
-        return total - g * gain * x.d[j]
-
-    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, smooth))
-
-
-# ---- the end ----------------------------------------------------------------------------------------------
-
-
-def keep_slopes(x: Any) -> None:
-    """Keep those that the factor is made of."""
-    for_range(x.n_of[0], lambda c: write_row(x.c_G_last, c, [x.c_G[c, k] for k in range(8)]))
-    for_range(x.n_of[1], lambda i: put(x.r_G_last, i, x.r_G[i]))
-
-
-def linear_impulse(x: Any, c: Any) -> tuple[Any, ...]:
-    """g - G J d of a constraint."""
-    a, b, d, e, f, n, p, q = (x.c_G_last[c, k] for k in range(8))
-    du = Vector3(*(x.c_du[c, k] for k in range(3)))
-    change = (Vector3(a, b, e + q).dot(du), Vector3(b, d, f - p).dot(du), Vector3(e - q, f + p, n).dot(du))
-    return tuple(x.c_g[c, k] - change[k] for k in range(3))
-
-
-def expect(x: Any) -> Any:
-    """The admissible impulses next to g - G J d, d the direction from y: the share that was outside.
-
-    With y + d those keep the momentum exactly, whatever G is, if A is made of it.
+    Args:
+        x: the step.
+        later: 0 for the first.
     """
+    whole = x.errors[0] + x.errors[1]
 
-    def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
-        g = linear_impulse(x, c)
-        found = project(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], x.c_shift[c])
-        write_row(x.c_expected, c, found)
-        for before, after in zip(g, found, strict=True):
-            moved, all_ = moved + abs(after - before), all_ + abs(after)
-        return moved, all_
+    def forward() -> tuple[Any, Any]:
+        at_one = once(x, error_of_laws, 1.0)
+        return cond((at_one < LESS * whole) | (later == 0), lambda: (1.0, at_one), shorter)
 
-    def of_row(i: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
-        before = x.r_g[i] - x.r_G_last[i] * x.r_gain[i] * x.d[x.r_row[i]]
-        # Beyond its largest speed a row has none.
-        g = clamp(before, minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
-        x.r_expected[i] = g
-        return moved + abs(g - before), all_ + abs(g)
+    def shorter() -> tuple[Any, Any]:
+        half = once(x, error_of_laws, 0.5)
+        short = half + 0.25 * x.errors[0] < LESS * whole
+        return cond(short, lambda: (0.5, half), lambda: to_change(1.0))
 
-    moved, all_ = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
-    rows_moved, rows_all = for_range(x.n_of[1], of_row, 0.0, 0.0)
-    return maximum(moved / (all_ + LEAST), rows_moved / (rows_all + LEAST))
+    def to_change(sign: Any) -> tuple[Any, Any]:
+        first = once(x, first_change, sign)
+        beyond = (1.0 + BEYOND) * first + AHEAD
+        back = where(first < math.inf, -beyond, 1.0)
+        share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
+        return share, once(x, error_of_laws, share)
 
+    def sign_of(c: Any, sign: Any) -> Any:
+        return where(x.Dinv[c] < 0.0, -sign, sign)
 
-def accept(x: Any, share: Any, by_ray: bool) -> None:
-    """The impulses that act: a share of those expected; by the ray, lines have those of their law."""
-
-    def of_constraint(c: Any) -> None:
-        def line() -> list[Any]:
-            return list(law_of(x, c, tuple(x.c_u[c, k] for k in range(3)))[0])
-
-        def expected() -> list[Any]:
-            return [share * x.c_expected[c, k] for k in range(3)]
-
-        write_row(x.c_g, c, cond(_is_line(x, c), line, expected) if by_ray else expected())
-
-    def of_row(i: Any) -> None:
-        u, g = x.r_gain[i] * x.y[x.r_row[i]], x.r_expected[i]
-        shared = where(_is_given(x, i), g, share * g)
-        x.r_g[i] = where(_is_free(x, i), (x.r_aim[i] - u) / x.r_R[i], shared) if by_ray else g
-
-    for_range(x.n_of[0], of_constraint)
-    for_range(x.n_of[1], of_row)
+    sign = cond(x.n_of[5] * later > 0, lambda: for_range(x.n_columns, sign_of, 1.0), lambda: 1.0)
+    share, x.errors[1] = cond(sign > 0.0, forward, lambda: to_change(-1.0))
+    return share
 
 
-def _is_line(x: Any, c: Any) -> Any:
-    """Whether a constraint holds both ways: a loop, or a spring."""
-    return (x.c_kind[c] == LINE) | (x.c_kind[c] == SPRING)
+def first_change(x: Any, sign: Any) -> Any:
+    """The least share of the direction, forwards or backwards, at which a force changes its state."""
+
+    def of_constraint(c: Any, least: Any) -> Any:
+        w, mu = mobility(x, c), x.c_mu[c]
+        p, q = tried_of(x, c, HERE, w), tried_of(x, c, sign, w)
+        d = [b - a for a, b in zip(p, q, strict=True)]
+        square = d[0] * d[0] + d[1] * d[1] - mu * mu * d[2] * d[2]
+        half = d[0] * p[0] + d[1] * p[1] - mu * mu * d[2] * p[2]
+        zero = p[0] * p[0] + p[1] * p[1] - mu * mu * p[2] * p[2]
+        inside = half * half - square * zero
+        root = sqrt(maximum(inside, 0.0))
+        far = where(half < 0.0, root - half, -half - root)
+        ends = [_at(-p[2], d[2])]
+        for end in (_at(far, square), _at(zero, far)):
+            ends.append(where((inside >= 0.0) & (p[2] + end * d[2] > 0.0), end, math.inf))
+        for end in ends:
+            least = where(x.c_kind[c] == FRICTION, minimum(least, end), least)
+        return least
+
+    def of_row(i: Any, least: Any) -> Any:
+        w = x.r_w[i]
+        p, q = tried_of_row(x, i, HERE, w)[0], tried_of_row(x, i, sign, w)[0]
+        for bound in (x.r_low[i], x.r_high[i]):
+            least = minimum(least, _at(bound - p, q - p))
+        return least
+
+    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, math.inf))
 
 
-def _is_free(x: Any, i: Any) -> Any:
-    """Whether a row holds both ways without a bound."""
-    return (x.r_low[i] == -math.inf) & (x.r_high[i] == math.inf) & (x.r_speed[i] == math.inf)
-
-
-def _is_given(x: Any, i: Any) -> Any:
-    """Whether no velocity changes a row's impulse."""
-    j, gain = x.r_row[i], x.r_gain[i]
-    return ROUNDING * x.r_R[i] * x.H[j, j] > gain * gain
-
-
-def ray(x: Any) -> None:
-    """The multiple of the admissible impulses that costs least in the dual: dissipative, momentum exact.
-
-    theta = clip(-g.(J y* - aim) / (g.J A^-1 J^T g + g.R g), 0, 1),  A = H + J_L^T J_L / R
-
-    L are the forces that hold both ways (damping, loops). They stay implicit, so that joints which move next
-    to no inertia are not thrown. y* is the velocity without the others, aim_n less the shift.
-    """
-
-    def only_lines(c: Any) -> None:
-        u = tuple(0.0 for _ in range(3))
-        g, G = law_of(x, c, u)
-        lines = where(_is_line(x, c), 1.0, 0.0)
-        write_row(x.c_g, c, [where(lines > 0.0, z, 0.0) for z in g])
-        write_row(x.c_G, c, [*(where(lines > 0.0, z, 0.0) for z in G), 0.0, 0.0])
-
-    def only_free(i: Any) -> None:
-        free = _is_free(x, i)
-        given = where(_is_given(x, i), x.r_expected[i], 0.0)
-        x.r_g[i] = where(free, x.r_aim[i] / x.r_R[i], given)
-        x.r_G[i] = where(free, 1.0 / x.r_R[i], 0.0)
-
-    def bounded(c: Any) -> None:
-        write_row(x.c_g, c, [where(_is_line(x, c), 0.0, x.c_expected[c, k]) for k in range(3)])
-
-    def bounded_row(i: Any) -> None:
-        x.r_g[i] = where(_is_free(x, i) | _is_given(x, i), 0.0, x.r_expected[i])
-
-    def respond(to: Any, momentum: Any) -> None:
-        """A^-1 of a momentum and the impulses."""
-        once(x, impulses, x.n_of[0], x.n_of[1])
-        for_range(x.nv, lambda j: put(to, j, momentum(j) + x.Jg[j]))
-        once(x, back_substitute, to)
-
-    x.n_of[5] = 0
-    for_range(x.n_of[0], only_lines)
-    for_range(x.n_of[1], only_free)
-    once(x, assemble, x.n_of[0], x.n_of[1])
-    once(x, factor)
-    respond(x.y, lambda j: x.b[j])
-    for_range(x.n_of[0], bounded)
-    for_range(x.n_of[1], bounded_row)
-    respond(x.d, lambda j: 0.0)
-    see(x, x.y, x.c_u)
-
-    def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
-        u = [x.c_u[c, k] for k in range(3)]
-        s = where(x.c_kind[c] == SPIN, 0.0, x.c_shift[c])
-        g = [x.c_g[c, k] for k in range(3)]
-        R = x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]
-        for k in range(3):
-            against = u[k] - x.c_aim[c, k] + (s if k == 2 else 0.0)
-            gain = gain - g[k] * against
-            cost = cost + where(abs(g[k]) > 0.0, R[k] * g[k] * g[k], 0.0)
-        return gain, cost
-
-    def of_row(i: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
-        g, u = x.r_g[i], x.r_gain[i] * x.y[x.r_row[i]]
-        return gain - g * (u - x.r_aim[i]), cost + x.r_R[i] * g * g
-
-    gain, cost = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
-    gain, cost = for_range(x.n_of[1], of_row, gain, cost)
-    cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
-    theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
-    for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
-    see(x, x.y, x.c_u)
-    accept(x, theta, True)
+def _at(way: Any, speed: Any) -> Any:
+    """way / speed where that lies ahead, else infinity."""
+    moves = abs(speed) > 0.0
+    share = way / where(moves, speed, 1.0)
+    return where(moves & (share > AHEAD), share, math.inf)

@@ -48,6 +48,7 @@ few of them at a time; nor would rows put together by what they took before (4 %
 OF_ROWS = (
     "inertia",
     "body_mobility",
+    "dof_mobility",
     "shape_placement",
     "pair_stiffness",
     "pair_damping",

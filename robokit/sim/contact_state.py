@@ -26,7 +26,7 @@ from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may
 
 Arrays = dict[str, np.ndarray]
 
-TOLERANCE = 1e-2
+TOLERANCE = 1e-6
 """Of a step's residual, over the impulses of the step, before the polish that squares it."""
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}

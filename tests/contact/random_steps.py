@@ -252,6 +252,8 @@ def random_problem(
             E = np.concatenate([T, np.zeros((3, 3))], 1)
             x["c_mu"][c], x["c_arm"][c] = rng.uniform(0, 0.05), rng.uniform(0, 0.05)
         x["c_kind"][c], x["c_bodies"][c], x["c_E"][c], x["c_R"][c] = kind, bodies, E.ravel(), R
+        J = bodies_jacobian(tree, x, c)
+        x["c_w"][c] = np.trace(J @ np.linalg.solve(tree["full_H"], J.T)) / 3.0
     for i in range(rows):
         weight = 1.0 / tree["full_H"][(j := int(rng.integers(nv))), j]
         low, high = sorted(rng.normal(size=2)) if rng.random() < 0.5 else (0.0, np.inf)
@@ -264,8 +266,9 @@ def random_problem(
         numbers |= {"r_aim": rng.normal(), "r_low": low, "r_high": high, "r_speed": speed}
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
+        x["r_w"][i] = numbers["r_gain"] ** 2 * np.linalg.inv(tree["full_H"])[j, j]
     x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0, 0
-    x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-3]), np.array([1])
+    x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-6]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
     return x

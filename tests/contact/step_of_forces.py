@@ -160,6 +160,7 @@ class DenseStep:
     def place(self, q: np.ndarray) -> None:
         """Poses, Jacobians (of bodies in their own axes, and in world axes about the world's origin), H."""
         x, tree = self.x, self.tree
+        self.shift = np.zeros(0)
         self.X = X = tree.transforms(self.robot.split_q(q.tolist()))
         R, p, B = [np.eye(3)], [np.zeros(3)], [np.zeros((6, tree.nv))]
         H = np.zeros((tree.nv, tree.nv))
@@ -285,15 +286,16 @@ class DenseStep:
         """Impulses and their slopes."""
         x, nc, nr = self.x, self.x.n_of[0], self.x.n_of[1]
         g, G = np.zeros(len(u)), np.zeros((len(u), len(u)))
+        self.shift = self.shift if len(self.shift) >= nc else np.zeros(nc)
         for i in range(nc):
             at = slice(3 * i, 3 * i + 3)
             x.c_u[i] = u[at]
             if update and x.c_kind[i] == FRICTION:
                 z = u[at] - x.c_aim[i]
                 N0 = max(0.0, -z[2] / x.c_R[i, 1])
-                x.c_shift[i] = x.c_mu[i] * max(0.0, np.hypot(*z[:2]) - x.c_mu[i] * x.c_R[i, 0] * N0)
+                self.shift[i] = x.c_mu[i] * max(0.0, np.hypot(*z[:2]) - x.c_mu[i] * x.c_R[i, 0] * N0)
             elif update and x.c_kind[i] == SPIN:
-                x.c_shift[i] = x.c_g[x.c_of[i], 2]
+                self.shift[i] = x.c_g[x.c_of[i], 2]
             g[at] = self.impulse(i, u[at])
             for k in range(3):
                 if x.c_kind[i] == LINE:
@@ -318,13 +320,13 @@ class DenseStep:
         if x.c_kind[i] == LINE:
             return f
         if x.c_kind[i] == SPIN:
-            N = max(0.0, x.c_shift[i])
+            N = max(0.0, self.shift[i])
             size = np.hypot(*f[:2])
             most = x.c_mu[i] * N
             f[:2] *= min(1.0, most / size) if size > 0.0 else 1.0
             f[2] = np.clip(f[2], -x.c_arm[i] * N, x.c_arm[i] * N)
             return f
-        mu, f[2] = x.c_mu[i], f[2] - x.c_shift[i] / R[2]
+        mu, f[2] = x.c_mu[i], f[2] - self.shift[i] / R[2]
         size = np.hypot(*f[:2])
         if size <= mu * f[2]:
             return f

@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 
 from robokit.contact import linear, pattern, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
-from robokit.contact.laws import shift
 from tests.contact.random_steps import (
     Arrays,
     bodies_jacobian,
@@ -137,22 +136,24 @@ def inside_cone(mu: float, g: np.ndarray) -> bool:
 
 
 def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
+    """Harder than any robot: friction up to 1.5, tangents as stiff as normals. Few take the convex law."""
     iterations: Counter[int] = Counter()
-    left = []
+    left, convex = [], 0
     for seed in range(300):
         tree, x = problem(seed)
         found = solved(x)
-        assert found["solved"][2:].tolist() == [0, 0] and found["solved"][1] <= x["tolerance"][0]
+        assert found["solved"][3] == 0 and (found["solved"][2] > 0) == (
+            found["solved"][1] > x["tolerance"][0]
+        )
+        convex += int(found["solved"][2])
         left.append(unbalanced(tree, found))
         assert admissible(x, found)
         iterations[int(found["solved"][0])] += 1
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
     taken = np.array(list(iterations.elements()))
-    assert (
-        np.median(taken) <= 6 and np.quantile(taken, 0.9) <= 20 and taken.max() <= 45
-    )  # 5, 16 and 36 are found
-    assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 1e-8
+    assert np.median(taken) <= 6 and np.quantile(taken, 0.99) <= 25 and convex <= 2  # 5, 21 and 1 are found
+    assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 2e-8
 
 
 def test_plain_python_finds_the_same() -> None:
@@ -178,7 +179,15 @@ def gaps(x: Arrays, c: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if np.isinf(R[0]):  # free
         assert (x["c_g"][c][:2] == 0).all()
         return x["c_g"][c], np.array([0, 0, R[2] * x["c_g"][c, 2] + u[2] - x["c_aim"][c, 2]])
-    return x["c_g"][c], R * x["c_g"][c] + u - x["c_aim"][c] + np.array([0, 0, x["c_shift"][c]])
+    return x["c_g"][c], R * x["c_g"][c] + u - x["c_aim"][c] + np.array([0, 0, shift(x, c, u)])
+
+
+def shift(x: Arrays, c: int, u: np.ndarray) -> float:
+    """De Saxce's of a contact: mu times the slip beyond what its compliance gives."""
+    if x["c_kind"][c] != FRICTION:
+        return 0.0
+    mu, (R_t, R_n), v = x["c_mu"][c], x["c_R"][c], u - x["c_aim"][c]
+    return float(mu * max(0.0, np.hypot(*v[:2]) - mu * R_t * max(0.0, -v[2] / R_n)))
 
 
 def test_impulses_and_velocities_are_complementary() -> None:
@@ -187,6 +196,8 @@ def test_impulses_and_velocities_are_complementary() -> None:
         tree, x = problem(seed)
         x["tolerance"][:] = 1e-10
         found = solved(x)
+        if found["solved"][2]:
+            continue  # by the convex law, see above
         scale = np.abs(found["c_g"]).max(initial=1e-9)
         for c in range(x["n_of"][0]):
             u = bodies_jacobian(tree, found, c) @ found["y"]
@@ -220,7 +231,7 @@ def test_a_general_minimiser_finds_the_same_impulses() -> None:
         x["tolerance"][:] = 1e-10
         found = solved(x)
         J, H = jacobian(tree, x), tree["full_H"]
-        shifts = np.stack([np.zeros(4), np.zeros(4), found["c_shift"][:4]], 1)
+        shifts = np.array([[0, 0, shift(found, c, found["c_u"][c])] for c in range(4)])
         R = np.stack([x["c_R"][:4, 0], x["c_R"][:4, 0], x["c_R"][:4, 1]], 1)
         W = J @ np.linalg.solve(H, J.T) + np.diag(R.ravel())
         start = J @ np.linalg.solve(H, found["b"]) + (shifts - x["c_aim"][:4]).ravel()
@@ -238,77 +249,29 @@ def test_a_general_minimiser_finds_the_same_impulses() -> None:
         assert np.allclose(result.x, found["c_g"][:4].ravel(), rtol=0, atol=2e-4 * np.abs(result.x).max())
 
 
-def test_the_shift_at_the_end_is_that_of_the_solution() -> None:
-    """What is left of Coulomb's law, relative to the velocity: without a shift it is 0.2.
-
-    These steps are harder than any of a robot: friction up to 1.5, tangents as stiff as normals.
-    """
-    left, without = [], []
-    for seed in range(200):
-        _, x = problem(seed)
-        found = solved(x)
-        for c in np.flatnonzero(x["c_kind"][: x["n_of"][0]] == FRICTION):
-            u = found["c_u"][c]
-            wanted = shift(u, *x["c_R"][c], x["c_aim"][c], x["c_mu"][c])
-            size = np.abs(u).max() + np.abs(x["c_aim"][c]).max()
-            left.append(abs(found["c_shift"][c] - wanted) / size)
-            without.append(wanted / size)
-    assert np.median(without) > 0.05
-    assert np.median(left) < 1e-6 and np.quantile(left, 0.9) < 2e-3
-
-
-# ---- the ray ----------------------------------------------------------------------------------------------
+# ---- the convex law ---------------------------------------------------------------------------------------
 
 
 def test_a_step_that_does_not_settle_is_admissible_and_takes_energy() -> None:
-    """At a tolerance that nothing reaches the ray is taken: the balance of momentum is exact."""
+    """At a tolerance that nothing reaches the convex law is taken: the balance of momentum is exact."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
         tree = random_tree(rng, int(rng.integers(4, 15)), coupled=bool(seed % 2))
         x = random_problem(rng, tree, int(rng.integers(1, 12)))
         x["c_aim"][:], x["tolerance"][:] = 0.0, -1.0
         found = solved(x)
-        assert found["solved"].tolist()[0] == solver.CAP and found["solved"][2] == 1
+        assert found["solved"].tolist()[0] == 4 * solver.CAP and found["solved"][2] == 1
         assert unbalanced(tree, found) <= 1e-12
         for c in range(x["n_of"][0]):
             g, kind = found["c_g"][c], x["c_kind"][c]
             if kind == FRICTION:
                 assert g[2] >= 0 and np.hypot(*g[:2]) <= x["c_mu"][c] * g[2] * (1 + 1e-12)
             if kind == SPIN:
-                N = found["c_shift"][c]
+                N = found["c_g"][x["c_of"][c], 2]
                 assert np.hypot(*g[:2]) <= x["c_mu"][c] * N + 1e-12 and abs(g[2]) <= x["c_arm"][c] * N + 1e-12
         H, free = tree["full_H"], np.linalg.solve(tree["full_H"], found["b"])
         gain = found["y"] @ H @ found["y"] - free @ H @ free
         assert gain <= 1e-9 * (free @ H @ free)
-
-
-def _ray(x: Any) -> None:
-    pattern.symbolic(x)
-    solver.ray(x)
-
-
-RAY = kernel("random_ray", _ray)
-
-
-def test_the_ray_takes_a_share_of_impulses_that_would_make_energy() -> None:
-    """Of ten times those of the solution. A given torque, a row of nearly infinite compliance, is kept."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        tree = random_tree(rng, 10)
-        x = random_problem(rng, tree, 8, rows=1)
-        x["c_aim"][:] = 0.0
-        j, H = x["r_row"][0], tree["full_H"]
-        x["r_R"][0], x["r_gain"][0] = 1e16 / H[j, j], 1.0
-        x["r_low"][0], x["r_high"][0], x["r_speed"][0] = -np.inf, np.inf, np.inf
-        x["r_aim"][0] = 0.1 * x["r_R"][0]
-        start = solved(x)
-        for k in range(3):
-            start["c_g"][:, k] *= 10.0
-        found = solved(start, RAY)
-        assert found["r_g"][0] == pytest.approx(0.1, rel=1e-9) and unbalanced(tree, found) <= 1e-12
-        assert np.abs(found["c_g"]).max() < 0.9 * np.abs(start["c_g"]).max()
-        free = np.linalg.solve(H, found["b"] + found["r_g"][0] * np.eye(len(H))[j])
-        assert found["y"] @ H @ found["y"] <= free @ H @ free * (1 + 1e-9)
 
 
 def test_where_nothing_acts_rounding_is_enough() -> None:
@@ -336,6 +299,7 @@ def test_units_of_mass_and_time_change_no_bit(mass: float, time: float) -> None:
     """Powers of two are exact."""
     impulse = mass / time
     factors = {"tau": impulse / time, "v0": 1 / time, "guess": 1 / time, "c_aim": 1 / time, "r_aim": 1 / time}
+    factors |= {"c_w": 1 / mass, "r_w": 1 / mass}
     factors |= {"H": mass, "c_R": 1 / mass, "r_R": 1 / mass, "r_speed_R": 1 / mass, "r_speed": 1 / time}
     factors |= {"r_low": impulse, "r_high": impulse, "dt": time}
     for seed in range(20):

@@ -192,7 +192,7 @@ def test_the_time_of_a_failure_is_that_of_simulate():
     with pytest.raises(rk.SimulationError) as error:
         rk.simulate(
             robot, None, duration=0.4, dt=dt, record_every=1,
-            controller=lambda t, q, v: tau[round(t / dt), 1],
+            controller=lambda t, q, v: tau[int(t / dt), 1],
         )  # fmt: skip
     with pytest.warns(UserWarning, match="row 1 first"):
         found = rk.rollout(robot, None, np.zeros((2, 2)), dt=dt, steps=40, tau=tau, record_every=1000)

@@ -13,7 +13,7 @@ from typing import Any
 from robokit.contact.kinematics import own_inertia
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
-from robokit.spatial.scalars import Scalar, clamp
+from robokit.spatial.scalars import Scalar, maximum
 
 
 def add_constraint(
@@ -24,6 +24,7 @@ def add_constraint(
     E: Sequence[Motion],
     R: tuple[Scalar, Scalar],
     aim: Vector3,
+    w: Scalar,
     mu: Scalar = 0.0,
     arm: Scalar = 0.0,
 ) -> Any:
@@ -37,6 +38,7 @@ def add_constraint(
         E: the rows, moments about the step's origin first.
         R: compliance of the first two rows and of the third.
         aim: velocities.
+        w: mobility of what it acts on.
         mu, arm: see the fields.
 
     Returns:
@@ -48,11 +50,11 @@ def add_constraint(
     def write() -> None:
         x.c_kind[i] = kind
         x.c_of[i] = of
-        x.c_mu[i], x.c_arm[i], x.c_shift[i] = mu, arm, 0.0
+        x.c_w[i], x.c_mu[i], x.c_arm[i] = w, mu, arm
         for k in range(2):
             x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
         for k, a in enumerate(aim):
-            x.c_aim[i, k], x.c_g[i, k] = a, 0.0
+            x.c_aim[i, k] = a
         for k, e in enumerate(number for row in E for number in row):
             x.c_E[i, k] = e
 
@@ -93,7 +95,7 @@ def add_row(
         x.r_gain[i] = side * x.dof_gain[dof]
         x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i] = R, aim, low, high
         x.r_speed[i], x.r_speed_R[i] = speed, SPEED * mobility(x, dof)
-        x.r_g[i], x.r_G[i] = clamp(aim / R, low, high), 0.0  # what is expected: that at rest
+        x.r_w[i] = maximum(x.dof_mobility[dof], mobility(x, dof))  # of links without mass the first is 0
 
     cond(i < x.n_rows, write, lambda: None)
 

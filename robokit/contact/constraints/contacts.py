@@ -130,10 +130,11 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
         E,
         (R[0], R[1]),
         Vector3(aim[0], aim[1], where(bounces > 0.5, back, spring)),
+        w,
         x.pair_friction[pair],
     )
     x.contact_constraint[c] = i
-    add_spin(x, i, pair, (a, b), axes, R[0], surface.z)
+    add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w)
 
 
 def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:

@@ -72,7 +72,7 @@ def remember(x: Any) -> None:
 def add_half(x: Any, k: Any, half: int, E: list[Motion], R: Scalar, aim: Vector3) -> Any:
     """The constraint of the rotations (0) or positions (1) of loop k."""
     bodies = x.loop_bodies[k, 0], x.loop_bodies[k, 1]
-    return add_constraint(x, LINE, 2 * k + half, bodies, E, (R, R), aim)
+    return add_constraint(x, LINE, 2 * k + half, bodies, E, (R, R), aim, x.loop_mobility[k, half])
 
 
 def gap(x: Any, k: Any) -> Scalar:

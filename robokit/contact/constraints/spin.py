@@ -47,7 +47,14 @@ UPRIGHT = 1e-5
 
 
 def add_spin(
-    x: Any, i: Any, pair: Any, bodies: tuple[Any, Any], axes: list[Vector3], R_t: Scalar, spin: Scalar
+    x: Any,
+    i: Any,
+    pair: Any,
+    bodies: tuple[Any, Any],
+    axes: list[Vector3],
+    R_t: Scalar,
+    spin: Scalar,
+    w: Scalar,
 ) -> None:
     """The constraint after that of contact constraint i, if its pair has such friction.
 
@@ -59,6 +66,7 @@ def add_spin(
         axes: t1, t2, n.
         R_t: compliance of its tangents.
         spin: of the surface about n [rad/s].
+        w: mobility of both bodies [1/kg].
     """
     torsion, rolling = x.pair_torsion[pair], x.pair_rolling[pair]
     arm = maximum(torsion, rolling)
@@ -66,7 +74,9 @@ def add_spin(
     def add() -> None:
         E = [Motion(t, Vector3.zero()) for t in axes]
         R = FIRM * R_t / (arm * arm)
-        add_constraint(x, SPIN, i, bodies, E, (R, R), Vector3(0.0, 0.0, spin), rolling, torsion)
+        size = maximum(x.shape_bound[x.pair_shapes[pair, 1]], arm)
+        turn = w / (size * size)
+        add_constraint(x, SPIN, i, bodies, E, (R, R), Vector3(0.0, 0.0, spin), turn, rolling, torsion)
 
     cond(arm > 0.0, add, lambda: None)
 

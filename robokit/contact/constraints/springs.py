@@ -79,7 +79,7 @@ def _place(x: Any, k: Any) -> None:
     l, *E = cond(x.spring_dof[k] < 0, lambda: _between_points(x, k, a, b), lambda: _at_joint(x, k, b))
     line = Motion(Vector3(*E[:3]), Vector3(*E[3:]))
     none = Motion.zero()
-    add_constraint(x, SPRING, k, (a, b), [none, none, line], (1.0, 1.0), Vector3.zero())
+    add_constraint(x, SPRING, k, (a, b), [none, none, line], (1.0, 1.0), Vector3.zero(), 0.0)
     u = rate_of(line, V)
     f, stiff, damp = _tension(x, k, l, u)
     write_row(x.spring_state, k, [l, u, f, stiff, damp, 0.0])
@@ -158,7 +158,7 @@ def _give(x: Any, k: Any) -> None:
     least = where(moves, NOTHING / where(moves, W, 1.0), 1.0)
     compliance = 1.0 / (dt * implicit + least)
     low, high = (clamp(dt * x.spring_bounds[k, c], -HUGE, HUGE) for c in (0, 1))
-    x.c_R[k, 0], x.c_R[k, 1] = compliance, compliance
+    x.c_R[k, 0], x.c_R[k, 1], x.c_w[k] = compliance, compliance, W
     x.c_aim[k, 2] = compliance * dt * (alpha * damp * u - f)
     x.c_mu[k], x.c_arm[k] = -high, -low
     x.spring_state[k, LAG] = (1.0 - alpha) * damp

@@ -88,7 +88,7 @@ def _bodies(program: Program, row: int) -> Arrays:
     robot, joints = program.robot, program.joints
     found = body_numbers(robot) | {"inertia": robot_data(robot)["inertia"]}
     if robot.samples is not None:
-        found |= {name: found[name][row] for name in ("inertia", "body_mobility")}
+        found |= {name: found[name][row] for name in ("inertia", "body_mobility", "dof_mobility")}
     gains = [gain[row] if np.ndim(gain) else gain for gain in joints.gains]
     return found | joint_numbers(robot, joints.with_gains(gains))
 
