@@ -290,7 +290,8 @@ class Trajectory:
     def prescribed_force(self) -> dict[str, np.ndarray]:
         """The force [N m | N] that prescribed joints took in the step that led to each state, (T,) by name.
 
-        That of the start is the one of the first step.
+        What an actuator or the controller gives the same joint is part of it; springs, damping and friction
+        are not. That of the start is the one of the first step.
         """
         if self.program is None or not self.program.given.motions:
             return {}
