@@ -152,8 +152,8 @@ class JointStream:
     def follow(self, file: IO[str], stop: Callable[[], bool] = lambda: False) -> Iterator[np.ndarray]:
         """Configurations of the lines of a file, as they come and not sooner than their stamps say.
 
-        A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard input,
-        also where it is a file.
+        A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard
+        input, also where it is a file.
 
         Args:
             file: open for reading.

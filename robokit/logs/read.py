@@ -502,7 +502,8 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
     lacking = [j.name for j in robot.joints if j.name not in table.measured and j.name != FLOATING_BASE]
     if strangers:
         hints = [(name, near[0]) for name in strangers[:100] if (near := nearest_names(name, lacking, 1))]
-        hint = f"; perhaps {', '.join(f'{a!r} is {b!r}' for a, b in hints[:3])}: rename= (--rename)" if hints else ""
+        pairs = ", ".join(f"{a!r} is {b!r}" for a, b in hints[:3])
+        hint = f"; perhaps {pairs}: rename= (--rename)" if hints else ""
         table.notes.append(
             f"{len(strangers)} joint{'s' * (len(strangers) > 1)} that robot {robot.name!r} has not: "
             f"{_listed(strangers)}{hint}"

@@ -313,7 +313,7 @@ class _Table:
             whole = self.coordinates.q if quantity == "position" else self.coordinates.v
             raise ShapeError(
                 f"{self.recording.source}: {width} {what} without names; the robot has {len(whole)} and "
-                f"{len(self.coordinates.joints)} joints of one degree of freedom; give names, and a row a sample"
+                f"{len(self.coordinates.joints)} joints of one degree of freedom; give names, a row a sample"
             )
         return names
 
