@@ -711,10 +711,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     if "events" in about:
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
-    found.__dict__["springs"] = tuple(
-        SpringRecord.of(name, of_springs[:, k], ends)
-        for k, (name, ends) in enumerate(zip(springs, about.get("spring_ends", ()), strict=True))
-    )
+    each_spring = zip(springs, of_springs.swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
+    found.__dict__["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     found.__dict__["prescribed_force"] = {name: forces[:, k] for k, name in enumerate(prescribed)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against, normals)
