@@ -28,8 +28,8 @@ WORDS = {
 }
 """What a quantity is called in headers, in lower case."""
 
-FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "states", "joint", "joints"}
-"""Words of a header that change nothing."""
+FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "states", "joint", "joints", "j"}
+"""Words of a header that change nothing; "tau_J" is that of Franka's robots."""
 
 OTHERS = {"cmd", "command", "commanded", "target", "desired", "des", "ref", "reference", "goal", "error"}
 """Words of a header that say it is no measurement."""

@@ -56,6 +56,7 @@ HEADERS = {
     ),
     "paths": ("__time,/joint_states/upper_joint/position,/joint_states/lower_joint/position", ()),
     "numbers": ("time,q0,q1,dq0,dq1,tau0,tau1", ("v", "tau")),
+    "franka": ("time,q_1,q_2,dq_1,dq_2,tau_J_1,tau_J_2", ("v", "tau")),
     "brackets": ("time [s],position[0],position[1],velocity[0],velocity[1]", ("v",)),
     "none": ("", ("v",)),
     "comment": ("# time,upper_joint,lower_joint", ()),
@@ -69,7 +70,7 @@ def test_tables_of_every_header_say_the_same(robot, tmp_path, kind):
     log, said = read(table(tmp_path / "log.csv", header, rows), robot)
     same(log, "v" in more, "tau" in more)
     assert ("no velocities of any joint" in " ".join(said)) == ("v" not in more)
-    assert ("robot's order" in " ".join(said)) == (kind in ("numbers", "brackets", "none"))
+    assert ("robot's order" in " ".join(said)) == (kind in ("numbers", "franka", "brackets", "none"))
     assert log.summary["velocities"] == (list(NAMES) if "v" in more else [])
 
 
