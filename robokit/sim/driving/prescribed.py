@@ -141,6 +141,10 @@ class Motions:
 
     def _add(self, what: str, robot: Robot, name: str, motion: PrescribedMotion) -> None:
         joint = robot.joint(name)
+        if joint in robot.mimic_joints:
+            raise ShapeError(
+                f"{what}: joint {name!r} follows joint {joint.mimic.joint!r}; prescribe that one"  # type: ignore[union-attr]
+            )
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(
                 f"{what}: joint {name!r} cannot be prescribed; expected one with one degree of freedom of "
