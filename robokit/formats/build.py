@@ -278,11 +278,12 @@ class _Build:
         if loop.kind not in LOOP_TABLE:
             self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
-        z = (0.0, 0.0, 1.0)
-        more: dict[str, Any] = {"axis2": z} if loop.kind == "universal" else {}
-        more |= {"length": loop.length} if loop.kind == "distance" else {}
-        ends = loop.predecessor_frame, loop.successor_frame
-        self.builder.loop_joint(name, loop.kind, loop.predecessor, loop.successor, *ends, axis=z, **more)
+        between, at, there = (loop.predecessor, loop.successor), loop.predecessor_frame, loop.successor_frame
+        more: dict[str, Any] = {"length": loop.length} if loop.kind == "distance" else {}
+        if loop.kind == "universal":
+            more = {"axis2": (1.0, 0.0, 0.0)}
+            there = there @ Placement(np.roll(np.eye(3), 1, axis=0).T)  # whose x is the z of before
+        self.builder.loop_joint(name, loop.kind, *between, at, there, axis=(0.0, 0.0, 1.0), **more)
 
     def _gravity(self, name: str) -> float:
         body = self.side.bodies.get(name)

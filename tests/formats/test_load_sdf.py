@@ -79,6 +79,21 @@ def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
     assert "strict" in str(strict.value)
 
 
+def test_a_universal_joint_that_closes_a_loop_is_a_cross(tmp_path):
+    arms = [link("base"), link("a", pose="1 0 0 0 0 0"), link("b", pose="0 1 0 0 0 0")]
+    arms += [link("c", pose="1 1 0 0 0 0"), hinge("ja", "base", "a"), hinge("jb", "base", "b")]
+    cross = """<joint name="u" type="universal"><parent>a</parent><child>c</child>
+      <axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>"""
+    robot = load(tmp_path, "".join(arms) + hinge("jc", "b", "c") + cross, base="fixed")
+    (loop,) = robot.loop_joints
+    assert (loop.name, loop.kind, loop.predecessor, loop.successor) == ("u", "universal", "a", "c")
+    assert robot.nv == 3 and "u_between" not in robot.link_names and "left-out" not in told(robot)
+    q = rk.close_loops(robot, robot.random_configuration(1) * 0.1)
+    (Ra, pa), (Rc, pc) = (rk.forward_kinematics(robot, q)[name] for name in "ac")
+    np.testing.assert_allclose(pa + Ra @ [0, 1, 0], pc, atol=1e-9)  # where c is at zero
+    assert abs(Ra[:, 0] @ Rc[:, 1]) < 1e-9
+
+
 def test_a_spring_of_a_joint_is_one(tmp_path):
     spring = "<spring_stiffness>30</spring_stiffness><spring_reference>0.2</spring_reference>"
     spring = f"<dynamics>{spring}</dynamics>"
