@@ -39,7 +39,7 @@ from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.sdf_files import MOST_NESTED, SdfFiles, idle, version_of
 from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import RGBA, Placement
-from robokit.urdf.description import InertialDescription, Origin
+from robokit.urdf.description import UNLIMITED, InertialDescription, Origin
 
 NAME = "{https://robokit}name"
 """Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
@@ -56,9 +56,6 @@ KINDS = {
     "fixed": "fixed",
 }
 """SDF's types of joints; universal and revolute2 are two revolute joints, a gearbox couples two others."""
-
-UNLIMITED = 1e16
-"""A limit of this size is none, as SDF's old defaults have it."""
 
 COLOURS: dict[str, RGBA] = {
     "Black": (0.0, 0.0, 0.0, 1.0),
@@ -453,7 +450,7 @@ class _Reader:
         if plane is not None:
             normal = np.array(_numbers(plane.find("normal"), 3) or [0.0, 0.0, 1.0])
             turn = frame_along(np.zeros(3), normal)
-            scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element)))
+            scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element), name=model.name))
             return
         for shape, _ in self._shape(model, element, Placement(), model.name):
             scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))

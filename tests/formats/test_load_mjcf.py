@@ -432,6 +432,78 @@ def test_constraints(zoo):
     assert np.abs(beside.data.site_xpos[0] - beside.data.site_xpos[1]).max() < 1e-9
 
 
+# Files as they are met
+# ---------------------
+
+PLATE = """<mujoco model="plate"{0}><compiler meshdir="assets"/><asset><mesh file="b.obj"/></asset><worldbody>
+<geom type="plane" name="wall" size="1 1 1" zaxis="1 0 0" pos="-1 0 0"/>
+<geom type="plane" name="floor" size="1 1 1"/>
+<body name="plate" pos="0 0 .2"><freejoint/><geom type="mesh" mesh="b"/>
+<geom size=".1" friction=".4 .02 .01" {1}/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def plate(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "b.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
+    (tmp_path / "plate.xml").write_text(PLATE.format("", ""))
+    return tmp_path
+
+
+def test_meshes_of_a_file_named_from_its_folder(plate, monkeypatch):
+    monkeypatch.chdir(plate)
+    (plate / "x.xml.xacro").write_text(PLATE.format(' xmlns:xacro="http://www.ros.org/wiki/xacro"', ""))
+    for name in ("plate.xml", "x.xml.xacro"):
+        robot = rk.load(name)
+        mesh = robot.link("plate").collisions[0].geometry
+        assert mesh.path == plate / "assets" / "b.obj" and mesh.path.is_file()
+    with_nan = plate / "nan.xml"
+    with_nan.write_text((plate / "plate.xml").read_text().replace("<geom size", '<geom mass="nan" size'))
+    assert any("NaN" in d.message for d in rk.load("nan.xml").diagnostics)
+    assert not (plate / "MUJOCO_LOG.TXT").exists()
+
+
+@pytest.mark.parametrize("priority, friction", [("", 1.0), ('priority="1"', 0.4)])
+def test_a_geom_of_higher_priority_has_its_own_friction(priority, friction, plate):
+    text = PLATE.format("", priority).replace('<geom type="mesh" mesh="b"/>', "")
+    (plate / "p.xml").write_text(text)
+    robot = rk.load(plate / "p.xml")
+    ground = robot.scene.ground
+    assert ground.friction == friction and ground.height == 0.0 and ground.normal is None
+    (wall,) = [d for d in robot.diagnostics if d.severity == "warning"]
+    assert "'wall'" in wall.element
+
+
+def test_a_urdf_names_limits_that_there_are_not(tmp_path):
+    (tmp_path / "r.xml").write_text(
+        '<mujoco><worldbody><body name="a"><joint name="s" type="slide"/><geom size=".1"/><body name="b">'
+        '<joint name="h" range="-9 9"/><geom size=".1"/></body></body></worldbody></mujoco>'
+    )
+    robot = rk.load(tmp_path / "r.xml")
+    rk.convert(robot, tmp_path / "r.urdf")
+    pinocchio = pytest.importorskip("pinocchio")
+    assert pinocchio.buildModelFromUrdf(str(tmp_path / "r.urdf")).nv == 2
+    again = rk.load(tmp_path / "r.urdf", strict=True)
+    for name in ("s", "h"):
+        mine, back = robot.joint(name), again.joint(name)
+        assert (mine.lower, mine.upper, mine.effort, mine.velocity) == (
+            back.lower,
+            back.upper,
+            back.effort,
+            back.velocity,
+        )
+
+
+def test_flags_that_switch_off_what_moves_a_robot_are_said(tmp_path):
+    flags = '<option><flag limit="disable" equality="disable"/></option>'
+    body = '<worldbody><body name="a"><joint/><geom size=".1"/></body></worldbody>'
+    (tmp_path / "r.xml").write_text(f"<mujoco>{flags}{body}</mujoco>")
+    (said,) = [d for d in rk.load(tmp_path / "r.xml").diagnostics if d.severity == "warning"]
+    assert "'equality'" in said.element and "'limit'" in said.element
+
+
 # Bases and trees
 # ---------------
 

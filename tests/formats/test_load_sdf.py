@@ -294,3 +294,29 @@ def _write(robot, folder) -> Path:
     file = folder / "written.sdf"
     to_sdf(robot, file)
     return file
+
+
+def test_friction_is_the_smaller_one_of_both_as_in_gazebo(tmp_path):
+    surface = "<surface><friction><ode><mu>{}</mu></ode></friction></surface>"
+    floor, own = surface.format(100), surface.format(0.4)
+    box = "<geometry><box><size>1 1 1</size></box></geometry>"
+    for said, friction in ((own, 0.4), ("", 1.0)):
+        (tmp_path / "w.sdf").write_text(
+            '<sdf version="1.9"><world name="w"><model name="g"><static>true</static><link name="l">'
+            f'<collision name="c"><geometry><plane/></geometry>{floor}</collision></link></model>'
+            f'<model name="m"><link name="b"><collision name="c">{box}{said}</collision></link></model>'
+            "</world></sdf>"
+        )
+        assert rk.load(tmp_path / "w.sdf").scene.ground.friction == friction
+
+
+def test_a_joint_within_one_rigid_body_is_said(tmp_path):
+    ends = "<parent>{}</parent><child>{}</child>"
+    joints = (f'<joint name="{a}{b}" type="fixed">{ends.format(a, b)}</joint>' for a, b in ("ab", "ba"))
+    (tmp_path / "m.sdf").write_text(
+        f'<sdf version="1.9"><model name="m"><link name="a"/><link name="b"/>{"".join(joints)}</model></sdf>'
+    )
+    robot = rk.load(tmp_path / "m.sdf")
+    assert not robot.loop_joints and any(
+        d.code == "left-out" and "'ba'" in d.element for d in robot.diagnostics
+    )
