@@ -142,15 +142,15 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
 
 def _described(arguments: argparse.Namespace, path: Path) -> Any:
     """The robot of a bag's /robot_description; None for files that have none."""
-    import robokit as rk
-    from robokit.logs.bags import robot_description
+    from robokit.logs.bags import robot_description, robot_of_description
     from robokit.logs.read import base_of, is_bag
 
     if not is_bag(path):
         return None
     options = {name: x for name, x in reading(arguments).items() if name not in ("xacro_args", "root")}
     base = arguments.base or base_of(path)
-    robot = rk.loads_urdf(robot_description(path), base=base, mimic=arguments.mimic, **options)
+    text = robot_description(path)
+    robot = robot_of_description(text, str(path), base=base, mimic=arguments.mimic, **options)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         say(f"/robot_description: {diagnostic}")

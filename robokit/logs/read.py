@@ -22,7 +22,7 @@ from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_ener
 from robokit.errors import ShapeError, UnknownName, WrongType, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
-from robokit.logs.bags import described, read_bag, topics_of
+from robokit.logs.bags import described, read_bag, robot_of_description, topics_of
 from robokit.logs.base_motion import base_motion
 from robokit.logs.recording import Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
@@ -123,7 +123,7 @@ def read_log(
         _check_names(robot, options)
     if is_bag(path):
         recording = read_bag(path, topics, progress)
-        robot = robot or _described(recording, base, base_topic)
+        robot = robot or _described(recording, base)
     else:
         robot = _needed(robot, path)
         if path.suffix.lower() == ".npz" and (own := _own_file(path, robot)) is not None:
@@ -177,23 +177,21 @@ def _needed(robot: Robot | None, path: Path) -> Robot:
     return robot
 
 
-def _described(recording: Recording, base: str | None, base_topic: str | None) -> Robot:
+def _described(recording: Recording, base: str | None) -> Robot:
     """The robot of /robot_description.
 
     Raises:
         ShapeError: the bag has none.
         UrdfError: it cannot become a robot.
     """
-    from robokit.urdf import loads_urdf
-
     text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
-    robot = loads_urdf(text, base=base or "fixed")
+    robot = robot_of_description(text, recording.source, base=base or "fixed")
     root = robot.links[0].name
     moves = any(p.kind != "tf" or p.child == root for p in recording.poses)
     if base is None and moves:
-        robot = loads_urdf(text, base="floating")
+        robot = robot_of_description(text, recording.source, base="floating")
     return robot
 
 

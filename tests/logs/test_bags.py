@@ -213,6 +213,9 @@ def test_a_bag_says_what_it_has_instead(robot, run, tmp_path):
         rk.read_log(path, robot)
     with pytest.raises(rk.ShapeError, match="no /robot_description"):
         rk.read_log(write(tmp_path / "b", joints(robot, run)), None)
+    broken = ("/robot_description", "std_msgs/msg/String", log_files.START, {"data": "<robot"})
+    with pytest.raises(rk.UrdfError, match=r"d: /robot_description.*xml-syntax"):
+        rk.read_log(write(tmp_path / "d", [broken], joints(robot, run)), None)
     with pytest.raises(rk.ShapeError, match="did you mean '/odom'"):
         rk.read_log(write(tmp_path / "c", joints(robot, run), odometry(run)), robot, base_topic="/odo")
 
