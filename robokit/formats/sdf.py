@@ -387,7 +387,7 @@ class _Reader:
             for frame in model.element.iterfind("frame"):
                 name = frame.get("name", "")
                 held = bodies.get(model.body(name))
-                if held is not None and held.name != WORLD:
+                if held is not None and held.name != WORLD and not frame.get("split"):
                     held.frames[model.prefix + own_name(frame)] = held.pose.inverse() @ at @ model.place(name)
         if len(bodies) == 1:
             raise RobokitError(f"{self.file}: model {self.robot.name!r} has no link that can move")
