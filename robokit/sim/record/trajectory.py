@@ -348,7 +348,7 @@ class Trajectory:
 
     def _known_motion(self, what: str) -> StepMotion:
         if self._motion is None:
-            raise RobokitError(f"{what}: a file has not what it needs; ask for it before .save")
+            raise RobokitError(f"{what}: the file does not hold what it takes; ask for it before .save")
         return self._motion
 
     def joint_reactions(self, frame: str = "link") -> JointReactions:
