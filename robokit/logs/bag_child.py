@@ -192,6 +192,8 @@ class _Mcap:
         else:
             self.notes.append("the file has no index, as one whose recording broke off: read to its end")
             self.topics = {topic: kind for topic, kind, *_ in self._every(None)}
+            if summary is None and not self.topics:
+                raise Problem("its recording broke off before any message was whole")
 
     def messages(self, topics: set[str]) -> Iterator[Message]:
         """The messages of these topics."""
