@@ -180,7 +180,7 @@ class _Mcap:
         self._file.seek(0)
         try:
             summary = SeekingReader(self._file, record_size_limit=LONGEST_RECORD).get_summary()
-        except (McapError, struct.error):  # it does not end as one
+        except (McapError, OSError, struct.error):  # it does not end as one, or is too short to
             summary = None
         self._whole = summary is not None and bool(summary.channels)
         if self._whole and summary is not None:
