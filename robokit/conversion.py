@@ -102,7 +102,9 @@ def convert(
         >>> np.array_equal(again.neutral(), done.robot.neutral())
         True
     """
-    file = output_path("path", path, f".{to}" if to in ("urdf", "sdf") else ".xml" if to == "mjcf" else "")
+    ending = {"urdf": ".urdf", "sdf": ".sdf", "mjcf": ".xml"}.get(str(to), "")
+    there = isinstance(path, str | os.PathLike) and os.path.exists(path)  # such as /dev/stdout
+    file = output_path("path", path, "" if there else ending)
     target = format_to_write(file, to)
     one_of("treatment of meshes", meshes, MESHES)
     robot = source if isinstance(source, Robot) else _load(source, base, reading)
@@ -189,7 +191,7 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
         parts = {
             "actuators": len(scene.actuators),
             "springs": len(scene.springs),
-            "keyframes": len(scene.configurations),
+            "keyframes": len(scene.configurations.keys() - {"initial"}),
             "pairs that never touch": len(scene.apart),
             "ground": int(scene.ground is not None),
         }
@@ -269,10 +271,12 @@ class _Files:
             links.append(replace(link, visuals=shapes[0], collisions=shapes[1]))
         if missing:
             shown = ", ".join(map(repr, list(dict.fromkeys(missing))[:5]))
-            self.said.append(f"{len(set(missing))} mesh files were not found: {shown}; pass package_dirs")
+            n = len(set(missing))
+            self.said.append(f"{n} mesh file{'s' * (n > 1)} not found: {shown}; pass package_dirs")
         if self._pieces:
-            count = len({path for path, _ in self._pieces})
-            self.said.append(f"{count} mesh files that MuJoCo does not read are STL in {self.folder}")
+            n = len({path for path, _ in self._pieces})
+            files = f"{n} mesh file{'s' * (n > 1)}"
+            self.said.append(f"{files} that MuJoCo does not read, now as STL in {self.folder}")
         return replace(robot, links=tuple(links))
 
     def _shapes(self, shape: Shape, what: str, missing: list[str]) -> list[Shape]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number
 from robokit.dynamics import coriolis_matrix, crba, gravity_forces, link_jacobian
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, WrongType
 from robokit.model.robot import Robot, check_robot
 
 RCOND = 1e-6
@@ -159,7 +159,7 @@ def external_torques(
     if robot is None:
         raise ShapeError("robot: expected a robot beside t, q, v and tau, or a trajectory alone")
     check_robot(robot)
-    gain, T = real_number("gain", gain, above=0.0), len(t)
+    gain, T = real_number("gain", gain, above=0.0), real_array("t", t, "(T,)").size
     shapes = {"t": (T,), "q": (T, robot.nq), "v": (T, robot.nv), "tau": (T, robot.nv)}
     arrays = {}
     for (name, shape), value in zip(shapes.items(), (t, q, v, tau), strict=True):
@@ -235,6 +235,8 @@ def external_force(
         array([ 3.,  0., -2.])
     """
     check_robot(robot)
+    if not isinstance(link, Sequence) or not link:
+        raise WrongType("link", link, "the name of a link, or names of several")
     links = [link] if isinstance(link, str) else list(link)
     for name in links:
         robot.link(name)

@@ -156,10 +156,10 @@ def find_robot(name: str | Path, fetch: bool = False) -> Path:
         robokit.errors.UnknownName: no robot named 'humanoyd'; did you mean 'humanoid'? ...
     """
     if not isinstance(name, (str, os.PathLike)):
-        raise WrongType("name", name, "the name of a robot, or the path of a URDF")
+        raise WrongType("name", name, "the name of a robot, or the path of its file")
     text = str(name)
     if not text:
-        raise RobokitError("the name of the robot is empty; give the path of a URDF or a robot's name")
+        raise RobokitError("the name of the robot is empty; give a robot's name or the path of its file")
     package, colon, wanted = text.partition(":")
     if colon and package.replace("-", "_") == DESCRIPTIONS:
         return _described(text, wanted, fetch)
@@ -180,11 +180,16 @@ def find_robot(name: str | Path, fetch: bool = False) -> Path:
         return own[text]
     if path.suffix or len(path.parts) > 1:
         raise RobokitError(
-            f"no file {text!r}; give the path of a URDF, one of {', '.join(own)}, or {EXAMPLES}:NAME"
+            f"no file {text!r}; give the path of a URDF, xacro, MJCF, SDF or USD file, one of "
+            f"{', '.join(own)}, {EXAMPLES}:NAME or {DESCRIPTIONS}:NAME"
         )
     examples = example_robots()
     if text in examples:
         return examples[text]
-    more = f"{EXAMPLES}:NAME" if examples else f"pip install {EXAMPLES} for more, such as g1 and talos"
+    more = (
+        f"{EXAMPLES}:NAME, {DESCRIPTIONS}:NAME"
+        if examples
+        else f"pip install {EXAMPLES} for more, such as g1 and talos"
+    )
     known = examples if nearest_names(text, examples) and not nearest_names(text, own, cutoff=0.5) else own
     raise UnknownName("robot", text, known, f"(or a path, or {more})")

@@ -407,10 +407,11 @@ class _Writer:
     def _loop(self, model: ET.Element, loop: LoopJoint) -> None:
         if loop.kind == "floating":
             return  # no constraint
-        if loop.kind not in KINDS:
+        kinds = {**KINDS, "universal": "universal"}
+        if loop.kind not in kinds:
             raise ModelError(
                 f"loop joint {loop.name!r} is {loop.kind}, without which the model would move differently; "
-                f"SDF has {', '.join(KINDS)}"
+                f"SDF has {', '.join(kinds)}"
             )
         ends = [
             (loop.predecessor, loop.predecessor_placement),
@@ -423,6 +424,10 @@ class _Writer:
             turned = float(np.linalg.norm(at[0].rotation @ loop.axis - at[1].rotation @ loop.axis))
         elif loop.kind == "spherical":
             turned = 0.0
+        axes: list[np.ndarray] = []
+        if loop.kind == "universal":
+            axes = [at[0].rotation @ loop.axis, at[1].rotation @ loop.axis2]
+            turned = abs(float(axes[0] @ axes[1]))
         size = 1.0 + float(np.linalg.norm(at[0].position))
         if max(apart, turned) > LOOP_CLOSED * size:
             raise ModelError(
@@ -431,9 +436,11 @@ class _Writer:
             )
         if ends[1][0] == self.root_link:  # whoever reads it takes the joint that carries a link first
             ends.reverse()
+            at.reverse()
+            axes.reverse()
         (parent, _), (child, place) = ends
         name = self._free(loop.name.replace("::", "_"))
-        made = self._named(ET.SubElement(model, "joint", name=name, type=KINDS[loop.kind]), loop.name)
+        made = self._named(ET.SubElement(model, "joint", name=name, type=kinds[loop.kind]), loop.name)
         ET.SubElement(made, "pose", relative_to=self._link(child)).text = _pose(place)
         _text(made, "parent", self._link(parent))
         _text(made, "child", self._link(child))
@@ -441,6 +448,8 @@ class _Writer:
             _text(made, "screw_thread_pitch", repr(2.0 * math.pi * loop.pitch))
         if loop.kind in ("revolute", "continuous", "prismatic", "helical"):
             _text(ET.SubElement(made, "axis"), "xyz", numbers(loop.axis))
+        for element, axis in zip(("axis", "axis2"), axes, strict=False):
+            _text(ET.SubElement(made, element), "xyz", numbers(at[1].rotation.T @ axis))
         self._say("loop joints, which Drake refuses and Gazebo may", loop.name)
 
     def _at_zero(self, name: str) -> Placement:

@@ -26,7 +26,7 @@ def imbalance(robot, q, v, a, reactions, on_links=None) -> float:
         for j in (*robot.body_joints, *robot.fixed_joints)
     ]
     joints += [
-        (j.name, j.predecessor, j.successor, (j.predecessor, j.predecessor_placement.position)) for j in loops
+        (j.name, j.predecessor, j.successor, (j.successor, j.successor_placement.position)) for j in loops
     ]
     worst, size = 0.0, 1e-300
     for name, link in links.items():

@@ -40,7 +40,6 @@ from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
-from robokit.files import write_text
 from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
@@ -201,20 +200,15 @@ def _keep(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
 
 
 def mjcf(arguments: argparse.Namespace) -> int:
-    """The robot as a MuJoCo model (MJCF)."""
+    """The robot as a MuJoCo model (MJCF): ``convert --to mjcf``, or the model on standard output."""
+    if arguments.output is not None:
+        arguments.to, arguments.judge = "mjcf", False
+        arguments.meshes = "none" if arguments.no_meshes else "keep"
+        return convert(arguments)
     from robokit.mjcf import to_mjcf
 
-    output = None if arguments.output is None else writable(arguments.output)
     robot = load(arguments.robot, arguments.base, None, arguments)
-    if output is not None:
-        refuse_input(output, robot)
-    text = to_mjcf(robot, meshes=not arguments.no_meshes, visuals=not arguments.no_visuals)
-    if output is None:
-        print_xml(text)
-        return 0
-    write_text(output, text)
-    sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
-    tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
+    print_xml(to_mjcf(robot, meshes=not arguments.no_meshes, visuals=not arguments.no_visuals, links=True))
     return 0
 
 

@@ -142,15 +142,15 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
 
 def _described(arguments: argparse.Namespace, path: Path) -> Any:
     """The robot of a bag's /robot_description; None for files that have none."""
-    import robokit as rk
-    from robokit.logs.bags import robot_description
+    from robokit.logs.bags import robot_description, robot_of_description
     from robokit.logs.read import base_of, is_bag
 
     if not is_bag(path):
         return None
     options = {name: x for name, x in reading(arguments).items() if name not in ("xacro_args", "root")}
     base = arguments.base or base_of(path)
-    robot = rk.loads_urdf(robot_description(path), base=base, mimic=arguments.mimic, **options)
+    text = robot_description(path)
+    robot = robot_of_description(text, str(path), base=base, mimic=arguments.mimic, **options)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         say(f"/robot_description: {diagnostic}")
@@ -179,9 +179,9 @@ def _differences(read: Any, run: Any) -> Iterator[str]:
     from robokit.logs.replay import differences
 
     reached = run.t[-1] - run.t[0]
-    whole = reached >= read.t[-1] - read.t[0] - 2 * run.summary.get("dt", 0.0)
-    broke = "" if whole else f"; it broke down at {reached:.3g} s"
-    yield f"Simulation from the same start with the log's torques, less the log [rad | m]{broke}"[:80]
+    yield "Simulation from the same start with the log's torques, less the log [rad | m]"
+    if reached < read.t[-1] - read.t[0] - 2 * run.summary.get("dt", 0.0):
+        yield f"The simulation broke down at {reached:.3g} s."
     yield f"{'joint':<40}{'rms':>16}{'at the end':>16}"
     for name, (rms, end) in differences(read, run).items():
         yield f"{shorten(name, 39):<40}{rms:16.4g}{end:16.4g}"

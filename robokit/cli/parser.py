@@ -94,7 +94,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_sparsity(
         add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
     )
-    sub = add("collisions", simulation_commands.collisions, "robokit collisions humanoid --at stand --ground")
+    example = "robokit collisions humanoid --base floating --at stand --ground"
+    sub = add("collisions", simulation_commands.collisions, example)
     _add_robot_base_mimic(sub)
     simulation_commands.add_collisions(sub)
     sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
@@ -172,7 +173,7 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
     sub.add_argument(
         "--follow",
         metavar="LINK",
-        help="the camera goes along with it; default: where the way is long",
+        help="the camera follows this link; default: the centre of mass, if the robot travels far",
     )
     sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")

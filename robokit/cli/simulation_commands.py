@@ -128,8 +128,9 @@ def collisions(arguments: argparse.Namespace) -> int:
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
-    ground = rk.Ground(height=arguments.ground_height) if arguments.ground else None
-    q = _configuration(robot, arguments)
+    given_height, height = arguments.ground_height is not None, arguments.ground_height or 0.0
+    ground = rk.Ground(height=height) if arguments.ground or given_height else None
+    q = _configuration(robot, arguments, height)
     given: dict[str, Any] = {"ground": ground, "pairs": "all" if arguments.all_pairs else None}
     found = rk.collisions(robot, q, margin=arguments.margin, **given)
     if arguments.json:
@@ -157,20 +158,21 @@ def _metres(distance: float) -> str:
     return f"{round(distance, 6) + 0.0:10.6f} m"
 
 
-def _configuration(robot: Any, arguments: argparse.Namespace) -> np.ndarray:
+def _configuration(robot: Any, arguments: argparse.Namespace, height: float) -> np.ndarray:
     """The configuration of --at, with the joints of --joint."""
     import robokit as rk
 
     names = {} if robot.scene is None else robot.scene.configurations
-    if arguments.at == "stand":
-        height = {"ground_height": arguments.ground_height}
-        q = rk.standing_configuration(robot, **height) if robot.base == "floating" else robot.neutral()
+    if arguments.at in names:
+        q = robot.configuration(arguments.at)
+    elif arguments.at == "stand":
+        if robot.base == "fixed":
+            raise WrongUsage("--at stand moves the base to the ground; add --base floating")
+        q = rk.standing_configuration(robot, ground_height=height)
     elif arguments.at == "random":
         q = _random_start(robot, arguments.seed)
     elif arguments.at == "neutral":
         q = robot.neutral()
-    elif arguments.at in names:
-        q = robot.configuration(arguments.at)
     else:
         raise rk.UnknownName("configuration", arguments.at, ["neutral", "stand", "random", *names])
     for name, value in arguments.joint:
@@ -204,10 +206,8 @@ def add_collisions(sub: argparse.ArgumentParser) -> None:
         default=[],
         help="set a joint, in rad or m; may be given again",
     )
-    sub.add_argument("--ground", action="store_true", help="with a ground plane")
-    sub.add_argument(
-        "--ground-height", type=any_number, default=0.0, metavar="M", help="default: %(default)g m"
-    )
+    sub.add_argument("--ground", action="store_true", help="with a ground plane, at a height of 0")
+    sub.add_argument("--ground-height", type=any_number, metavar="M", help="with one at this height")
     sub.add_argument(
         "--margin",
         type=any_number,
@@ -549,7 +549,7 @@ class Second:
         Args:
             first: the first run, a Trajectory.
             path: of the page.
-            follow: the link that the camera goes along with, if any.
+            follow: the link that the camera follows, if any.
         """
         import robokit as rk
         from robokit.viewer import compare

@@ -90,8 +90,9 @@ def joint_reactions(
 
     A reaction has all six numbers: along the joint's axis what drives the joint (motor, friction, stop, less
     what turns the rotors), in the other directions what its bearing carries. Fixed joints have theirs, too,
-    though their links move as one body. The joint's origin is the child link's: on a prismatic joint it moves
-    with the child. That of a floating base is what nothing exerts: zero where the motion is a true one.
+    though their links move as one body. The joint's origin is the child link's, and of a loop joint that of
+    its frame on the successor: on a prismatic joint it moves with the child. That of a floating base is what
+    nothing exerts: zero where the motion is a true one.
 
     Source: RBDA table 5.1 and section 5.3 (f_i).  Cost: O(n).
 
@@ -313,8 +314,10 @@ def reactions(
     found[..., :N, :] = _turned(turns[..., :N, :, :], f[..., 1:, :])
     for joint in layout.folded:
         found[..., joint.at, :] = _of_folded(robot, layout, joint, (R, p), (V, A), found, wrenches)
-    for k, wrench in enumerate(on_loops, len(layout.names) - len(on_loops)):
-        found[..., k, :] = wrench
+    first = len(layout.names) - len(on_loops)
+    for k, (loop, wrench, (_, o)) in enumerate(zip(robot.loop_joints, on_loops, ends, strict=True), first):
+        _, origin = _placed(_pose(poses, loop.successor), loop.successor_placement)
+        found[..., k, :] = _moved(wrench, o - origin)
     if frame == "world":
         return JointReactions(layout.names, found)
     if frame == "joint":

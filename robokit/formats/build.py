@@ -116,18 +116,11 @@ class _Build:
         held = any(WORLD in (x.predecessor, x.successor) for x in self._loops(inside | {WORLD}))
         rests = len(robots) == 1 and not self.into[robots[0]].moves
         alone = floats or (rests and (self.base == "floating" or self._is_world(robots[0])))
-        # A loop to the world needs the world for a link.
-        self.root = robots[0] if alone and not held else WORLD
-        if held and floats and self.base == "floating":
-            self.base = "fixed"
-            self._say(
-                "rewritten",
-                "robots",
-                robots,
-                "a loop holds it to the world, which is its root",
-            )
-        self.bodies = [*self._below(self.root)] if alone and not held else [WORLD, *self._ordered(robots)]
-        self.free = self.into[robots[0]] if alone and floats and not held else None
+        if held and self.base == "fixed":  # then the loop needs the world for a link
+            alone = False
+        self.root = robots[0] if alone else WORLD
+        self.bodies = [*self._below(self.root)] if alone else [WORLD, *self._ordered(robots)]
+        self.free = self.into[robots[0]] if alone and floats else None
 
     def _to_world(self, loop: DescribedLoop, still: set[str]) -> DescribedLoop:
         """A loop that holds something to furniture, as one that holds it to the world."""
@@ -174,7 +167,7 @@ class _Build:
                 self._joint(self.into[name], mimics)
             placed.add(name)
             self._frames(body)
-        kept = self._loops(placed)
+        kept = self._loops(placed | {WORLD})
         for loop in kept:
             self._loop(loop)
         apart = [
@@ -278,11 +271,21 @@ class _Build:
         if loop.kind not in LOOP_TABLE:
             self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
-        z = (0.0, 0.0, 1.0)
-        more: dict[str, Any] = {"axis2": z} if loop.kind == "universal" else {}
-        more |= {"length": loop.length} if loop.kind == "distance" else {}
-        ends = loop.predecessor_frame, loop.successor_frame
-        self.builder.loop_joint(name, loop.kind, loop.predecessor, loop.successor, *ends, axis=z, **more)
+        if self._rigid(loop.predecessor) == self._rigid(loop.successor):
+            self._say("left-out", "loops", [name], "both of its ends are of one rigid body")
+            return
+        between, at, there = (loop.predecessor, loop.successor), loop.predecessor_frame, loop.successor_frame
+        more: dict[str, Any] = {"length": loop.length} if loop.kind == "distance" else {}
+        if loop.kind == "universal":
+            more = {"axis2": (1.0, 0.0, 0.0)}
+            there = there @ Placement(np.roll(np.eye(3), 1, axis=0).T)  # whose x is the z of before
+        self.builder.loop_joint(name, loop.kind, *between, at, there, axis=(0.0, 0.0, 1.0), **more)
+
+    def _rigid(self, name: str) -> str:
+        """The body nearest to the root that a body is fixed to."""
+        while name not in (WORLD, self.root) and not self.into[name].moves:
+            name = self.into[name].parent
+        return WORLD if name == self.root and self.base == "fixed" else name
 
     def _gravity(self, name: str) -> float:
         body = self.side.bodies.get(name)
@@ -431,6 +434,13 @@ class _Build:
         pose = self._pose(body)
         return WORLD, pose.rotation @ point + pose.position
 
+    def _friction(self, shape: DescribedShape, ground: float | None) -> float | None:
+        """Of a shape on the plane, as the format has it: MuJoCo takes the larger, Gazebo the smaller one."""
+        own = 1.0 if shape.friction is None and self.side.format == "SDF" else shape.friction
+        if own is None or ground is None or shape.prior:
+            return own
+        return min(own, ground) if self.side.format == "SDF" else max(own, ground)
+
     def _configuration(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         """With the free joint under its name here."""
         renamed = self.free.name if self.free is not None and self.base == "floating" else None
@@ -441,16 +451,19 @@ class _Build:
 
         if not grounds:
             return None
-        plane = next((g for g in grounds if g.kind == "plane"), None)
+        planes = [g for g in grounds if g.kind == "plane"]
+        plane = next((g for g in planes if g.pose.rotation[2, 2] > CLOSE), None)
+        others = [g.name for g in planes if g is not plane]
+        self._say("left-out", "planes of the world", others, "a ground has one, whose normal points up")
         fields = [g for g in grounds if g.kind == "field"]
-        own = {}
+        base = None if plane is None else plane.friction
+        friction: dict[str, float] = {}
         for name in self.bodies:
             if name in placed and name in self.side.bodies:
-                those = [s.friction for s in self.side.bodies[name].collisions if s.friction is not None]
-                own.update({name: max(those)} if those else {})
-        self._say("left-out", "height fields", ["" for _ in fields[1:]], "a ground has one")
-        base = None if plane is None else plane.friction
-        friction = {name: max(x, base or 0.0) for name, x in own.items()}
+                shapes = self.side.bodies[name].collisions
+                those = [x for s in shapes if (x := self._friction(s, base)) is not None]
+                friction.update({name: max(those)} if those else {})
+        self._say("left-out", "height fields", [g.name for g in fields[1:]], "a ground has one")
         everywhere = set(friction.values())
         arguments: dict[str, Any] = {"plane": plane is not None}
         if everywhere or base is not None:
@@ -474,6 +487,8 @@ class _Build:
             geometry: Any = _geometry(g.shape) if g.shape.points is None else g.shape.points
             if geometry is not None:
                 solids.append(Solid(geometry, g.pose @ g.shape.pose, g.friction, g.shape.rgba))
+        if not (plane or fields or solids):
+            return None
         return Ground(shapes=solids, **arguments)
 
 

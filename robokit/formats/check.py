@@ -15,7 +15,14 @@ from robokit.formats.read import format_of
 from robokit.urdf import check_urdf, dump
 from robokit.urdf.description import RobotDescription
 
-OF_THE_TEXT = ("limit-incomplete", "mesh-up-axis", "mimic-independent", "robot-name-empty", "version-too-low")
+OF_THE_TEXT = (
+    "limit-incomplete",
+    "limit-missing",
+    "mesh-up-axis",
+    "mimic-independent",
+    "robot-name-empty",
+    "version-too-low",
+)
 """Codes about a URDF's text, which says nothing about the file that the robot came from."""
 
 

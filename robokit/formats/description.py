@@ -17,7 +17,7 @@ import numpy as np
 
 from robokit.errors import Diagnostic, RobokitError, Severity
 from robokit.model.geometry import RGBA, Placement
-from robokit.urdf.description import JointDescription, LinkDescription
+from robokit.urdf.description import UNLIMITED, JointDescription, LinkDescription
 
 CODES: dict[str, Severity] = {
     "file-refused": "error",
@@ -114,6 +114,7 @@ class DescribedShape:
         name: of the shape, "" for none.
         points, faces: of a mesh that has no file, (n, 3) [m] and (m, 3) numbers of points, scaled already.
         friction: Coulomb coefficient, None where nothing is said.
+        prior: whether this friction counts on the ground, be the ground's larger or not.
     """
 
     kind: str
@@ -129,6 +130,7 @@ class DescribedShape:
     points: np.ndarray | None = None
     faces: np.ndarray | None = None
     friction: float | None = None
+    prior: bool = False
 
 
 @dataclass
@@ -275,6 +277,7 @@ class DescribedGround:
         heights: of a field, (nx, ny) [m], over the corner that ``pose`` is at.
         cell: distances between its heights along x and y [m].
         torsional, rolling: friction against turning and rolling of a plane, as a lever arm [m].
+        name: in the file, "" for none.
     """
 
     kind: str
@@ -285,6 +288,7 @@ class DescribedGround:
     cell: tuple[float, float] = (1.0, 1.0)
     torsional: float = 0.0
     rolling: float = 0.0
+    name: str = ""
 
 
 @dataclass
@@ -419,6 +423,15 @@ def _check(element: str, parts: Mapping[str, Any], infinite: bool = False) -> No
             given = numbers[bad].ravel()[0]
             accepted = "a number or infinity" if infinite else "a finite number"
             raise RobokitError(f"{element}: its {what} is {given:g}; expected {accepted}")
+
+
+def unlimited(side: Description) -> None:
+    """Make limits that stand for none infinite."""
+    for joint in side.joints:
+        for name in ("lower", "upper", "effort_lower", "effort", "velocity"):
+            x = getattr(joint, name)
+            if x is not None and abs(x) >= UNLIMITED:
+                setattr(joint, name, math.copysign(math.inf, x))
 
 
 def frame_along(point: np.ndarray, axis: np.ndarray) -> Placement:

@@ -49,8 +49,12 @@ NO_MESHES = "read without meshes"
 """Beginning of the note about meshes that MuJoCo cannot have."""
 
 
-def read_mujoco(path: str | os.PathLike[str]) -> Description:
+def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
     """Read a file through MuJoCo, with MuJoCo's own defaults.
+
+    Args:
+        path: the file.
+        folder: where names of meshes start from, if that is not the file's own folder.
 
     Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
 
@@ -58,7 +62,7 @@ def read_mujoco(path: str | os.PathLike[str]) -> Description:
         RobokitError: MuJoCo refuses the file.
     """
     notes: list[str] = []
-    model, spec = compiled(Path(path), notes)
+    model, spec = compiled(Path(path), notes, folder=folder)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
     if model.nbody == 1 and not model.ngeom and not urdf:
         raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
@@ -91,13 +95,14 @@ def _merged_root(path: Path, side: Description) -> str:
     return ""
 
 
-def compiled(path: Path, notes: list[str], lenient: bool = True) -> tuple[Any, Any]:
+def compiled(path: Path, notes: list[str], lenient: bool = True, folder: str = "") -> tuple[Any, Any]:
     """The model (``mujoco.MjModel``) and its ``MjSpec``.
 
     Args:
         path: the file.
         notes: what MuJoCo says is added.
         lenient: read a file without its meshes where it cannot be read with them.
+        folder: as for ``read_mujoco``.
 
     Raises:
         RobokitError: MuJoCo refuses the file.
@@ -105,13 +110,20 @@ def compiled(path: Path, notes: list[str], lenient: bool = True) -> tuple[Any, A
     import mujoco
 
     def parsed() -> Any:
-        return mujoco.MjSpec.from_file(str(path))
+        spec = mujoco.MjSpec.from_file(str(path))
+        spec.modelfiledir = folder or spec.modelfiledir
+        return spec
 
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        found = _with_meshes_or_without(mujoco, parsed, path, notes, lenient)
-    for message in dict.fromkeys(" ".join(str(each.message).split()) for each in said):
-        notes.append(f"MuJoCo: {message[:160]}")
+    told: list[str] = []
+    mujoco.set_mju_user_warning(told.append)  # else MuJoCo writes MUJOCO_LOG.TXT where the user is
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = _with_meshes_or_without(mujoco, parsed, path, notes, lenient)
+    finally:
+        mujoco.set_mju_user_warning(None)
+    for message in dict.fromkeys(" ".join(text.split()) for text in [*told, *(str(x.message) for x in said)]):
+        notes.append(f"MuJoCo: {message}")
     return found
 
 

@@ -53,18 +53,30 @@ SEEN_GROUPS = 3
 GRAY = (0.5, 0.5, 0.5, 1.0)
 """Colour of a geom that has none: then its material's counts."""
 
+MOTION_FLAGS = tuple(
+    f"mjDSBL_{flag}"
+    for flag in (
+        *("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "CONTACT", "PASSIVE", "SPRING", "DAMPER"),
+        *("ACTUATION", "FILTERPARENT"),
+    )
+)
+"""Flags of MuJoCo that switch off what moves a robot; PASSIVE is SPRING and DAMPER of older versions."""
+
 TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
 """Names of MuJoCo's types of transmission."""
 
 
-def read_mujoco_robot(path: str) -> Description:
+def read_mujoco_robot(path: str, folder: str = "") -> Description:
     """Read an MJCF with all that a robot and its surroundings can have of it.
+
+    Args:
+        path, folder: as for :func:`robokit.formats.mujoco.read_mujoco`.
 
     Raises:
         RobokitError: MuJoCo refuses the file, or there is no body in it.
     """
     notes: list[str] = []
-    model, spec = compiled(Path(path), notes, lenient=False)
+    model, spec = compiled(Path(path), notes, lenient=False, folder=folder)
     if model.nbody == 1:
         raise RobokitError(
             f"{path}: no body in it; give the file of a robot, not one that only others include"
@@ -172,6 +184,10 @@ def _shape(model: Any, k: int, apart: set[str]) -> DescribedShape:
     kind = int(model.geom_type[k])
     own = str(model.geom(k).name)
     looks: dict[str, Any] = {"name": own, "friction": _friction(model, k), **_looks(model, k)}
+    world = model.geom_bodyid == 0
+    if world.any():
+        above = int(model.geom_priority[k]) - int(model.geom_priority[world].max())
+        looks |= {"prior": above > 0, "friction": 0.0 if above < 0 else looks["friction"]}
     pose = placement_of(model.geom_quat[k], model.geom_pos[k])
     if kind == 4:
         points, faces = ellipsoid_mesh(model.geom_size[k])
@@ -249,7 +265,7 @@ def scenery(model: Any) -> set[int]:
 def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says) -> None:
     still, apart = scenery(model), _meshes_apart(spec)
     shown: list[str] = []
-    planes: list[str] = []
+    uneven: list[str] = []
     for k in range(model.ngeom):
         if int(model.geom_bodyid[k]) not in still:
             continue
@@ -260,20 +276,22 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
         pose = Placement(data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy())
         friction = _friction(model, k)
         if kind == 0:
-            if planes or pose.rotation[2, 2] <= 0.0:
-                planes.append(name)
-                continue
-            planes.append("")
             spin, roll = (float(x) for x in model.geom_friction[k, 1:3])
             dim = int(model.geom_condim[k])
             scene.grounds.append(
                 DescribedGround(
-                    "plane", pose, friction, torsional=spin * (dim >= 4), rolling=roll * (dim >= 6)
+                    "plane",
+                    pose,
+                    friction,
+                    None,
+                    torsional=spin * (dim >= 4),
+                    rolling=roll * (dim >= 6),
+                    name=name,
                 )
             )
         elif kind == 1:
             if not np.allclose(pose.rotation, np.eye(3), atol=1e-9):
-                planes.append(name)
+                uneven.append(name)
                 continue
             scene.grounds.append(_field(model, k, pose, friction))
         elif kind in GEOMS or kind == 4:
@@ -281,15 +299,9 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
             here = placement_of(model.geom_quat[k], model.geom_pos[k])
             scene.grounds.append(DescribedGround("solid", pose @ here.inverse(), friction, shape))
         else:
-            planes.append(name)
+            uneven.append(name)
     says("ignored", "geoms of the world", shown, "not shown: nothing can touch it")
-    more = [name for name in planes if name]
-    says(
-        "left-out",
-        "surfaces of the world",
-        more,
-        "a ground has one plane, whose normal points up, and a level",
-    )
+    says("left-out", "surfaces of the world", uneven, "a ground has planes, level height fields and solids")
 
 
 def _field(model: Any, k: int, pose: Placement, friction: float) -> DescribedGround:
@@ -645,18 +657,9 @@ def _say_of_the_rest(model: Any, says: Says) -> None:
     option = model.opt
     fluid = [n for n in ("density", "viscosity") if getattr(option, n)] + ["wind"] * bool(option.wind.any())
     says("left-out", "options", fluid, "there is no fluid around a robot")
-    off = (
-        (mujoco.mjtDisableBit.mjDSBL_CONTACT, "contact"),
-        (mujoco.mjtDisableBit.mjDSBL_CONSTRAINT, "constraint"),
-    )
-    flags = [name for bit, name in off if option.disableflags & bit]
-    says(
-        "left-out",
-        "disabled flags",
-        flags,
-        "contacts and limits act here",
-        "self_collision=False switches off what touches",
-    )
+    off = [name for name in MOTION_FLAGS if option.disableflags & getattr(mujoco.mjtDisableBit, name, 0)]
+    flags = [name.removeprefix("mjDSBL_").lower() for name in off]
+    says("left-out", "disabled flags", flags, "what they switch off in MuJoCo acts here")
     soft = [
         what
         for what, array, usual in (

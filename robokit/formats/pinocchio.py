@@ -22,8 +22,6 @@ KINDS = {
 }
 """Beginnings of the names of Pinocchio's joints."""
 
-NO_LIMIT = 1e300
-
 
 def read_pinocchio(path: str | os.PathLike[str]) -> Description:
     """Read a URDF through Pinocchio.
@@ -79,18 +77,14 @@ def _joint(model: Any, k: int, bodies: dict[str, DescribedBody], names: list[str
                 float(model.lowerPositionLimit[joint.idx_q]),
                 float(model.upperPositionLimit[joint.idx_q]),
             )
-            out.lower, out.upper = _limit(lower), _limit(upper)
+            out.lower, out.upper = lower, upper
         else:
             out.lower, out.upper = -math.inf, math.inf
         effort, velocity = (float(x[v]) for x in (model.upperEffortLimit, model.upperVelocityLimit))
-        out.effort, out.velocity = _limit(effort), _limit(velocity)
+        out.effort, out.velocity = effort, velocity
         out.damping, out.friction = float(model.damping[v]), float(model.upperDryFrictionLimit[v])
         out.armature = float(model.armature[v])
     return out
-
-
-def _limit(x: float) -> float:
-    return math.copysign(math.inf, x) if abs(x) > NO_LIMIT else x
 
 
 def _axis(joint: Any, kind: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from robokit.arguments import one_of, path_argument
 from robokit.errors import MissingDependency, RobokitError
 from robokit.formats import other_programs
-from robokit.formats.description import Description, check_numbers
+from robokit.formats.description import Description, check_numbers, unlimited
 from robokit.formats.other_programs import peer_faults
 from robokit.formats.sdf import read_sdf
 from robokit.formats.urdf import read_urdf
@@ -60,7 +60,9 @@ def read_description(
         if stream.read(64).startswith(POINTER):
             raise RobokitError(f"{file}: is a Git LFS pointer, not the file itself; {FETCH}")
     if program == "robokit":
-        return read_urdf(file, package_dirs, xacro_args, loops)
+        side = read_urdf(file, package_dirs, xacro_args, loops)
+        unlimited(side)
+        return side
     reader = f"robokit.formats.{program}", f"read_{program}"
     more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
     return _read_elsewhere(file, program, reader, more, package_dirs, xacro_args)
@@ -132,7 +134,9 @@ def _read_elsewhere(
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / (file.stem + ending)
         plain.write_text(expand_xacro(file, xacro_args, package_dirs), encoding="utf-8")
-        side = _described(file, plain, program, reader, more)
+        # MuJoCo starts names of meshes from where the file stands.
+        own = (os.path.abspath(file.parent),) if program == "mujoco" else ()
+        side = _described(file, plain, program, reader, (*more, *own))
         side.file += " (expanded)"
         return side
 
@@ -142,9 +146,11 @@ def _described(
 ) -> Description:
     try:
         other_programs.require(program)
+        plain = Path(os.path.abspath(plain))  # names of meshes are to lead to them from everywhere
         description = cast(Description, other_programs.call(*reader, os.fspath(plain), *more))
         description.file = os.fspath(file)
         check_numbers(description)
+        unlimited(description)
         description.notes += peer_faults(program, plain.read_bytes)
         return description
     except MissingDependency as problem:

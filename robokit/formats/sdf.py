@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,9 @@ from robokit.formats.description import (
 )
 from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.sdf_files import MOST_NESTED, SdfFiles, idle, version_of
+from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import RGBA, Placement
-from robokit.urdf.description import InertialDescription, Origin
+from robokit.urdf.description import UNLIMITED, InertialDescription, Origin
 
 NAME = "{https://robokit}name"
 """Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
@@ -54,9 +56,6 @@ KINDS = {
     "fixed": "fixed",
 }
 """SDF's types of joints; universal and revolute2 are two revolute joints, a gearbox couples two others."""
-
-UNLIMITED = 1e16
-"""A limit of this size is none, as SDF's old defaults have it."""
 
 COLOURS: dict[str, RGBA] = {
     "Black": (0.0, 0.0, 0.0, 1.0),
@@ -369,6 +368,7 @@ class _Reader:
         self.files, self.root, self.robot = files, root, robot
         self.file = os.fspath(files.path)
         self._said: dict[tuple[str, str, str], list[str]] = {}
+        self.crosses: dict[str, str] = {}  # second parts of joints with two axes, and what these are
 
     def description(self) -> Description:
         """The model: bodies, joints outwards from the world, loops."""
@@ -387,7 +387,7 @@ class _Reader:
             for frame in model.element.iterfind("frame"):
                 name = frame.get("name", "")
                 held = bodies.get(model.body(name))
-                if held is not None and held.name != WORLD:
+                if held is not None and held.name != WORLD and not frame.get("split"):
                     held.frames[model.prefix + own_name(frame)] = held.pose.inverse() @ at @ model.place(name)
         if len(bodies) == 1:
             raise RobokitError(f"{self.file}: model {self.robot.name!r} has no link that can move")
@@ -450,7 +450,7 @@ class _Reader:
         if plane is not None:
             normal = np.array(_numbers(plane.find("normal"), 3) or [0.0, 0.0, 1.0])
             turn = frame_along(np.zeros(3), normal)
-            scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element)))
+            scene.grounds.append(DescribedGround("plane", pose @ turn, _friction(element), name=model.name))
             return
         for shape, _ in self._shape(model, element, Placement(), model.name):
             scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))
@@ -606,7 +606,10 @@ class _Reader:
         self._mesh_gears(gearboxes, found)
         closing = closing_joints([(joint.parent, joint.child) for joint in found])
         tree = [joint for k, joint in enumerate(found) if k not in closing]
-        loops = [self._loop(found[k], bodies) for k in closing]
+        loops = [self._cross(found[k], tree, bodies) or self._loop(found[k], bodies) for k in closing]
+        text = "two revolute joints, NAME and NAME_2, with a link without mass between them, NAME_between"
+        for name, kind in self.crosses.items():
+            self._say("rewritten", f"{kind} joints", name.removesuffix("_2"), text)
         tree += free_joints(bodies, tree)
         outwards = joints_outwards(tree)
         for before, after in zip(tree, outwards, strict=True):
@@ -644,14 +647,8 @@ class _Reader:
             own, kind, parent, child, anchor=at.position, effort=math.inf, velocity=math.inf
         )
         joint.damping = joint.friction = joint.stiffness = joint.armature = 0.0
-        split = element.get("split", "")
-        if split:
-            self._say(
-                "rewritten",
-                f"{split} joints",
-                own.removesuffix("_2"),
-                "two revolute joints, NAME and NAME_2, with a link without mass between them, NAME_between",
-            )
+        if element.get("split"):
+            self.crosses[own] = element.get("split")
         axis = element.find("axis")
         if axis is not None:
             self._read_axis(model, joint, axis, at, name)
@@ -729,7 +726,26 @@ class _Reader:
         name = mimic.get("joint", "") if leader is None else own_name(leader)
         return Law(model.prefix + name, k, offset)
 
-    def _loop(self, joint: DescribedJoint, bodies: dict[str, DescribedBody]) -> DescribedLoop:
+    def _cross(
+        self, second: DescribedJoint, tree: list[DescribedJoint], bodies: dict[str, DescribedBody]
+    ) -> DescribedLoop | None:
+        """The loop joint of a universal joint whose second part closes a loop; None of any other joint.
+
+        Its first part and the link between the two go.
+        """
+        first = next((j for j in tree if j.child == second.parent), None)
+        if first is None or self.crosses.get(second.name) != "universal":
+            return None
+        if abs(first.axis @ second.axis) > PERPENDICULAR:
+            return None
+        tree.remove(first)
+        del bodies[first.child], self.crosses[second.name]
+        self._say_lost(first)
+        loop = self._loop(replace(second, name=first.name, parent=first.parent), bodies)
+        at = bodies[first.parent].pose.inverse() @ frame_along(first.anchor, first.axis)
+        return replace(loop, kind="universal", predecessor_frame=at)
+
+    def _say_lost(self, joint: DescribedJoint) -> None:
         lost = [
             what
             for what, is_there in (
@@ -742,11 +758,14 @@ class _Reader:
             )
             if is_there
         ]
-        self._say("rewritten", "joints", joint.name, "they close loops, and are loop joints of the robot")
         if lost:
             self._say(
                 "left-out", f"{', '.join(lost)} of joints that close loops", joint.name, "these have none"
             )
+
+    def _loop(self, joint: DescribedJoint, bodies: dict[str, DescribedBody]) -> DescribedLoop:
+        self._say("rewritten", "joints", joint.name, "they close loops, and are loop joints of the robot")
+        self._say_lost(joint)
         frame = Placement(position=joint.anchor)
         if joint.axis.any():
             frame = frame_along(joint.anchor, joint.axis)

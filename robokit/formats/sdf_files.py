@@ -284,7 +284,7 @@ def _split_joints(root: Any) -> None:
             joint.remove(second)
             continue
         at, between = f"{name}_at", f"{name}_between"
-        frame = etree.SubElement(model, "frame", name=at, attached_to=held)
+        frame = etree.SubElement(model, "frame", name=at, attached_to=held, split=joint.get("type"))
         pose = joint.find("pose")
         if pose is None:
             pose = etree.Element("pose")

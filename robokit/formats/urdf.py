@@ -91,9 +91,9 @@ def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Descripti
     side = Description("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
     # A floating loop joint holds nothing together.
     holding = [loop for loop in robot.loops if loop.type != "floating"]
-    tied = [loop for loop in holding if {loop.predecessor, loop.successor} - set(bodies)]
-    side.loops = [_loop(loop) for loop in holding if loop not in tied]
-    side.notes += [f"loop joint {loop.name!r} ties it to the world, which is not compared" for loop in tied]
+    side.loops = [_loop(loop) for loop in holding]
+    tied = [loop.name for loop in holding if {loop.predecessor, loop.successor} - set(bodies)]
+    side.notes += [f"loop joint {name!r} ties it to the world; where there is not compared" for name in tied]
     first = bodies[order[0]]
     if first.name == "world" and first.mass == 0.0:
         first.static = True
@@ -151,8 +151,7 @@ def _joint(joint: JointDescription, bodies: dict[str, DescribedBody]) -> Describ
         pose.position,
         lower,
         upper,
-        math.inf if limit is None or limit.effort is None else limit.effort,
-        math.inf if limit is None or limit.velocity is None else limit.velocity,
+        *(limit.bounds if limit else (math.inf, math.inf)),
         dynamics.damping if dynamics else 0.0,
         dynamics.friction if dynamics else 0.0,
         dynamics.armature if dynamics else 0.0,

@@ -492,7 +492,8 @@ class _Stage:
 
             pose, _ = rigid_pose(prim, self.metres)
             turn = TURNS[axis_letter(UsdGeom.Plane(prim), "Z")]
-            self.scene.grounds.append(DescribedGround("plane", self.up @ pose @ Placement(turn)))
+            at = self.up @ pose @ Placement(turn)
+            self.scene.grounds.append(DescribedGround("plane", at, name=prim.GetName()))
             return
         shape = self._shape(prim, Placement())
         if shape is None:

@@ -180,7 +180,7 @@ class _Mcap:
         self._file.seek(0)
         try:
             summary = SeekingReader(self._file, record_size_limit=LONGEST_RECORD).get_summary()
-        except (McapError, struct.error):  # it does not end as one
+        except (McapError, OSError, struct.error):  # it does not end as one, or is too short to
             summary = None
         self._whole = summary is not None and bool(summary.channels)
         if self._whole and summary is not None:
@@ -192,6 +192,8 @@ class _Mcap:
         else:
             self.notes.append("the file has no index, as one whose recording broke off: read to its end")
             self.topics = {topic: kind for topic, kind, *_ in self._every(None)}
+            if summary is None and not self.topics:
+                raise Problem("its recording broke off before any message was whole")
 
     def messages(self, topics: set[str]) -> Iterator[Message]:
         """The messages of these topics."""

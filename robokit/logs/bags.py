@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from robokit.child_process import Child, OutOfBounds
-from robokit.errors import MissingDependency, ShapeError, nearest_names, one_line
+from robokit.errors import MissingDependency, ShapeError, UrdfError, nearest_names, one_line
 from robokit.files import open_regular
 from robokit.logs import bag_child
 from robokit.logs.recording import Block, Poses, Recording
+from robokit.model.robot import Robot
 
 MESSAGES = 4096
 """Messages of one answer of the child, each of which has bounds of time and memory of its own."""
@@ -100,6 +101,26 @@ def described(recording: Recording) -> str:
             "read_log(path, robot)"
         )
     return recording.description
+
+
+def robot_of_description(text: str, source: str, **options: Any) -> Robot:
+    """The robot of a /robot_description.
+
+    Args:
+        text: of the URDF.
+        source: the bag, for messages.
+        options: of robokit.loads_urdf.
+
+    Raises:
+        UrdfError: it cannot become a robot.
+    """
+    from robokit.urdf import loads_urdf
+
+    try:
+        return loads_urdf(text, **options)
+    except UrdfError as error:
+        words = str(error).replace("<string>", f"{source}: /robot_description")
+        raise UrdfError(words, error.diagnostics) from error
 
 
 def _descriptions(kinds: dict[str, str]) -> set[str]:

@@ -31,6 +31,9 @@ NAMED = 5
 POLL = 0.02
 """Seconds between looks at a file that has not grown."""
 
+STDIN = 0
+"""Its file descriptor."""
+
 LONGEST_WAIT = 1.0
 """Seconds that a line waits for its stamp at most."""
 
@@ -149,13 +152,14 @@ class JointStream:
     def follow(self, file: IO[str], stop: Callable[[], bool] = lambda: False) -> Iterator[np.ndarray]:
         """Configurations of the lines of a file, as they come and not sooner than their stamps say.
 
-        A regular file is followed as it grows until ``stop`` says so; a pipe or standard input ends.
+        A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard
+        input, also where it is a file.
 
         Args:
             file: open for reading.
             stop: whether to end.
         """
-        grows = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        grows = file.fileno() != STDIN and stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         start: tuple[int, float] | None = None
         part = ""
         while not stop():

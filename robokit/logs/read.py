@@ -19,10 +19,10 @@ import numpy as np
 from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
-from robokit.errors import ShapeError, UnknownName, nearest_names, quoted
+from robokit.errors import ShapeError, UnknownName, WrongType, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
-from robokit.logs.bags import described, read_bag, topics_of
+from robokit.logs.bags import described, read_bag, robot_of_description, topics_of
 from robokit.logs.base_motion import base_motion
 from robokit.logs.recording import Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
@@ -115,12 +115,15 @@ def read_log(
         raise ShapeError(f"time_unit: expected s, ms, us or ns, got {time_unit!r}")
     if rate is not None:
         rate = real_number("rate", rate, above=0.0)
+    for what, given in (("rename", rename), ("missing", missing)):
+        if not isinstance(given, Mapping | None):
+            raise WrongType(what, given, "a mapping by name, or None")
     options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
     if robot is not None:
         _check_names(robot, options)
     if is_bag(path):
         recording = read_bag(path, topics, progress)
-        robot = robot or _described(recording, base, base_topic)
+        robot = robot or _described(recording, base)
     else:
         robot = _needed(robot, path)
         if path.suffix.lower() == ".npz" and (own := _own_file(path, robot)) is not None:
@@ -174,23 +177,21 @@ def _needed(robot: Robot | None, path: Path) -> Robot:
     return robot
 
 
-def _described(recording: Recording, base: str | None, base_topic: str | None) -> Robot:
+def _described(recording: Recording, base: str | None) -> Robot:
     """The robot of /robot_description.
 
     Raises:
         ShapeError: the bag has none.
         UrdfError: it cannot become a robot.
     """
-    from robokit.urdf import loads_urdf
-
     text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
-    robot = loads_urdf(text, base=base or "fixed")
+    robot = robot_of_description(text, recording.source, base=base or "fixed")
     root = robot.links[0].name
     moves = any(p.kind != "tf" or p.child == root for p in recording.poses)
     if base is None and moves:
-        robot = loads_urdf(text, base="floating")
+        robot = robot_of_description(text, recording.source, base="floating")
     return robot
 
 
@@ -276,7 +277,7 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if (steps >= 0).all() and (steps > 0).all():
         return kept, notes
     forward = steps[steps > 0]
-    usual = float(np.median(forward)) if len(forward) else 1.0
+    usual = float(np.median(forward if len(forward) else -steps))  # all backwards: the last row came first
     resets = np.flatnonzero(steps < -GAP * usual)
     if len(resets):
         edges = np.concatenate([[0], resets + 1, [len(t)]])
@@ -331,7 +332,7 @@ def _selected(recording: Recording, known: set[str]) -> list[_Series]:
     if left:
         recording.notes.append(
             f"{', '.join(left)}: the same joints as in {next(iter(sorted(by_topic, key=rank)))}; not read, "
-            "topic= takes others"
+            "topic= (--topic) takes others"
         )
     return [s for s in found if len(s.t)]
 
@@ -374,9 +375,14 @@ def _interval(series: Sequence[_Series], options: _Options, source: str) -> tupl
             limit = origin + round(1e9 * real_number(name, wanted))
             t = t[t >= limit] if name == "start" else t[t <= limit]
     if len(t) < 2:
-        span = f"{(last - first) * 1e-9:.4g} s" if last > first else "no time at all"
-        cut = " between start and end" if options.start is not None or options.end is not None else ""
-        raise ShapeError(f"{source}: {len(t)} samples{cut}, a trajectory needs 2; the log covers {span}")
+        if last == first:
+            raise ShapeError(f"{source}: all samples are of one time, and a trajectory needs two")
+        if last < first:
+            raise ShapeError(f"{source}: its joints were not recorded at the same time")
+        span, count = f"{(last - first) * 1e-9:.4g} s", f"{len(t)} sample{'s' * (len(t) != 1)}"
+        raise ShapeError(
+            f"{source}: {count} between start and end, a trajectory needs 2; the log covers {span}"
+        )
     return t, origin
 
 
@@ -494,7 +500,8 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
     lacking = [j.name for j in robot.joints if j.name not in table.measured and j.name != FLOATING_BASE]
     if strangers:
         hints = [(name, near[0]) for name in strangers[:100] if (near := nearest_names(name, lacking, 1))]
-        hint = f"; perhaps {', '.join(f'{a!r} is {b!r}' for a, b in hints[:3])}: rename=" if hints else ""
+        pairs = ", ".join(f"{a!r} is {b!r}" for a, b in hints[:3])
+        hint = f"; perhaps {pairs}: rename= (--rename)" if hints else ""
         table.notes.append(
             f"{len(strangers)} joint{'s' * (len(strangers) > 1)} that robot {robot.name!r} has not: "
             f"{_listed(strangers)}{hint}"
@@ -503,7 +510,7 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
     if lacking:
         table.notes.append(
             f"no positions of {len(lacking)} of {len(robot.joints)} joints, which stay at 0: "
-            f"{_listed(lacking)}; missing= gives others"
+            f"{_listed(lacking)}; missing= (--missing) gives others"
         )
 
 
@@ -624,8 +631,8 @@ class _Table:
 
     def _tell(self, differences: Sequence[str], unwrapped: Sequence[str]) -> None:
         if differences:
-            whose = "all joints" if len(differences) == len(self.measured) else _listed(differences)
-            self.notes.append(f"no velocities of {whose}: differences of positions")
+            whose = "any joint" if len(differences) == len(self.measured) else _listed(differences)
+            self.notes.append(f"no velocities of {whose}: they are differences of its positions")
         if unwrapped:
             self.notes.append(f"turns of +-pi are taken out of {_listed(unwrapped)}")
         lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]

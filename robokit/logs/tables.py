@@ -28,8 +28,8 @@ WORDS = {
 }
 """What a quantity is called in headers, in lower case."""
 
-FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "states", "joint", "joints"}
-"""Words of a header that change nothing."""
+FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "states", "joint", "joints", "j"}
+"""Words of a header that change nothing; "tau_J" is that of Franka's robots."""
 
 OTHERS = {"cmd", "command", "commanded", "target", "desired", "des", "ref", "reference", "goal", "error"}
 """Words of a header that say it is no measurement."""
@@ -40,6 +40,9 @@ UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"],
 
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Of the units of time that a column may be in."""
+
+LATEST = 2.0**62
+"""Stamp that is one [ns]: in the year 2116."""
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
 CLOCKS = [[word] for word in sorted(TIME)]
@@ -234,6 +237,8 @@ class _Table:
             return
         body = text.index("\n", start) + 1 if "\n" in text[start:] else len(text)
         columns, times = self._columns(cells, self._names_in_rows(cells, text[body:], delimiter))
+        if not text[body:].strip():
+            raise ShapeError(f"{self.recording.source}: a header without any row")
         places = sorted({c.place for c in columns} | {place for place, _ in times})
         rows = _rows(self.recording, text, delimiter, places, cells, body)
         at = {place: rows[:, k] for k, place in enumerate(places)}
@@ -308,7 +313,7 @@ class _Table:
             whole = self.coordinates.q if quantity == "position" else self.coordinates.v
             raise ShapeError(
                 f"{self.recording.source}: {width} {what} without names; the robot has {len(whole)} and "
-                f"{len(self.coordinates.joints)} joints of one degree of freedom; give names"
+                f"{len(self.coordinates.joints)} joints of one degree of freedom; give names, a row a sample"
             )
         return names
 
@@ -400,17 +405,18 @@ class _Table:
             whole, part = (np.nan_to_num(x) for x, _, _ in given)
             return whole.astype(np.int64) * 1_000_000_000 + part.astype(np.int64)
         values, header, unit = given[0]
-        good = np.isfinite(values)
+        good = np.abs(values) < LATEST
         if not good.any():
-            raise ShapeError(f"{self.recording.source}: column {header!r} of time holds no numbers")
+            raise ShapeError(f"{self.recording.source}: column {header!r} of time holds no times")
         if self.time_unit is not None:
             unit = self.time_unit
         elif unit is None:
             unit, why = guessed_unit(values[good])
             if why:  # by the step alone
                 self.recording.notes.append(
-                    f"time {header!r} is read as {unit}: {why}; time_unit= says another"
+                    f"time {header!r} is read as {unit}: {why}; time_unit= (--time-unit) says another"
                 )
+        good &= np.abs(values) < LATEST / NANOSECONDS[unit]
         # NaN as the smallest stamp: where it is left out, like other broken samples.
         stamps = np.full(rows, np.iinfo(np.int64).min)
         stamps[good] = np.round(values[good] * NANOSECONDS[unit]).astype(np.int64)
@@ -448,7 +454,8 @@ def guessed_unit(values: np.ndarray) -> tuple[str, str]:
     for unit, size in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)):
         if largest > size:
             return unit, ""
-    step = float(np.median(np.abs(np.diff(values)))) if len(values) > 1 else 0.0
+    steps = np.diff(np.sort(values))
+    step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     if largest > 1e8 or step < 0.5:
         return "s", ""
     unit = "ms" if step < 500.0 else "us" if step < 5e5 else "ns"

@@ -328,13 +328,12 @@ class TorqueComparison:
                 x = -x
             size, left = (float(np.sqrt(np.mean(y**2))) for y in (measured[:, k], x))
             most = int(np.argmax(np.abs(x)))
-            share = (
-                ""
-                if of_base or not size
-                else f"{100 * left / size:.3g} %"
-                if left < 9.995 * size
-                else ">999 %"
-            )
+            if of_base or not size:
+                share = ""
+            elif left < 1e-3 * size:
+                share = "<0.1 %"
+            else:
+                share = f"{100 * left / size:.3g} %" if left < 9.995 * size else ">999 %"
             row = f"{shorten(name, 19):<20}" + (10 * " " if of_base else f"{size:10.3g}")
             row += f"{left:12.3g}{share:>8}{x.mean():9.2g}{f'{x[most]:.2g} at {t[most]:.4g} s':>21}"
             (base if of_base else lines).append(row)

@@ -168,11 +168,9 @@ class Loops:
         return "loop-differs", f"B has the loop joint elsewhere, {number(off * self.size)} m or rad away"
 
     def _ends_of_a(self, loop: DescribedLoop) -> Ends:
-        group = self.pairing.a.group
-        return (
-            counterpart(self.pairing, group[loop.predecessor]),
-            counterpart(self.pairing, group[loop.successor]),
-        )
+        group = self.pairing.a.group  # the world is in none where the root link is free in it
+        first, second = (group.get(name, -1) for name in (loop.predecessor, loop.successor))
+        return counterpart(self.pairing, first), counterpart(self.pairing, second)
 
     def _ends_of_b(self, loop: DescribedLoop) -> Ends:
         group = self.pairing.b.group
@@ -190,6 +188,8 @@ class Loops:
         if a.kind != b.kind:
             return math.inf
         pose = self.pairing.a.side.bodies
+        if a.predecessor not in pose or a.successor not in pose:
+            return 0.0
         first = pose[a.predecessor].pose @ a.predecessor_frame
         second = pose[a.successor].pose @ a.successor_frame
         theirs = [(b.predecessor, b.predecessor_frame), (b.successor, b.successor_frame)]

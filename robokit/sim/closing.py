@@ -192,6 +192,12 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
         return np.stack([np.abs(part).max(axis=1) for part in np.split(delta, ends, axis=1)], axis=1)
 
 
+def torn(robot: Robot, q: np.ndarray) -> str | None:
+    """Name of a loop joint that is open in states (B, nq) of a run, the one that is most; None if none is."""
+    left = gaps(robot, q).max(axis=0)
+    return loop_models(robot)[int(left.argmax())].name if left.max() > CLOSED else None
+
+
 def distances(robot: Robot, q: np.ndarray) -> np.ndarray:
     """By how far each loop joint is open, (B, loops) [m], q (B, nq)."""
     columns = list(q.T)

@@ -184,7 +184,8 @@ class ContactState:
             old = self.arrays[a.name]
             if old.shape != a.at(larger):
                 new = made[a.name] = a.zeros(larger)
-                new[...] = -1 if a.name.endswith("_pair") else 0
+                if a.name.endswith("_pair"):
+                    new[...] = -1
                 new[: len(old)] = old
         self._call = None  # the rest in one go: Ctrl-C may come at any time
         self.sizes |= sizes

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import argument, check_values, real_number
+from robokit.arguments import argument, check_values, real_number, whole_number
 from robokit.caching import Recent, Spare
 from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import robot_shapes, touches_as_its_inertia, touching_pairs, world_shapes
@@ -233,7 +233,7 @@ def distance(
     if not isinstance(gradient, bool | np.bool_):
         raise WrongType("gradient", gradient, "True or False")
     asked = query(robot, a, b, ground, pairs, bool(gradient))
-    found = asked.at(_configurations(robot, q), most, threads)
+    found = asked.at(_configurations(robot, q), most, _most_threads(threads))
     if not gradient:
         found.pop("gradient")
     if isinstance(a, str) and isinstance(b, str):
@@ -272,6 +272,7 @@ def collisions(
     """
     asked = query(robot, a, b, ground, pairs, False)
     rows, least = _configurations(robot, q), real_number("margin", margin)
+    threads = _most_threads(threads)
     if rows.ndim == 1:
         kept = [_below(asked.at(rows, least, threads), least)]
     else:
@@ -306,6 +307,10 @@ def _below(found: Mapping[str, np.ndarray], least: float, first: int = 0) -> tup
 def _bound(name: str, value: Any) -> float:
     """A number that may be infinite."""
     return math.inf if isinstance(value, float) and value == math.inf else real_number(name, value)
+
+
+def _most_threads(threads: Any) -> int | None:
+    return None if threads is None else whole_number("threads", threads, 1)
 
 
 def _configurations(robot: Robot, q: Any) -> np.ndarray:
@@ -375,7 +380,9 @@ class _Scene:
         link = next((each for each in robot.links if each.name == name), None)
         if link is None:
             known = [*(each.name for each in robot.links), *self.in_world]
-            raise UnknownName("link", name, known, f"in robot {robot.name!r}")
+            of_world = name == GROUND or name.startswith(SOLID.format(""))
+            hint = "; ground= gives one" if of_world and not self.in_world else ""
+            raise UnknownName("link", name, known, f"in robot {robot.name!r}{hint}")
         visual = f" (it has {len(link.visuals)} to be seen alone)" if link.visuals else ""
         fixed = next((c.link for c in self.placed if c.link and c.body == link.body), None)
         some = next((c.link for c in self.placed if c.link), None)

@@ -5,7 +5,6 @@ A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_kn
 
 from __future__ import annotations
 
-import difflib
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -176,8 +175,7 @@ def parameter(name: str) -> Parameter:
     head, colon, rest = name.partition(":")
     row = BY_NAME.get(head)
     if row is None:
-        near = difflib.get_close_matches(head, BY_NAME, n=1)
-        raise UnknownName("parameter of a sweep", name, [*BY_NAME, *near])
+        raise UnknownName("parameter of a sweep", head, BY_NAME)
     if colon and not row.of:
         raise ShapeError(f"{name}: the parameter {head!r} is not that of a single link or joint")
     if row.needs and not rest:

@@ -151,6 +151,11 @@ class LinkDescription(NamedTuple):
     line: int = 0
 
 
+UNLIMITED = 1e16
+"""Limits from here on are none. Readers of URDF refuse a <limit> without effort and velocity, so it has to
+name them; SDF writes this number, too."""
+
+
 class LimitDescription(NamedTuple):
     """``<limit>``; None where the file does not say.
 
@@ -172,7 +177,17 @@ class LimitDescription(NamedTuple):
         """Lower and upper limit; one that is left out is 0, as URDF says; None where both are left out."""
         if self.lower is None and self.upper is None:
             return None
-        return (self.lower or 0.0, self.upper or 0.0)
+        return _or_infinity(self.lower or 0.0), _or_infinity(self.upper or 0.0)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Effort and velocity, infinite where there is no limit."""
+        effort, velocity = (math.inf if x is None else _or_infinity(x) for x in (self.effort, self.velocity))
+        return effort, velocity
+
+
+def _or_infinity(x: float) -> float:
+    return math.copysign(math.inf, x) if abs(x) >= UNLIMITED else x
 
 
 class DynamicsDescription(NamedTuple):

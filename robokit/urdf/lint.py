@@ -458,16 +458,17 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
     yield meaning[0].replace(head, paint(severity, head), 1)
     yield from meaning[1:]
     # Copied values are common: the same words about many elements are said once.
-    same = Counter((d.message, d.hint) for d in found)
-    told: dict[tuple[str, str], Diagnostic] = {}
-    for d in found:
-        told.setdefault((d.message, d.hint), d)
+    # Codes of other formats have all names of a kind in one element.
+    words = [(d.message, d.hint, "" if code in CODES else d.element) for d in found]
+    same, told = Counter(words), dict[tuple[str, str, str], Diagnostic]()
+    for key, d in zip(words, found, strict=True):
+        told.setdefault(key, d)
     found, left_out = list(told.values())[:MOST_LISTED], len(told) - MOST_LISTED
     margin = max(len(str(d.line)) for d in found)
     indent = " " * (margin + 11)
     for k, d in enumerate(found):
         where = f"line {d.line:>{margin}}" if d.line else ""
-        more = same[d.message, d.hint] - 1
+        more = same[d.message, d.hint, ""] - 1 if code in CODES else 0
         element = f"{d.element} and {more} more" if more else d.element
         yield from _wrap(f"{element}: {d.message}", f"    {where:{margin + 5}}  ", indent)
         following = found[k + 1].hint if k + 1 < len(found) else None

@@ -28,6 +28,7 @@ from robokit.urdf.description import (
     JOINT_TYPES,
     OWN_MARK,
     OWN_TYPES,
+    UNLIMITED,
     CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
@@ -208,9 +209,11 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
         losses.dropped.append(f"the position limits of {where}, which is {kind}")
         bounded = [False, False]
     effort, velocity = (_finite(x) for x in (joint.effort, joint.velocity))
-    limit = None
-    if all(bounded) or effort is not None or velocity is not None:
-        lower, upper = ends if all(bounded) else (None, None)
+    limit, ranged = None, kind in ("revolute", "prismatic")
+    if ranged or effort is not None or velocity is not None:
+        no_ends = (-UNLIMITED, UNLIMITED) if ranged else (None, None)
+        lower, upper = ends if all(bounded) else no_ends
+        effort, velocity = (UNLIMITED if x is None else x for x in (effort, velocity))
         limit = LimitDescription(lower, upper, effort, velocity)
     dynamics = None
     if joint.damping or joint.friction or joint.armature:

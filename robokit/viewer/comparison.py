@@ -43,7 +43,7 @@ def compare(
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
-        follow: a link of ``a`` that the camera goes along with, as of :func:`robokit.viewer.write_page`.
+        follow: a link of ``a`` that the camera follows, as of :func:`robokit.viewer.write_page`.
         curves: plots of your own of ``a``, by name, as of :func:`robokit.viewer.write_page`.
 
     Returns:

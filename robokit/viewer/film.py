@@ -68,7 +68,7 @@ def write_film(
         progress: show a progress bar.
         look: from where, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default from
             the side on which the motion is longest.
-        follow: name of a link that the camera goes along with, True for the centre of mass, False for
+        follow: name of a link that the camera follows, True for the centre of mass, False for
             neither; None as the page opens.
 
     Returns:
@@ -138,7 +138,7 @@ def write_picture(
         size: width and height [px].
         panels: whether to show the whole page and not only its 3D view.
         look: from where, as in :func:`write_film`.
-        follow: what of a motion the camera goes along with, as in :func:`write_film`.
+        follow: what of a motion the camera follows, as in :func:`write_film`.
 
     Returns:
         The path of the file.
@@ -244,7 +244,7 @@ def drawn_page(
 
 
 def _follow(page: Any, follow: bool | str) -> None:
-    """Let the camera of an open page go along.
+    """Let the camera of an open page follow a link, or the centre of mass.
 
     Raises:
         WrongType: with a page that does not move, or with something else than a link.

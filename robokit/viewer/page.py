@@ -172,7 +172,7 @@ def write_page(
         curves: plots of your own by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
             times of its own.
-        follow: name of a link that the camera goes along with, True for the centre of mass, False for
+        follow: name of a link that the camera follows, True for the centre of mass, False for
             neither; None where the page may choose, which follows a robot that travels far.
 
     Returns:
@@ -239,7 +239,7 @@ def page_html(
         walk: whether the page walks through the algorithms.
         live: put the step of the motion into the page.
         curves: plots of your own by name.
-        follow: a link that the camera goes along with, True for the centre of mass, or False.
+        follow: a link that the camera follows, True for the centre of mass, or False.
 
     Returns:
         A whole HTML document.

@@ -65,7 +65,7 @@ def trajectory_payload(
         max_fps: frames per second at most; the page interpolates between them.
         walk: whether the page walks through the algorithms.
         own: curves of the caller's own by name.
-        follow: a link that the camera goes along with, True for the centre of mass, False for neither.
+        follow: a link that the camera follows, True for the centre of mass, False for neither.
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
@@ -165,7 +165,7 @@ def structure_payload(robot: Robot) -> Payload:
 
 
 def check_follow(robot: Robot, follow: bool | str | None) -> None:
-    """See that a camera can go along with it.
+    """See that a camera can follow it.
 
     Raises:
         WrongType: neither a name nor a bool.

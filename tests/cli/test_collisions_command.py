@@ -30,12 +30,16 @@ def test_stands_on_the_ground(capsys):
     assert main(["collisions", "quadruped", "--base", "floating", "--at", "stand", "--ground"]) == 0
     out = capsys.readouterr().out
     assert "0.000000 m  ground, " in out
+    height = ["--ground-height", "0.3"]
+    assert main(["collisions", "quadruped", "--base", "floating", "--at", "stand", *height]) == 0
+    assert "0.000000 m  ground, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         (["--at", "stnd"], "did you mean 'stand'"),
+        (["--at", "stand"], "--base floating"),
         (["--joint", "left_elbw=1"], "left_elbow"),
         (["--joint", "left_elbow"], "NAME=VALUE"),
         (["--margin", "nan"], "finite number"),

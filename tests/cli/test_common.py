@@ -258,15 +258,17 @@ def test_file_names_that_are_no_text(here, capsys, argv):
         assert "udce9" in repr(json.loads(out)["files"][0]["file"])
 
 
-def test_meshes_whose_path_is_no_text_are_left_out_of_mjcf(here, capsys):
+def test_meshes_whose_path_is_no_text_are_copied_for_mjcf(here, capsys):
     folder = here / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (folder / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     mesh = '<visual><geometry><mesh filename="m.obj"/></geometry></visual>'
     (folder / "r.urdf").write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
     status, out, err = run(capsys, "mjcf", folder / "r.urdf", "-o", "x.xml")
-    assert status == 0 and out and "path is not UTF-8" in err
-    ElementTree.parse(here / "x.xml")
+    assert status == 0 and out and "1 mesh file that MuJoCo does not read" in err
+    (mesh,) = ElementTree.parse(here / "x.xml").iter("mesh")
+    assert (here / mesh.get("file")).read_bytes()[80:84] == b"\1\0\0\0"
+    assert "path is not UTF-8" in run(capsys, "mjcf", folder / "r.urdf")[2]
 
 
 # ---- surroundings

@@ -68,7 +68,7 @@ def stopped_at(instant):
     "argv", [("simulate", "double_pendulum"), ("fall", "quadruped", "--no-live", "--no-self-collision")]
 )
 def test_ctrl_c_writes_what_was_computed_and_ends_with_130(capsys, tmp_path, monkeypatch, argv):
-    monkeypatch.setattr(rk, "simulate", stopped_at(0.02))
+    monkeypatch.setattr(rk, "simulate", stopped_at(0.021))
     files = ("-o", "x.html", "--save", "x.npz")
     status, out, err = run(capsys, *argv, *SHORT, *files)
     assert status == 130 and "interrupted at t = 0.02" in err

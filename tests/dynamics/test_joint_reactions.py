@@ -99,6 +99,30 @@ def test_a_slider_crank_is_held_by_statics():
     assert found["guide"][4] == pytest.approx(F * np.tan(phi))
 
 
+@pytest.mark.parametrize("kind", ["prismatic", "cylindrical", "helical", "planar", "universal"])
+@pytest.mark.parametrize("frame", ["world", "joint", "link"])
+def test_a_loop_joint_carries_what_the_same_joint_of_a_tree_does(kind, frame):
+    """Also where the two ends slide along each other: the origin is that of what is carried."""
+    at = rk.Placement(rk.rotations.rpy_to_matrix([0.3, -0.4, 0.5]), np.array([0.1, 0.2, 1.0]))
+    axis = {"axis": (0, 0, 1), "pitch": 0.05} if kind == "helical" else {"axis": (0, 0, 1)}
+    body = ("body", 2.0, (0.2, 0.1, -0.1), np.diag([0.1, 0.2, 0.25]))
+    tree = rk.ModelBuilder("tree").link("ground").link(*body).joint("j", kind, "ground", "body", at, **axis)
+    loop = rk.ModelBuilder("loop").link(*body).loop_joint("j", kind, "world", "body", at, **axis)
+    tree, loop = tree.build(), loop.build("floating")
+    q, v, tau = np.full(tree.nq, 0.4), np.linspace(1.0, 0.5, tree.nv), np.zeros(tree.nv)
+    R, p = rk.forward_kinematics(tree, q)["body"]
+    V = rk.link_velocity(tree, q, v, "body")
+    there = (
+        np.concatenate([rk.rotations.matrix_to_quat_wxyz(R), p]),
+        np.concatenate([R.T @ V[:3], R.T @ V[3:]]),
+    )
+    expected = rk.joint_reactions(tree, q, v, tau=tau, frame=frame)["j_1" if kind == "universal" else "j"]
+    if kind == "universal" and frame == "link":  # that of the cross
+        expected = rk.joint_reactions(tree, q, v, tau=tau, frame=frame)["j_2"]
+    found = rk.joint_reactions(loop, *there, tau=np.zeros(6), frame=frame)["j"]
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 # ---- laws -------------------------------------------------------------------------------------------------
 
 

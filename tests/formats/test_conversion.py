@@ -80,7 +80,7 @@ def test_meshes_are_found_from_the_new_file(with_mesh, tmp_path, ending, how):
         assert all(mesh.path is not None for mesh in meshes_of(moved))
 
 
-def four_bar():
+def four_bar(kind="revolute"):
     """A square of three bars and its base, closed with all joints at zero."""
     builder = rk.ModelBuilder("four bar").link("base")
     for k, name in enumerate(("left", "top", "right")):
@@ -89,18 +89,22 @@ def four_bar():
     builder.joint("a", "revolute", "base", "left", axis=(0, 1, 0), lower=-1, upper=1)
     builder.joint("b", "revolute", "left", "top", up, axis=(0, 1, 0), lower=-1, upper=1)
     builder.joint("c", "revolute", "base", "right", aside, axis=(0, 1, 0), lower=-1, upper=1)
-    return builder.loop_joint("d", "revolute", "top", "right", aside, up, axis=(0, 1, 0)).build()
+    return builder.loop_joint("d", kind, "top", "right", aside, up, axis=(0, 1, 0)).build()
 
 
 @pytest.mark.parametrize("ending", [".sdf", ".urdf"])
-@pytest.mark.parametrize("name", ["humanoid", "four bar"])
+@pytest.mark.parametrize("name", ["humanoid", "revolute", "universal"])
 def test_there_and_back_again(name, ending, tmp_path):
-    robot = rk.load(name, base="floating") if name == "humanoid" else four_bar()
+    robot = rk.load(name, base="floating") if name == "humanoid" else four_bar(name)
     done = convert(robot, tmp_path / f"there{ending}")
     back = convert(done.path, tmp_path / "back.urdf", base=robot.base)
     again = rk.load(back.path, base=robot.base)
     assert again.joint_names == robot.joint_names and set(again.link_names) == set(robot.link_names)
     assert [loop.name for loop in again.loop_joints] == [loop.name for loop in robot.loop_joints]
+    closed = (
+        [rk.close_loops(each, each.neutral() + 0.1) for each in (robot, again)] if robot.loop_joints else []
+    )
+    np.testing.assert_allclose(*(closed or [0.0, 0.0]), atol=1e-9)
     q = robot.random_configuration(2)
     assert np.allclose(rk.crba(again, q), rk.crba(robot, q), rtol=0, atol=1e-12)
     here, there = (rk.forward_kinematics(r, q) for r in (robot, again))

@@ -303,7 +303,10 @@ POWERS = SPRINGS.format('stiffness="10 3 5"', "3 5", "0.3 0.7")
 LINEAR = SPRINGS.format('stiffness="10"', "0", "0")
 
 
-@pytest.mark.parametrize("text", [LINEAR, *([POWERS] if int(mujoco.__version__.split(".")[0]) > 3 else [])])
+BOTH = [LINEAR, *([POWERS] if int(mujoco.__version__.split(".")[0]) > 3 else [])]
+
+
+@pytest.mark.parametrize("text", BOTH)
 def test_springs_pull_as_mujocos_do(text, tmp_path):
     (tmp_path / "r.xml").write_text(text)
     robot = rk.load(tmp_path / "r.xml")
@@ -336,6 +339,26 @@ def test_springs_pull_as_mujocos_do(text, tmp_path):
     while data.time < 0.2 - 1e-9:
         mujoco.mj_step(model, data)
     assert far(run.q[-1], data.qpos) < 1e-4
+
+
+def test_a_files_springs_on_the_command_line_and_the_page(tmp_path, capsys):
+    from robokit.cli import main
+    from robokit.viewer import write_page
+
+    (tmp_path / "r.xml").write_text(LINEAR)
+    where = ["--duration", "0.05", "-o", f"{tmp_path}/page.html", "--no-open", "--save", f"{tmp_path}/r.npz"]
+    assert main(["simulate", f"{tmp_path}/r.xml", "--scene", *where]) == 0
+    robot = rk.load(tmp_path / "r.xml")
+    run = rk.Trajectory.load(tmp_path / "r.npz")
+    assert [s.name for s in run.springs] == [s.name for s in robot.scene.springs]
+    assert max(np.abs(s.force).max() for s in run.springs) > 1.0
+    done = rk.convert(robot, tmp_path / "r.sdf", to="sdf")
+    assert any(f"springs ({len(robot.scene.springs)})" in each for each in done.said)
+    write_page(robot, tmp_path / "live.html", live=True, walk=False)
+    if len(BOTH) > 1:
+        (tmp_path / "p.xml").write_text(POWERS)
+        with pytest.warns(UserWarning, match="no springs whose force is a function: h, f, bent"):
+            write_page(rk.load(tmp_path / "p.xml"), tmp_path / "live.html", live=True, walk=False)
 
 
 def test_springs_follow_the_edits_of_a_robot(tmp_path):
@@ -400,13 +423,85 @@ def test_constraints(zoo):
     (loop,) = rk.load(zoo["biped_with_loops"]).loop_joints
     assert (loop.name, loop.kind, loop.predecessor, loop.successor) == ("rod_end", "spherical", "rod", "shin")
     held = rk.load(zoo["held"])
-    assert held.base == "fixed" and held.joint_names[0].startswith("joint_") and len(held.loop_joints) == 1
-    assert held.joints[0].kind == "floating"
+    (loop,) = held.loop_joints
+    assert held.base == "floating" and "world" in (loop.predecessor, loop.successor)
     bar = rk.load(zoo["four_bar"])
     q = rk.close_loops(bar, bar.configuration({"crank": 0.2}))
     beside = Beside(zoo["four_bar"], bar)
     beside.go_to(q, np.zeros(3))
     assert np.abs(beside.data.site_xpos[0] - beside.data.site_xpos[1]).max() < 1e-9
+
+
+# Files as they are met
+# ---------------------
+
+PLATE = """<mujoco model="plate"{0}><compiler meshdir="assets"/><asset><mesh file="b.obj"/></asset><worldbody>
+<geom type="plane" name="wall" size="1 1 1" zaxis="1 0 0" pos="-1 0 0"/>
+<geom type="plane" name="floor" size="1 1 1"/>
+<body name="plate" pos="0 0 .2"><freejoint/><geom type="mesh" mesh="b"/>
+<geom size=".1" friction=".4 .02 .01" {1}/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def plate(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "b.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
+    (tmp_path / "plate.xml").write_text(PLATE.format("", ""))
+    return tmp_path
+
+
+def test_meshes_of_a_file_named_from_its_folder(plate, monkeypatch):
+    monkeypatch.chdir(plate)
+    (plate / "x.xml.xacro").write_text(PLATE.format(' xmlns:xacro="http://www.ros.org/wiki/xacro"', ""))
+    for name in ("plate.xml", "x.xml.xacro"):
+        robot = rk.load(name)
+        mesh = robot.link("plate").collisions[0].geometry
+        assert mesh.path == plate / "assets" / "b.obj" and mesh.path.is_file()
+    with_nan = plate / "nan.xml"
+    with_nan.write_text((plate / "plate.xml").read_text().replace("<geom size", '<geom mass="nan" size'))
+    assert any("NaN" in d.message for d in rk.load("nan.xml").diagnostics)
+    assert not (plate / "MUJOCO_LOG.TXT").exists()
+
+
+@pytest.mark.parametrize("priority, friction", [("", 1.0), ('priority="1"', 0.4)])
+def test_a_geom_of_higher_priority_has_its_own_friction(priority, friction, plate):
+    text = PLATE.format("", priority).replace('<geom type="mesh" mesh="b"/>', "")
+    (plate / "p.xml").write_text(text)
+    robot = rk.load(plate / "p.xml")
+    ground = robot.scene.ground
+    assert ground.friction == friction and ground.height == 0.0 and ground.normal is None
+    (wall,) = [d for d in robot.diagnostics if d.severity == "warning"]
+    assert "'wall'" in wall.element
+
+
+def test_a_urdf_names_limits_that_there_are_not(tmp_path):
+    (tmp_path / "r.xml").write_text(
+        '<mujoco><worldbody><body name="a"><joint name="s" type="slide"/><geom size=".1"/><body name="b">'
+        '<joint name="h" range="-9 9"/><geom size=".1"/></body></body></worldbody></mujoco>'
+    )
+    robot = rk.load(tmp_path / "r.xml")
+    rk.convert(robot, tmp_path / "r.urdf")
+    pinocchio = pytest.importorskip("pinocchio")
+    assert pinocchio.buildModelFromUrdf(str(tmp_path / "r.urdf")).nv == 2
+    again = rk.load(tmp_path / "r.urdf", strict=True)
+    for name in ("s", "h"):
+        mine, back = robot.joint(name), again.joint(name)
+        assert (mine.lower, mine.upper, mine.effort, mine.velocity) == (
+            back.lower,
+            back.upper,
+            back.effort,
+            back.velocity,
+        )
+
+
+def test_flags_that_switch_off_what_moves_a_robot_are_said(tmp_path):
+    flags = '<option><flag limit="disable" equality="disable"/></option>'
+    body = '<worldbody><body name="a"><joint/><geom size=".1"/></body></worldbody>'
+    (tmp_path / "r.xml").write_text(f"<mujoco>{flags}{body}</mujoco>")
+    (said,) = [d for d in rk.load(tmp_path / "r.xml").diagnostics if d.severity == "warning"]
+    assert "'equality'" in said.element and "'limit'" in said.element
 
 
 # Bases and trees

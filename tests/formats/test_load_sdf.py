@@ -79,6 +79,21 @@ def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
     assert "strict" in str(strict.value)
 
 
+def test_a_universal_joint_that_closes_a_loop_is_a_cross(tmp_path):
+    arms = [link("base"), link("a", pose="1 0 0 0 0 0"), link("b", pose="0 1 0 0 0 0")]
+    arms += [link("c", pose="1 1 0 0 0 0"), hinge("ja", "base", "a"), hinge("jb", "base", "b")]
+    cross = """<joint name="u" type="universal"><parent>a</parent><child>c</child>
+      <axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>"""
+    robot = load(tmp_path, "".join(arms) + hinge("jc", "b", "c") + cross, base="fixed")
+    (loop,) = robot.loop_joints
+    assert (loop.name, loop.kind, loop.predecessor, loop.successor) == ("u", "universal", "a", "c")
+    assert robot.nv == 3 and "u_between" not in robot.link_names and "left-out" not in told(robot)
+    q = rk.close_loops(robot, robot.random_configuration(1) * 0.1)
+    (Ra, pa), (Rc, pc) = (rk.forward_kinematics(robot, q)[name] for name in "ac")
+    np.testing.assert_allclose(pa + Ra @ [0, 1, 0], pc, atol=1e-9)  # where c is at zero
+    assert abs(Ra[:, 0] @ Rc[:, 1]) < 1e-9
+
+
 def test_a_spring_of_a_joint_is_one(tmp_path):
     spring = "<spring_stiffness>30</spring_stiffness><spring_reference>0.2</spring_reference>"
     spring = f"<dynamics>{spring}</dynamics>"
@@ -279,3 +294,29 @@ def _write(robot, folder) -> Path:
     file = folder / "written.sdf"
     to_sdf(robot, file)
     return file
+
+
+def test_friction_is_the_smaller_one_of_both_as_in_gazebo(tmp_path):
+    surface = "<surface><friction><ode><mu>{}</mu></ode></friction></surface>"
+    floor, own = surface.format(100), surface.format(0.4)
+    box = "<geometry><box><size>1 1 1</size></box></geometry>"
+    for said, friction in ((own, 0.4), ("", 1.0)):
+        (tmp_path / "w.sdf").write_text(
+            '<sdf version="1.9"><world name="w"><model name="g"><static>true</static><link name="l">'
+            f'<collision name="c"><geometry><plane/></geometry>{floor}</collision></link></model>'
+            f'<model name="m"><link name="b"><collision name="c">{box}{said}</collision></link></model>'
+            "</world></sdf>"
+        )
+        assert rk.load(tmp_path / "w.sdf").scene.ground.friction == friction
+
+
+def test_a_joint_within_one_rigid_body_is_said(tmp_path):
+    ends = "<parent>{}</parent><child>{}</child>"
+    joints = (f'<joint name="{a}{b}" type="fixed">{ends.format(a, b)}</joint>' for a, b in ("ab", "ba"))
+    (tmp_path / "m.sdf").write_text(
+        f'<sdf version="1.9"><model name="m"><link name="a"/><link name="b"/>{"".join(joints)}</model></sdf>'
+    )
+    robot = rk.load(tmp_path / "m.sdf")
+    assert not robot.loop_joints and any(
+        d.code == "left-out" and "'ba'" in d.element for d in robot.diagnostics
+    )

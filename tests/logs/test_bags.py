@@ -93,7 +93,7 @@ def test_messages_of_foxglove(robot, run, tmp_path, kind):
     write = {"json": log_files.write_mcap_json, "protobuf": log_files.write_mcap_protobuf}[kind]
     log, said = read(write(tmp_path / "run.mcap", joints(robot, run)), fixed)
     assert np.array_equal(log.q, run.q[:, 7:]) and np.array_equal(log.tau, run.actuator_force[:, 6:])
-    assert len(said) == 1 and "no velocities of all joints" in said[0]
+    assert len(said) == 1 and "no velocities of any joint" in said[0]
     assert np.abs(log.v - run.v[:, 6:])[2:-2].max() < 0.01
 
 
@@ -190,6 +190,7 @@ def test_a_recording_that_broke_off_is_read_to_its_end(robot, run, tmp_path):
 
 BAD = {
     "no.mcap": (b"hello", "does not begin as one"),
+    "begun.mcap": (b"\x89MCAP0\r\n", "broke off before any message was whole"),
     "no.bag": (b"hello", "magic"),
     "no.db3": (b"hello", "not a database"),
 }
@@ -213,6 +214,9 @@ def test_a_bag_says_what_it_has_instead(robot, run, tmp_path):
         rk.read_log(path, robot)
     with pytest.raises(rk.ShapeError, match="no /robot_description"):
         rk.read_log(write(tmp_path / "b", joints(robot, run)), None)
+    broken = ("/robot_description", "std_msgs/msg/String", log_files.START, {"data": "<robot"})
+    with pytest.raises(rk.UrdfError, match=r"d: /robot_description.*xml-syntax"):
+        rk.read_log(write(tmp_path / "d", [broken], joints(robot, run)), None)
     with pytest.raises(rk.ShapeError, match="did you mean '/odom'"):
         rk.read_log(write(tmp_path / "c", joints(robot, run), odometry(run)), robot, base_topic="/odo")
 

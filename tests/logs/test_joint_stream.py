@@ -89,6 +89,17 @@ def test_a_file_is_followed_as_it_grows(stream, tmp_path):
     assert seen == [1, 2, 3] and stream.said == []
 
 
+def test_standard_input_ends_also_where_it_is_a_file(stream, tmp_path):
+    path = tmp_path / "states.jsonl"
+    path.write_text('{"upper_joint": 1}\n{"upper_joint": 2}')
+    with open(path, encoding="utf-8") as file:
+
+        class Redirected:
+            fileno, readline = staticmethod(lambda: 0), file.readline
+
+        assert [q[7] for q in stream.follow(Redirected())] == [1, 2]
+
+
 def test_lines_with_stamps_come_at_their_times(stream, tmp_path):
     path = tmp_path / "states.jsonl"
     path.write_text("".join(f'{{"stamp": {0.05 * k + 1}, "upper_joint": {k}}}\n' for k in range(5)))

@@ -56,6 +56,7 @@ HEADERS = {
     ),
     "paths": ("__time,/joint_states/upper_joint/position,/joint_states/lower_joint/position", ()),
     "numbers": ("time,q0,q1,dq0,dq1,tau0,tau1", ("v", "tau")),
+    "franka": ("time,q_1,q_2,dq_1,dq_2,tau_J_1,tau_J_2", ("v", "tau")),
     "brackets": ("time [s],position[0],position[1],velocity[0],velocity[1]", ("v",)),
     "none": ("", ("v",)),
     "comment": ("# time,upper_joint,lower_joint", ()),
@@ -68,8 +69,8 @@ def test_tables_of_every_header_say_the_same(robot, tmp_path, kind):
     rows = np.column_stack([t, q, *([v] if "v" in more else []), *([tau] if "tau" in more else [])])
     log, said = read(table(tmp_path / "log.csv", header, rows), robot)
     same(log, "v" in more, "tau" in more)
-    assert ("no velocities of all joints" in " ".join(said)) == ("v" not in more)
-    assert ("robot's order" in " ".join(said)) == (kind in ("numbers", "brackets", "none"))
+    assert ("no velocities of any joint" in " ".join(said)) == ("v" not in more)
+    assert ("robot's order" in " ".join(said)) == (kind in ("numbers", "franka", "brackets", "none"))
     assert log.summary["velocities"] == (list(NAMES) if "v" in more else [])
 
 
@@ -191,6 +192,8 @@ def test_joints_that_are_missing_unknown_or_renamed(robot, tmp_path):
     assert any("no positions of 1 of 2 joints, which stay at 0: lower_joint" in text for text in said)
     with pytest.raises(rk.UnknownName, match="lower_joint"):
         rk.read_log(path, robot, missing={"lower": 1.0})
+    with pytest.raises(rk.WrongType, match="rename: expected a mapping"):
+        rk.read_log(path, robot, rename=["lower"])
 
 
 def test_start_and_end(robot, tmp_path):
@@ -201,11 +204,23 @@ def test_start_and_end(robot, tmp_path):
         rk.read_log(path, robot, start=5.0)
 
 
+@pytest.mark.parametrize("order", ["shuffled", "backwards"])
+def test_rows_in_any_order_are_sorted(robot, tmp_path, order):
+    rows = np.column_stack([t, q])[::-1]
+    if order == "shuffled":  # its steps look like seconds, and are no unit
+        rows = np.random.default_rng(0).permutation(rows)
+    log, said = read(table(tmp_path / "log.csv", "time,upper_joint,lower_joint", rows), robot)
+    same(log)
+    assert "out of order, sorted" in " ".join(said) and "read as" not in " ".join(said)
+
+
 BAD = {
     "cell": ("time,upper_joint\n0,1\n1,x\n", "line 3, column 'upper_joint': expected a number, got 'x'"),
     "row": ("time,upper_joint,lower_joint\n0,1,2\n0.1,3\n0.2,1,1\n", "line 3 has fewer than 3 cells"),
     "empty": ("", "an empty file"),
-    "one": ("time,upper_joint\n0,1\n", "1 samples, a trajectory needs 2"),
+    "one": ("time,upper_joint\n0,1\n", "all samples are of one time"),
+    "header": ("time,upper_joint\n", "a header without any row"),
+    "never": ("time,upper_joint\n1e300,1\nnan,2\n", "column 'time' of time holds no times"),
     "binary": ("time\0", "neither a table of text nor"),
 }
 

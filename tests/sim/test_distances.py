@@ -276,7 +276,8 @@ def test_bad_input_is_one_error(humanoid):
         assert all(word in str(found.value) for word in words), found.value
 
     refused(rk.UnknownName, ["left_hnd", "left_hand"], q, "left_hnd", "chest")
-    refused(rk.UnknownName, ["ground"], q, "ground", "chest")  # none was given
+    refused(rk.UnknownName, ["ground", "ground= gives one"], q, "ground", "chest")
+    refused(rk.ShapeError, ["threads:"], [q, q], threads=0)
     refused(rk.ShapeError, ["q:", "(38,)"], q[:-1])
     refused(rk.InvalidValue, ["q:"], np.full(humanoid.nq, np.nan))
     refused(rk.InvalidValue, ["quaternion"], 2.0 * q)

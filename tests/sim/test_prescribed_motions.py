@@ -88,6 +88,11 @@ def test_rows_steps_arrays_and_keyframes_are_the_same_motion(pendulum):
     assert batch.q[0, 0] == batch.q[1, 0] == wave(0.1)
     batch.step()
     assert batch.q[0, 0] == batch.q[1, 0] == wave(0.101)
+    over = rk.Simulation(pendulum, dt=dt, motions=rk.PrescribedMotion("upper_joint", t[:6]))
+    over.step(steps=5)
+    assert over.q[0] == t[5] and abs(over.v[0] - 1.0) < 1e-12
+    over.step(steps=2)  # after the end of an array the joint stays
+    assert over.q[0] == t[5] and over.v[0] == 0.0
     keys = rk.Keyframes([0.0, 0.05, 0.1], ["upper_joint", "lower_joint"], [[0, 0], [0.1, -0.2], [0, 0.1]])
     both = rk.simulate(pendulum, duration=0.1, dt=dt, motions=rk.PrescribedMotion(None, keys))
     np.testing.assert_allclose(both.q, keys.at(both.t)[0], atol=1e-15)
@@ -100,9 +105,12 @@ def test_a_motor_without_mass_turns_a_four_bar():
     motion = rk.PrescribedMotion(crank, lambda t: 0.3 + 0.5 * np.sin(4.0 * t))
     run = rk.simulate(robot, [0.3, 0.0, 0.0], duration=0.5, motions=motion)
     assert np.array_equal(run.q[:, 0], 0.3 + 0.5 * np.sin(4.0 * run.t))
-    assert run.summary["loop_gap"] < 1e-8
+    assert run.summary["loop_gap"] < 1e-8 and "loop_torn" not in run.summary
     closed = np.array([rk.close_loops(robot, q, keep=[crank]) for q in run.q])
     np.testing.assert_allclose(closed, run.q, atol=1e-7)
+    with pytest.warns(rk.SimulationWarning, match=f"loop joint {robot.loop_joints[0].name!r} is open"):
+        two = [motion, rk.PrescribedMotion(robot.joint_names[1], lambda t: run.q[0, 1] + 3.0 * t)]
+        rk.simulate(robot, run.q[0], duration=0.1, motions=two)
 
 
 def test_a_satellite_turns_against_its_arm():

@@ -195,6 +195,14 @@ def test_numbers_of_rods_and_crosses_are_judged(given, words):
         ModelBuilder("x").link("a").link("b").loop_joint("x", predecessor="a", successor="b", **given)
 
 
+def test_a_loop_joint_needs_two_bodies():
+    with pytest.raises(rk.ModelError, match="use loop_joint"):
+        ModelBuilder("x").joint("x", "distance", "a", "b")
+    welded = ModelBuilder("x").link("a").link("b").joint("weld", "fixed", "a", "b")
+    with pytest.raises(rk.ModelError, match="loop joint 'x': links 'a' and 'b' are one body"):
+        welded.loop_joint("x", "distance", "a", "b", length=1.0).build()
+
+
 def test_rods_crosses_and_ties_to_the_world_are_written_and_read():
     b = ModelBuilder.from_robot(cardan(0.4))
     b.loop_joint("rod", "distance", "world", "driven", at(0, 1, 0), length=2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_viewer_browser import Watch, until
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
@@ -59,3 +60,26 @@ def test_a_live_page_says_what_it_does_not_know(run):
     motion = rk.PrescribedMotion("upper_joint", np.sin)
     with pytest.raises(rk.RobokitError, match="no prescribed motions"):
         check_live(rk.simulate(robot, duration=0.01, motions=motion))
+
+
+LENGTHS = (
+    "() => robokit.overlays.built.ties.children.map((line) => [...line.position.toArray(), line.scale.z])"
+)
+
+
+@pytest.mark.browser
+def test_they_are_drawn_where_bodies_are_recorded_and_live(run, chromium, tmp_path):
+    watch = Watch(chromium)
+    page = watch.open(run.to_html(tmp_path / "tied.html", live=True, walk=False))
+    page.evaluate("robokit.timeline.seek(0)")
+    starts = [record.points[0, 0] for record in run.springs]
+    found = np.array(page.evaluate(LENGTHS))
+    np.testing.assert_allclose(found[:2, :3], starts, atol=1e-6)
+    np.testing.assert_allclose(found[:, 3], [*(record.length[0] for record in run.springs), 0.6], rtol=1e-5)
+    page.click("#live")
+    until(page, "robokit.run.motion.duration > 0.3")
+    page.evaluate("robokit.run.halt()")
+    moved = np.array(page.evaluate(LENGTHS))
+    assert moved[2, 3] == pytest.approx(0.6, rel=1e-5)  # the rod keeps its length
+    assert np.all(np.abs(moved[:2, 3] - found[:2, 3]) > 1e-3)
+    watch.judge()

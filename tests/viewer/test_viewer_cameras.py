@@ -1,4 +1,4 @@
-"""The camera that goes along, the robot as glass, and the frames of contacts."""
+"""The camera that follows, the robot as glass, and the frames of contacts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_link_that_is_followed_stays_where_it_is_in_the_view(followed):
     assert np.ptp(places(followed, "lower"), axis=0).max() < 1e-5
     assert np.ptp(places(followed, "base"), axis=0).max() > 0.05
     # Another link, or the centre of mass, from the list.
-    chosen = followed.get_by_label("What the camera goes along with")
+    chosen = followed.get_by_label("What the camera follows")
     chosen.select_option(label="base")
     assert np.ptp(places(followed, "base"), axis=0).max() < 1e-5
     chosen.select_option(label="centre of mass")

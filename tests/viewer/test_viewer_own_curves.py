@@ -140,7 +140,7 @@ def test_the_page_opens_on_them_and_shows_what_was_given(chromium, swing, tmp_pa
     page.get_by_role("button", name="Add a plot").click()
     assert page.locator(".plot").count() == 4
     for _ in range(2):
-        page.get_by_role("button", name="Take this plot away").first.click()
+        page.get_by_role("button", name="Remove this plot").first.click()
     assert page.locator(".plot").count() == 2
-    assert page.get_by_role("button", name="Take this plot away").count() == 0
+    assert page.get_by_role("button", name="Remove this plot").count() == 0
     watch.judge()

@@ -31,8 +31,9 @@ class PrescribedMotion:
     Attributes:
         joint: name of a joint with one degree of freedom; None with keyframes, for all joints that they name.
         q: a function of time -> position [rad | m]; :class:`Keyframes`; or an array of the positions at the
-            ends of the steps, the start first: (steps + 1,), of rollouts also (steps + 1, B). A rollout calls
-            a function once a step, for all rows.
+            ends of the steps, the start first: (steps + 1,), of rollouts also (steps + 1, B); a
+            :class:`Simulation` that goes on after them stays at the last. A rollout calls a function once a
+            step, for all rows.
         v: its rate, as a function of time or an array likewise [rad/s | m/s]; None takes that of the
             keyframes, and of functions and arrays differences of fourth order.
 
@@ -140,6 +141,10 @@ class Motions:
 
     def _add(self, what: str, robot: Robot, name: str, motion: PrescribedMotion) -> None:
         joint = robot.joint(name)
+        if joint in robot.mimic_joints:
+            raise ShapeError(
+                f"{what}: joint {name!r} follows joint {joint.mimic.joint!r}; prescribe that one"  # type: ignore[union-attr]
+            )
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(
                 f"{what}: joint {name!r} cannot be prescribed; expected one with one degree of freedom of "
@@ -251,7 +256,8 @@ class _Law:
         if callable(v):
             return self._number(v, step * self.dt)
         if isinstance(q, np.ndarray) or isinstance(v, np.ndarray):
-            return self._rates[min(int(step), len(self._rates) - 1)]
+            k = int(step)
+            return self._rates[k] if k < len(self._rates) else 0.0 * self._rates[-1]  # it stays at the last
         t, h = step * self.dt, self.dt / PER_STEP
         if t < 2.0 * h:  # nothing is known of times before the start
             five = [self._number(q, t + k * h) for k in range(5)]

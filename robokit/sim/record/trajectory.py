@@ -290,7 +290,8 @@ class Trajectory:
     def prescribed_force(self) -> dict[str, np.ndarray]:
         """The force [N m | N] that prescribed joints took in the step that led to each state, (T,) by name.
 
-        That of the start is the one of the first step.
+        What an actuator or the controller gives the same joint is part of it; springs, damping and friction
+        are not. That of the start is the one of the first step.
         """
         if self.program is None or not self.program.given.motions:
             return {}
@@ -347,7 +348,7 @@ class Trajectory:
 
     def _known_motion(self, what: str) -> StepMotion:
         if self._motion is None:
-            raise RobokitError(f"{what}: a file has not what it needs; ask for it before .save")
+            raise RobokitError(f"{what}: the file does not hold what it takes; ask for it before .save")
         return self._motion
 
     def joint_reactions(self, frame: str = "link") -> JointReactions:
@@ -710,10 +711,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     if "events" in about:
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
-    found.__dict__["springs"] = tuple(
-        SpringRecord.of(name, of_springs[:, k], ends)
-        for k, (name, ends) in enumerate(zip(springs, about.get("spring_ends", ()), strict=True))
-    )
+    each_spring = zip(springs, of_springs.swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
+    found.__dict__["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     found.__dict__["prescribed_force"] = {name: forces[:, k] for k, name in enumerate(prescribed)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against, normals)

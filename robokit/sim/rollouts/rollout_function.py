@@ -17,7 +17,7 @@ from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start, distances
+from robokit.sim.closing import closed_start, distances, torn
 from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
@@ -455,7 +455,10 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
             name: _finite(x / np.maximum(1, batch.reached), np.mean) / batch.dt for name, x in times.items()
         }
     if program.loops is not None:
-        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
+        last = batch.q[n - 1].astype(float)
+        found.summary["loop_gap"] = _finite(distances(program.robot, last), np.max)
+        if name := torn(program.robot, last[np.isfinite(last).all(axis=1)]):
+            found.summary["loop_torn"] = name
     if program.ground is not None:
         found.summary |= {
             "shape_error": shape_error(program),

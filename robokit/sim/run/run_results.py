@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.closing import distances, gaps
+from robokit.sim.closing import distances, gaps, torn
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.motion.state_facts import state_facts
@@ -166,6 +166,8 @@ def _summary(
     if program.loops is not None:
         gap, tilt = distances(robot, found.q), gaps(robot, found.q)
         summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
+        if name := torn(robot, found.q):
+            summary["loop_torn"] = name
     if program.ground is not None:
         summary["shape_error"] = shape_error(program)
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])

@@ -82,6 +82,14 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
             SimulationWarning,
             stacklevel=level,
         )
+    if "loop_torn" in s:
+        warnings.warn(
+            f"loop joint {s['loop_torn']!r} is open, loops by up to {s['loop_gap']:.2g} m: prescribed "
+            "motions or other loops ask for what it does not allow, and forces mean nothing there",
+            SimulationWarning,
+            stacklevel=level,
+        )
+        return
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
     if moved > 0.0 and error > UNBALANCED * moved:
         warnings.warn(

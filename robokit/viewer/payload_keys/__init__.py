@@ -155,7 +155,7 @@ class Payload:
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
         ties: springs between points, and rods that close loops.
-        follow: name of the link that the camera goes along with, true for the centre of mass, false for
+        follow: name of the link that the camera follows, true for the centre of mass, false for
             neither; None where the page chooses.
     """
 

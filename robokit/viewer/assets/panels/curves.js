@@ -28,7 +28,7 @@ class Curves {
     const usual = ["energy", stored.has("force") ? "force" : "joint"].filter((key) => this.keys.includes(key));
     this.panes = [];
     this.plots = [];
-    this.adder = element("button", { class: "small add-plot", type: "button", title: "One more plot below", onclick: () => this.add() }, "Add a plot");
+    this.adder = element("button", { class: "small add-plot", type: "button", title: "Another plot below", onclick: () => this.add() }, "Add a plot");
     host.append(this.adder);
     const own = this.own.slice(0, MOST_FIRST);
     for (const key of own.length > 1 ? own : [...own, ...usual].slice(0, 2)) this.pane(key);
@@ -51,7 +51,7 @@ class Curves {
     pane.unit = element("span", { class: "unit" });
     pane.tools = element("span", { class: "tools" });
     pane.peak = element("button", { class: "largest", type: "button" });
-    pane.close = element("button", { class: "small close-plot", type: "button", title: "Take this plot away", "aria-label": "Take this plot away", onclick: () => this.remove(pane) }, "×");
+    pane.close = element("button", { class: "small close-plot", type: "button", title: "Remove this plot", "aria-label": "Remove this plot", onclick: () => this.remove(pane) }, "×");
     pane.plot.header.append(pane.select, pane.unit, pane.plot.cut, pane.tools, pane.peak, pane.close);
     this.addLinkRow(pane);
     this.host.insertBefore(pane.plot.card, this.adder);
@@ -168,7 +168,9 @@ class Curves {
     if (!best) return;
     // Of a run of which only the records are known, single steps may have had more: the summary has their peak.
     const peak = pane.plot.graph.title?.includes("only of the steps that were recorded") ? "peak of records" : "peak";
-    pane.peak.replaceChildren(`${best.name === "size" || lines.length === 1 ? peak : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
+    const name = best.name === "size" || lines.length === 1 ? peak : best.name;
+    // Where there is no room for its time, that is on a second line, which is not seen.
+    pane.peak.replaceChildren(element("span", {}, `${name} `, element("b", {}, figure(best.y, 4))), " ", element("span", {}, `at ${+best.time.toFixed(4)} s`));
     pane.peak.title = `The largest value, of ${best.name}: click to go there`;
     pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
   }

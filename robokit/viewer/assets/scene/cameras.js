@@ -67,17 +67,17 @@ class Cameras {
     });
   }
 
-  // Whether the camera goes along, and with what: while it does, a list says with which link or the centre of mass.
+  // Whether the camera follows, and what: while it does, a list has the centre of mass and the links.
   addFollowing() {
     const { data, stage } = this.page, { framing } = stage, { follow } = data;
     this.button = toggle("Follow", false, (on) => {
       // A link that is selected is what its reader looks at.
       const { link } = this.page.selection;
       this.follow(on, on && link !== null ? link : framing.link?.name ?? null);
-    }, { title: "The camera goes along with the centre of mass, or with a link" });
+    }, { title: "The camera follows the centre of mass, or a link" });
     // A link may have any name: the centre of mass has the number of no link.
     this.targets = [...(framing.massive ? [null] : []), ...data.links.map((link) => link.name)];
-    this.target = element("select", { class: "chip", id: "followed", "aria-label": "What the camera goes along with" }, ...this.targets.map((name, k) => element("option", { value: k }, name ?? "centre of mass")));
+    this.target = element("select", { class: "chip", id: "followed", "aria-label": "What the camera follows" }, ...this.targets.map((name, k) => element("option", { value: k }, name ?? "centre of mass")));
     this.target.addEventListener("change", () => this.follow(true, this.targets[this.target.value]));
     $("cameras").append(this.button, this.target);
     this.follow(follow === null ? framing.following : follow !== false, typeof follow === "string" ? follow : null);
@@ -96,7 +96,7 @@ class Cameras {
     if (on && !framing.touched) framing.look(...framing.last, this.page.frame(), this.page.motion);
   }
 
-  // The camera goes along, if it follows; light and floor too, where the robot travels far.
+  // The camera, if it follows, moves along; light and floor too, where the robot travels far.
   move(frame) {
     const { stage } = this.page;
     if (stage.framing.local) stage.aim(stage.framing.centre(frame, this.page.motion));

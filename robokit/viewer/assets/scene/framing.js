@@ -65,8 +65,8 @@ class Framing {
   }
 
   // Corners of every body's box at some forty instants (y up); relative to what the camera goes with, or in the world.
-  extremes(relative) {
-    const corners = [], { motion, boxes } = this, { sane } = motion;
+  extremes(relative, motion = this.motion) {
+    const corners = [], { boxes } = this, { sane } = motion;
     const place = new THREE.Matrix4(), turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1), at = new THREE.Vector3();
     for (let f = 0; f < sane; f += Math.max(1, Math.ceil(sane / 40))) {
       const centre = relative ? this.centre(f) : null;
@@ -80,14 +80,14 @@ class Framing {
           corners.push(centre ? corner.sub(centre) : corner);
         }
       });
-      this.tied(f).forEach((end) => corners.push(centre ? end.sub(centre) : end));
+      this.tied(f, motion).forEach((end) => corners.push(centre ? end.sub(centre) : end));
     }
     return corners;
   }
 
   // Ends of springs and rods at a frame (y up), but of those that are too long to be looked at with the robot.
-  tied(frame) {
-    const places = this.data.ties.map(({ ends }) => ends.map((attachment) => yUp(this.motion.placeOf(attachment, frame))));
+  tied(frame, motion) {
+    const places = this.data.ties.map(({ ends }) => ends.map((attachment) => yUp(motion.placeOf(attachment, frame))));
     return places.filter(([from, to]) => from.distanceTo(to) < LONG * this.size).flat();
   }
 

@@ -23,7 +23,7 @@ class Ghost {
     }
     stage.world.add(this.group);
     const { framing } = stage;
-    framing.whole.push(...framing.extremes.call({ motion: this.motion, boxes: framing.boxes }, false));
+    framing.whole.push(...framing.extremes(false, this.motion));
     stage.frameMotion();
     const [first, second] = ghost.labels;
     this.legend = element("div", { id: "runs", "aria-label": "The two runs" }, element("span", { class: "run one" }, first), element("span", { class: "run two" }, `${second} (ghost)`));

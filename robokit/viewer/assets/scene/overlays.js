@@ -25,7 +25,8 @@ class Overlays {
     const { roles } = this.stage;
     const massive = this.data.robot.mass > 0;
     // A pose moves, and touches, where physics runs in the page.
-    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, touches = Boolean(this.data.live?.stepper || this.motion.met);
+    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, pairs = this.data.live?.stepper?.sizes.find(([name]) => name === "n_pairs")?.[1];
+    const touches = Boolean(pairs || this.motion.met);
     return [
       ["visual", "Robot", "var(--accent)", true, true],
       ["collision", "Collisions", "#f08c00", false, roles.collision.length > 0],
@@ -33,9 +34,9 @@ class Overlays {
       ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
       ["frames", "Frames", "#2b8a3e", false, true],
       ["com", "CoM", "var(--text)", moving && massive, massive],
-      ["contacts", "Contacts", "#e03131", moving, touches || Boolean(this.motion.contacts || this.motion.force), "Forces at the points that touch; between two bodies the force on each of them"],
-      ["contactFrames", "Contact frames", "#1971c2", false, touches || Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; ⊥ is the normal force, ∥ the friction, of the twelve largest"],
-      ["ties", ["Springs", "Rods"].filter((_, k) => this.data.ties.some(({ spring }) => spring === !k)).join(", "), "#e8590c", true, this.data.ties.length > 0],
+      ["contacts", "Contacts", "#e03131", moving, touches || Boolean(this.motion.contacts || this.motion.force), "Contact forces; where two bodies touch, the force on each of them"],
+      ["contactFrames", "Contact frames", "#1971c2", false, touches || Boolean(this.motion.contacts && (this.motion.normals || this.data.ground?.plane)), "Normal (blue) and tangents of each contact; at the twelve with the largest forces ⊥ normal force, ∥ friction"],
+      ["ties", this.tiesLabel(), "#e8590c", true, this.data.ties.length > 0],
       ["momentum", "Momentum", "#0b7285", false, Boolean((this.motion.momentum || live) && massive)],
       ["names", "Names", "#868e96", false, true],
     ].filter((entry) => entry[4]);
@@ -179,6 +180,12 @@ class Overlays {
   }
 
   contactFrames() { return new ContactFrames(this); }
+
+  tiesLabel() {
+    const { ties } = this.data;
+    if (ties.every(({ spring }) => spring)) return "Springs";
+    return ties.some(({ spring }) => spring) ? "Springs, rods" : "Rods";
+  }
 
   // Springs as coils, rods that close loops as rods, between their ends.
   ties() {
