@@ -17,7 +17,7 @@ from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
 from robokit.files import output_path, writing
 from robokit.formats.kept_meshes import is_kept
-from robokit.model.geometry import RGBA, Mesh, Shape
+from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
 
 PathLike = str | os.PathLike[str]
@@ -183,6 +183,9 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
         yield f"{name}: gravity ({g}) is left out; a URDF says none"
     if target == "urdf" and robot.base == "floating" and outward(robot, children(robot))[0] == "world":
         yield f"{name}: programs take a root link called 'world' for the fixed world; this one is free"
+    every = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]
+    if target == "urdf" and any(isinstance(shape.geometry, Capsule) for shape in every):
+        yield f"{name}: capsules, which URDF has from 1.1 on, and readers of 1.0 leave out"
     if target == "urdf" and robot.loop_joints:
         shown = ", ".join(repr(loop.name) for loop in robot.loop_joints[:5])
         yield f"{name}: loop joints are <loop_joint>s, which robokit reads and other programs do not: {shown}"

@@ -228,7 +228,7 @@ def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     if not len(those):
         return [DescribedJoint("", "fixed", parent, name)]
-    taken = {name_of(model, "body", k) for k in range(model.nbody)}
+    taken = {name_of(model, "body", k) for k in range(model.nbody)} if len(those) > 1 else set()
     between = [f"{name_of(model, 'joint', j)}_link" for j in those[:-1]]
     between = [f"{own}_frame" if own in taken else own for own in between]
     ends = [parent, *between, name]

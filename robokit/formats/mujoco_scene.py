@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,16 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
         else:
             uneven.append(name)
     says("ignored", "geoms of the world", shown, "not shown: nothing can touch it")
+    plane = next((g for g in scene.grounds if g.kind == "plane"), None)
+    held = (plane.torsional, plane.rolling) if plane else (0.0, 0.0)
+    turning = []
+    for k in range(model.ngeom):
+        if int(model.geom_bodyid[k]) not in still and _touches(model, k):
+            dim, own = int(model.geom_condim[k]), model.geom_friction[k, 1:3]
+            more = dim >= 4 and own[0] > held[0], dim >= 6 and own[1] > held[1]
+            turning += [name_of(model, "geom", k)] if any(more) else []
+    text = "the ground's own against turning and rolling counts for all links"
+    says("rewritten", "geoms with condim 4 or 6", turning, text)
     says("left-out", "surfaces of the world", uneven, "a ground has planes, level height fields and solids")
 
 
@@ -330,22 +341,25 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
         for a, b in zip(np.ravel(model.pair_geom1), np.ravel(model.pair_geom2), strict=True)
     }
     partly, silent = [], []
-    bits = {b: (model.geom_contype[those], model.geom_conaffinity[those]) for b, those in geoms.items()}
+    both = np.stack([model.geom_contype, model.geom_conaffinity], axis=1).tolist()
+    bits = {b: frozenset(tuple(both[k]) for k in those) for b, those in geoms.items()}
+
+    @lru_cache
+    def meet(first: frozenset[tuple[int, int]], second: frozenset[tuple[int, int]]) -> tuple[bool, bool]:
+        pairs = [bool(t1 & a2 or t2 & a1) for t1, a1 in first for t2, a2 in second]
+        return any(pairs), all(pairs)
+
     robots = sorted(b for b in bits if b not in still)
+    floors = frozenset().union(*(bits[b] for b in still if b in bits))
     for m, a in enumerate(robots):
         for b in robots[m + 1 :]:
-            (t1, a1), (t2, a2) = bits[a], bits[b]
-            meet = ((t1[:, None] & a2) | (t2 & a1[:, None])) != 0
-            out = (a, b) in excluded or (b, a) in excluded or not meet.any()
+            some, every = meet(bits[a], bits[b])
+            out = (a, b) in excluded or (b, a) in excluded or not some
             if out and (a, b) not in paired:
                 scene.apart.append((name_of(model, "body", a), name_of(model, "body", b)))
-            elif not meet.all():
+            elif not every:
                 partly.append(f"{name_of(model, 'body', a)} and {name_of(model, 'body', b)}")
-        floors = [k for b in still for k in geoms.get(b, [])]
-        t, c = bits[a]
-        if floors and not any(
-            ((t & model.geom_conaffinity[k]) | (model.geom_contype[k] & c)).any() for k in floors
-        ):
+        if floors and not meet(bits[a], floors)[0]:
             silent.append(name_of(model, "body", a))
     says(
         "rewritten",

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.child_process import Child, OutOfBounds
+from robokit.child_process import MOST_MEMORY, Child, OutOfBounds
 from robokit.errors import MissingDependency, RobokitError
 from robokit.formats import worker
 
@@ -117,7 +117,9 @@ def import_problem(module: str) -> str:
 
 def one_line(refusal: BaseException) -> str:
     """The message of another program's exception, in one line."""
-    return " ".join(str(refusal).split()) or type(refusal).__name__
+    said = " ".join(str(refusal).split()) or type(refusal).__name__
+    out_of_memory = isinstance(refusal, MemoryError) or "allocate memory" in said
+    return f"{said}; it has {MOST_MEMORY / (1 << 30):g} GiB for a file" if out_of_memory else said
 
 
 def count_and_names(links: list[str]) -> str:
