@@ -118,7 +118,9 @@ class Spring(SpringLaw):
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
         >>> spring = rk.Spring("world", robot.link_names[-1], (0.5, 0, 1), stiffness=50.0, damping=0.5)
         >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.1, springs=spring)
-        >>> length, force = run.springs[0].length, run.springs[0].force
+        >>> record = run.springs[0]
+        >>> record.length[:1].round(4), record.force[:1].round(4)
+        (array([1.5688]), array([-0.6185]))
     """
 
     a: str = WORLD
@@ -150,6 +152,8 @@ class JointSpring(SpringLaw):
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
         >>> cubic = rk.JointSpring("upper_joint", force=lambda angle, rate: 5.0 * angle**3 + 0.1 * rate)
         >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.02, springs=[cubic])
+        >>> run.springs[0].force[:2].round(3)
+        array([5.   , 4.975])
     """
 
     joint: str = ""
