@@ -1,7 +1,7 @@
 """Time steps: methods as rows of a table, and the text of those for passive motion.
 
     name             order  for
-    contact            2    falls: all forces as one convex problem (contact/step.py)
+    contact            2    falls: all forces as one problem (contact/step.py)
     midpoint           2    long passive motion at little cost
     rkmk4              4    passive motion, the default without a ground
     energy_momentum    4    the same; its energy is kept, too (energy_momentum.py)
