@@ -1,0 +1,164 @@
+"""A card that is this processor: the methods of ``robokit.engine.cuda.driver.Card``, and memory of the host.
+
+It runs the kernels' own text: what is written for the card is compiled for the host with the state spaces
+taken out, and a launch is a loop over the threads. So layout, dispatch and arguments are tested without a
+card, but not what threads do together, nor what ptxas makes of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+SPECIAL = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x", "laneid")
+KERNEL = re.compile(r"define\s+(?:dso_local\s+)?ptx_kernel\s+void\s+@([\w.$]+)\(([^)]*)\)")
+SLOTS = {"ptr": "ptr", "i64": "i64", "i32": "i32", "double": "double", "float": "float"}
+
+
+def for_host(text: str) -> str:
+    """A module for the card as one for the host: no state spaces, thread numbers from variables."""
+    text = re.sub(r" ?addrspace\(\d+\)", "", text)
+    text = re.sub(r"addrspacecast (ptr \S+ to ptr)", r"bitcast \1", text)
+    text = re.sub(r"(?m)^target (triple|datalayout).*$", "", text)
+    for name in SPECIAL:
+        text = re.sub(
+            rf"(?m)^declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(name)}\(\).*$", "", text
+        )
+        text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}(", f"@thread.{name}(")
+    kernels = KERNEL.findall(text)
+    text = text.replace("ptx_kernel ", "")
+    read = "".join(f"declare i32 @thread.{name}()\n" for name in SPECIAL if f"@thread.{name}(" in text)
+    return "\n".join([read, text, *(_loop(name, parameters) for name, parameters in kernels)])
+
+
+def _loop(name: str, parameters: str) -> str:
+    """The function ``launch.NAME(words, grid, block)``: the kernel in every thread, one after the other."""
+    kinds = [part.split()[0] for part in parameters.split(",") if part.strip()]
+    loads = "".join(
+        f"  %p{k} = getelementptr i64, ptr %words, i64 {k}\n  %a{k} = load {SLOTS[kind]}, ptr %p{k}\n"
+        for k, kind in enumerate(kinds)
+    )
+    given = ", ".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
+    return f"""
+declare void @thread.set(i32, i32, i32, i32)
+define void @launch.{name}(ptr %words, i32 %grid, i32 %block) {{
+entry:
+{loads}  br label %thread
+thread:
+  %k = phi i32 [0, %entry], [%next, %thread]
+  %tid = urem i32 %k, %block
+  %cta = udiv i32 %k, %block
+  call void @thread.set(i32 %tid, i32 %cta, i32 %block, i32 %grid)
+  call void @{name}({given})
+  %next = add i32 %k, 1
+  %all = mul i32 %grid, %block
+  %more = icmp ult i32 %next, %all
+  br i1 %more, label %thread, label %done
+done:
+  ret void
+}}
+"""
+
+
+THREADS = "".join(
+    f'@value.{n} = global i32 0\ndefine i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
+    for n in SPECIAL
+) + "define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {\n" + "".join(
+    f"  store i32 %{v}, ptr @value.{n}\n" for v, n in zip("abcd", SPECIAL, strict=False)
+) + "  ret void\n}\n"
+
+
+class Module:
+    """Machine code of the host, and the functions in it."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        context = llvm.create_context()
+        whole = llvm.parse_assembly(THREADS, context)
+        for text in texts:
+            whole.link_in(llvm.parse_assembly(for_host(text), context))
+        machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+        whole.triple, whole.data_layout = machine.triple, str(machine.target_data)
+        whole.verify()
+        self._engine = llvm.create_mcjit_compiler(whole, machine)
+        self._engine.finalize_object()
+
+    def function(self, name: str) -> Any:
+        """What ``launch`` takes."""
+        place = self._engine.get_function_address(f"launch.{name}")
+        assert place, f"no kernel {name}"
+        found = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)(place)
+        found.module = self
+        return found
+
+
+class HostCard:
+    """This processor with the methods of a card.
+
+    Attributes:
+        launches: (grid, block) of each launch so far.
+        held: memory that was allocated and not freed, by address.
+    """
+
+    number, name, capability, arch = 0, "a card that is the processor", (9, 0), "sm_90"
+    multiprocessors, memory = 4, 1 << 32
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[int, int]] = []
+        self.held: dict[int, Any] = {}
+        self._texts: dict[bytes, list[str]] = {}
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Nothing to do."""
+        yield
+
+    def assemble(self, texts: Sequence[str], *_: Any, **__: Any) -> bytes:
+        """The texts themselves."""
+        return "\0".join(texts).encode()
+
+    def load(self, code: bytes) -> Module:
+        """Of what ``assemble`` gave."""
+        return Module(code.decode().split("\0"))
+
+    def launch(
+        self, function: Any, grid: int, block: int, arguments: Sequence[int], stream: int = 0
+    ) -> None:
+        """All threads, one after the other."""
+        self.launches.append((grid, block))
+        words = (ctypes.c_int64 * len(arguments))(*arguments)
+        function(ctypes.addressof(words), grid, block)
+
+    def allocate(self, size: int, stream: int = 0) -> int:
+        """Memory, 0xff in every byte: NaN where nobody writes."""
+        made = np.full(size + 256, 0xFF, np.uint8)
+        place = -(-made.ctypes.data // 256) * 256
+        self.held[place] = made
+        return place
+
+    def free(self, place: int, stream: int = 0) -> None:
+        """Memory back."""
+        del self.held[place]
+
+    def write(self, place: int, array: np.ndarray, stream: int = 0) -> None:
+        """To the card."""
+        array = np.ascontiguousarray(array)
+        ctypes.memmove(place, array.ctypes.data, array.nbytes)
+
+    def read(self, array: np.ndarray, place: int, stream: int = 0) -> None:
+        """From the card, contiguous."""
+        ctypes.memmove(array.ctypes.data, place, array.nbytes)
+
+    def copy(self, to: int, of: int, size: int, stream: int = 0) -> None:
+        """On the card."""
+        ctypes.memmove(to, of, size)
+
+    def synchronize(self, stream: int = 0) -> None:
+        """Nothing to wait for."""
