@@ -269,6 +269,10 @@ class MissingDependency(RobokitError, ImportError):
     """An optional package that a feature needs and that is not installed."""
 
 
+class DeviceError(RobokitError):
+    """Work that a card cannot do: there is no such card, no driver, no compiler for it, or too little memory."""
+
+
 def library(module: str, extra: str, purpose: str = "") -> Any:
     """Import a module that only some of robokit's functions need.
 

@@ -42,6 +42,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run", "reproducible"),
         ("maker",),
         ("loops",),
+        ("cuda",),
         ("kernel",),
         ("__init__",),
     ],

@@ -5,6 +5,7 @@ passes/    works on the graph: multiply-adds, chunks, calls, superwords, derivat
 emit/      writes the graph as LLVM IR: one state, batches, rollouts; C and WebAssembly
 backend/   what code is made for, and the way from IR to machine code in memory
 loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time
+cuda/      kernels on NVIDIA cards: PTX, ptxas, the driver
 run/       calls machine code from Python: the builtin function, one state, batches, rollouts
 
 memory       aligned arrays, and a pool of buffers for large results

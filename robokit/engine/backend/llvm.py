@@ -243,7 +243,22 @@ def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[st
     return elsewhere([lambda: _cross(text, triple, cpu, features)])[0]
 
 
+def cross_assembly(text: str, triple: str, cpu: str = "", features: str = "") -> str:
+    """Assembly alone of a module for another processor: not all of them have object code of LLVM's.
+
+    Takes and raises what :func:`cross` does.
+    """
+    machine, module = _for(text, triple, cpu, features)
+    return machine.emit_assembly(module)
+
+
 def _cross(text: str, triple: str, cpu: str, features: str) -> tuple[str, bytes]:
+    machine, module = _for(text, triple, cpu, features)
+    return machine.emit_assembly(module), machine.emit_object(module)
+
+
+def _for(text: str, triple: str, cpu: str, features: str) -> tuple[Any, Any]:
+    """What generates code for another processor, and the module."""
     llvm = _binding()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -257,7 +272,7 @@ def _cross(text: str, triple: str, cpu: str, features: str) -> tuple[str, bytes]
     context = llvm.create_context()
     module = llvm.parse_assembly(text, context=context)
     module.triple, module.data_layout = triple, str(machine.target_data)
-    return machine.emit_assembly(module), machine.emit_object(module)
+    return machine, module
 
 
 @functools.cache

@@ -1,0 +1,8 @@
+"""Kernels on NVIDIA cards: one state a thread, numbers of all states side by side in memory.
+
+driver      the CUDA driver by ctypes: cards, memory, code, launches
+assemble    from LLVM IR to code of a card: PTX, ptxas and nvlink, part by part at the same time
+flat_code   a recorded program as LLVM IR for a card
+target      how kernels are written, assembled and kept on disk for a card
+launch      a kernel on one card, called with pointers
+"""

@@ -1,0 +1,207 @@
+"""From LLVM IR to code of a card: LLVM writes PTX, ptxas makes object code of it, nvlink puts it together.
+
+A text is one or more modules of IR, each after a line that begins with :data:`PART`. Parts are compiled side
+by side, apart from each other: in one module ptxas would put every function into its caller, which takes
+minutes for a long kernel. What a part calls of another is `declare`d in it and `define`d without `internal`.
+The first line of the text may say how many registers a thread gets at most (:data:`REGISTERS`).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from robokit.engine.backend import cpu, llvm
+from robokit.errors import DeviceError
+
+TRIPLE = "nvptx64-nvidia-cuda"
+
+PART = "; part"
+"""What the first line of a module begins with, in a text of several."""
+
+REGISTERS = "; registers "
+"""What the first line of a text begins with that says how many registers a thread gets at most."""
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
+"""Those that LLVM and ptxas know; code for one runs on cards of the same major number, and no older ones."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What ptxas says of a function.
+
+    Attributes:
+        name: of the function.
+        registers: of a thread.
+        frame: bytes of local memory, spilled registers included.
+        stores, loads: bytes of registers that are spilled, and read again, each time the code runs once.
+    """
+
+    name: str
+    registers: int
+    frame: int
+    stores: int
+    loads: int
+
+
+def architecture(major: int, minor: int) -> str:
+    """The newest architecture that code can be made for and that a card of this capability runs.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    known = [(int(a[3:-1]), int(a[-1])) for a in ARCHITECTURES]
+    fitting = [each for each in known if each[0] == major and each[1] <= minor]
+    if not fitting:
+        raise DeviceError(
+            f'device="cuda": a card of compute capability {major}.{minor} has no code here; '
+            f"there is for {known[0][0]}.{known[0][1]} to {known[-1][0]}.{known[-1][1]}"
+        )
+    return f"sm_{fitting[-1][0]}{fitting[-1][1]}"
+
+
+@functools.cache
+def tool(name: str) -> str:
+    """Path of ptxas or nvlink: of the PyPI package, else of $CUDA_HOME, else of $PATH.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    file = f"{name}.exe" if sys.platform == "win32" else name
+    places = [
+        Path(each, "nvidia", kit, "bin", file)
+        for each in sys.path
+        for kit in ("cu13", "cuda_nvcc", "nvjitlink")
+    ]
+    places += [
+        Path(os.environ[each], "bin", file) for each in ("CUDA_HOME", "CUDA_PATH") if each in os.environ
+    ]
+    for place in places:
+        if place.is_file() and os.access(place, os.X_OK):
+            return str(place)
+    found = shutil.which(file)
+    if found is None:
+        raise DeviceError(
+            f'device="cuda" needs {name} of NVIDIA\'s compiler, which is not in the Python environment, '
+            "$CUDA_HOME or $PATH: pip install 'robokit[cuda]'"
+        )
+    return found
+
+
+@functools.cache
+def release() -> str:
+    """Of ptxas, for example "ptxas 13.5.92".
+
+    Raises:
+        DeviceError: there is no ptxas.
+    """
+    text = _run([tool("ptxas"), "--version"])
+    found = re.search(r"V(\d+(?:\.\d+)+)", text)
+    return f"ptxas {found[1] if found else text.strip().splitlines()[-1]}"
+
+
+def version() -> tuple[int, ...]:
+    """Of ptxas, as numbers."""
+    return tuple(map(int, re.findall(r"\d+", release())))[:2]
+
+
+def identity(arch: str) -> str:
+    """What code depends on besides its IR."""
+    return "|".join((llvm.release(), release(), arch))
+
+
+def assemble(text: str, arch: str) -> bytes:
+    """Code of a text.
+
+    Args:
+        text: modules of LLVM IR, as above.
+        arch: for example "sm_90".
+
+    Raises:
+        DeviceError: ptxas or nvlink is missing, or refuses.
+        CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
+    """
+    return assembled(text, arch)[0]
+
+
+def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
+    """Code of a text, and what each of its functions uses; arguments and errors as of :func:`assemble`."""
+    tool("ptxas"), tool("nvlink")
+    parts = modules(text)
+    first = text.partition("\n")[0]
+    limit = int(first.removeprefix(REGISTERS)) if first.startswith(REGISTERS) else 0
+    written = llvm.elsewhere([functools.partial(ptx, part, arch) for part in parts], cpu.processors())
+    flags = [f"-arch={arch}", "-O3", "-v", *([f"-maxrregcount={limit}"] if limit else [])]
+    with tempfile.TemporaryDirectory(prefix="robokit") as folder:
+        place = Path(folder)
+        for k, part in enumerate(written):
+            (place / f"{k}.ptx").write_text(part)
+        code, alone = place / "code", len(written) == 1
+        jobs = [
+            [tool("ptxas"), *flags, *([] if alone else ["-c"]), str(place / f"{k}.ptx"), "-o",
+             str(code if alone else place / f"{k}.o")]
+            for k in range(len(written))
+        ]  # fmt: skip
+        with ThreadPoolExecutor(cpu.processors()) as pool:
+            said = "\n".join(pool.map(_run, jobs))
+        if not alone:
+            objects = [str(place / f"{k}.o") for k in range(len(written))]
+            _run([tool("nvlink"), f"-arch={arch}", *objects, "-o", str(code)])
+        return code.read_bytes(), usages(said)
+
+
+def modules(text: str) -> list[str]:
+    """The modules of a text."""
+    parts = re.split(rf"(?m)^{PART}.*\n", text)
+    return parts[1:] if len(parts) > 1 else parts
+
+
+def ptx(text: str, arch: str) -> str:
+    """PTX of a module of LLVM IR.
+
+    Raises:
+        CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
+    """
+    return llvm.cross_assembly(text, TRIPLE, arch)
+
+
+def usages(said: str) -> list[Usage]:
+    """What ptxas -v says of each function."""
+    found, frame = list[Usage](), (0, 0, 0)
+    pattern = re.compile(
+        r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads|Used (\d+) registers|"
+        r"(?:Compiling entry function|Function properties for) '?(\w+)"
+    )
+    name = ""
+    for m in pattern.finditer(said):
+        if m[5]:
+            name = m[5]
+        elif m[4] is None:
+            frame = int(m[1]), int(m[2]), int(m[3])
+            found.append(Usage(name, 0, *frame))
+        elif found:
+            last = found.pop()
+            found.append(Usage(last.name, int(m[4]), last.frame, last.stores, last.loads))
+    return found
+
+
+def _run(command: Sequence[str]) -> str:
+    """What a tool says.
+
+    Raises:
+        DeviceError: it fails.
+    """
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise DeviceError(f"{Path(command[0]).name} failed: {said[0] if said else done.returncode}")
+    return done.stdout + done.stderr

@@ -1,0 +1,388 @@
+"""The CUDA driver, by ctypes: cards, their memory, their code and launches.
+
+A card works in its *primary context*, the one that PyTorch, CuPy and JAX use, so that their memory and their
+streams are ours too. A stream is the driver's number of it, 0 for the default one. What is queued on a stream
+runs in order; nothing here waits but where it says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.cuda import assemble
+from robokit.errors import DeviceError
+from robokit.interpreter import at_fork
+
+LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
+
+OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_CODE, OLD_DRIVER = 2, 3, 100, 209, 222
+"""Numbers of errors that are explained here; the driver has a sentence for all of them."""
+
+_MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
+_LOCAL_BYTES, _REGISTERS, _LARGEST_BLOCK = 3, 4, 0
+
+_cards: dict[int, Card] = {}
+_lock = threading.RLock()
+
+
+@functools.cache
+def _cuda() -> Any:
+    """The driver's library, ready.
+
+    Raises:
+        DeviceError: there is none, or it finds no card.
+    """
+    for name in LIBRARIES:
+        with contextlib.suppress(OSError):
+            library = ctypes.CDLL(name)
+            break
+    else:
+        raise DeviceError(
+            f'device="cuda" needs the NVIDIA driver, whose library {LIBRARIES[0]} is not on this machine; '
+            'use device="cpu"'
+        )
+    status = library.cuInit(0)
+    if status == NO_DEVICE:
+        raise DeviceError('device="cuda": the NVIDIA driver finds no card on this machine; use device="cpu"')
+    if status:
+        raise DeviceError(f'device="cuda": the NVIDIA driver does not start: {_sentence(library, status)}')
+    return library
+
+
+def _sentence(library: Any, status: int) -> str:
+    """What the driver says of an error."""
+    text = ctypes.c_char_p()
+    if library.cuGetErrorString(status, ctypes.byref(text)) or not text.value:
+        return f"error {status}"
+    return f"{text.value.decode(errors='replace')} (error {status})"
+
+
+def _word(value: int) -> Any:
+    return value if isinstance(value, ctypes._SimpleCData) else ctypes.c_uint64(value)
+
+
+def driver_version() -> tuple[int, int]:
+    """The newest CUDA that the driver knows, e.g. (13, 0).
+
+    Raises:
+        DeviceError: there is no driver, or no card.
+    """
+    number = ctypes.c_int()
+    _cuda().cuDriverGetVersion(ctypes.byref(number))
+    return number.value // 1000, number.value % 1000 // 10
+
+
+def count() -> int:
+    """How many cards there are.
+
+    Raises:
+        DeviceError: there is no driver, or no card.
+    """
+    number = ctypes.c_int()
+    _cuda().cuDeviceGetCount(ctypes.byref(number))
+    return number.value
+
+
+def card(number: int = 0) -> Card:
+    """The card of a number, the same object each time.
+
+    Raises:
+        DeviceError: there is no such card, or no driver.
+    """
+    with _lock:
+        if number not in _cards:
+            if not 0 <= number < count():
+                last = f"cuda:0 to cuda:{count() - 1}" if count() > 1 else "cuda:0 alone"
+                raise DeviceError(f'device="cuda:{number}": there is no such card; this machine has {last}')
+            _cards[number] = Card(number)
+        return _cards[number]
+
+
+class Card:
+    """One card.
+
+    Attributes:
+        number: as in "cuda:0".
+        name: for example "NVIDIA H200".
+        capability: of its architecture, for example (9, 0).
+        arch: the same as the compilers write it, for example "sm_90".
+        multiprocessors: how many it has.
+        size: of its memory [bytes].
+    """
+
+    def __init__(self, number: int) -> None:
+        """Take the card's primary context; :func:`card` keeps one object a card."""
+        self._library = _cuda()
+        self.number = number
+        self._device, self._context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuDeviceGet", ctypes.byref(self._device), number)
+        name, size = ctypes.create_string_buffer(256), ctypes.c_size_t()
+        self._call("cuDeviceGetName", name, 256, self._device)
+        self._call("cuDeviceTotalMem_v2", ctypes.byref(size), self._device)
+        self.name, self.size = name.value.decode(errors="replace"), size.value
+        self.capability = self._attribute(_MAJOR), self._attribute(_MINOR)
+        self.arch = assemble.architecture(*self.capability)
+        self.multiprocessors = self._attribute(_MULTIPROCESSORS)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, cuda:{self.number}, {self.arch}>"
+
+    def _call(self, function: str, *arguments: Any, asked: int = 0) -> None:
+        """Call the driver.
+
+        Raises:
+            DeviceError: it refuses.
+        """
+        status = getattr(self._library, function)(*arguments)
+        if not status:
+            return
+        where = f'device="cuda:{self.number}"'
+        if status == OUT_OF_MEMORY:
+            free, total = self.memory()
+            wanted = f"{asked / 2**20:,.0f} MiB were asked for, " if asked else ""
+            raise DeviceError(
+                f"{where}: the card has too little memory: {wanted}{free / 2**20:,.0f} of "
+                f"{total / 2**20:,.0f} MiB are free; take fewer states at once, or float32"
+            )
+        if status == NOT_INITIALIZED:
+            raise DeviceError(
+                f"{where}: a forked process cannot use the card that its parent uses; start it with "
+                'multiprocessing.get_context("spawn")'
+            )
+        if status in (NO_CODE, OLD_DRIVER):
+            raise DeviceError(
+                f"{where}: {self.name} ({self.arch}) with a driver for CUDA {'%d.%d' % driver_version()} "
+                f"does not run what {assemble.release()} makes; update the NVIDIA driver"
+            )
+        raise DeviceError(f"{where}: {function}: {_sentence(self._library, status)}")
+
+    def _attribute(self, which: int) -> int:
+        value = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
+        return value.value
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the primary context that of this thread, and put back what was there."""
+        before = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(before))
+        if before.value == self._context.value:
+            yield
+            return
+        self._call("cuCtxPushCurrent_v2", self._context)
+        try:
+            yield
+        finally:
+            self._call("cuCtxPopCurrent_v2", ctypes.byref(before))
+
+    # -- code ------------------------------------------------------------------------------------
+
+    def assemble(self, text: str) -> bytes:
+        """Code for this card of modules of LLVM IR; see :func:`robokit.engine.cuda.assemble.assemble`."""
+        return assemble.assemble(text, self.arch)
+
+    def load(self, code: bytes) -> Module:
+        """Copy code to the card.
+
+        Raises:
+            DeviceError: the driver is too old for it, or the card has too little memory.
+        """
+        needed, known = assemble.version(), driver_version()
+        if needed and needed[0] > known[0]:
+            raise DeviceError(
+                f'device="cuda:{self.number}": the NVIDIA driver knows CUDA {known[0]}.{known[1]}, and '
+                f"{assemble.release()} makes code for CUDA {needed[0]}: update the driver, or "
+                f"pip install 'nvidia-cuda-nvcc<{known[0] + 1}'"
+            )
+        return Module(self, code)
+
+    def launch(
+        self, function: Function, blocks: int, threads: int, arguments: Sequence[Any], stream: int = 0
+    ) -> None:
+        """Queue a launch.
+
+        Args:
+            function: of code that was loaded to this card.
+            blocks, threads: number of blocks, and of threads in each.
+            arguments: pointers and whole numbers of 64 bits; others as values of ctypes.
+            stream: on which.
+        """
+        words = [_word(a) for a in arguments]
+        places = (ctypes.c_void_p * len(words))(*(ctypes.addressof(w) for w in words))
+        with self.current():
+            self._call(
+                "cuLaunchKernel", function.handle, blocks, 1, 1, threads, 1, 1, 0,
+                ctypes.c_void_p(stream), places, None,
+            )  # fmt: skip
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are free, and bytes in all."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        with self.current():
+            self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def allocate(self, size: int, stream: int = 0) -> int:
+        """Memory of so many bytes, from the moment that the stream gets there; its address.
+
+        Raises:
+            DeviceError: there is not so much.
+        """
+        pointer = ctypes.c_uint64()
+        with self.current():
+            self._call(
+                "cuMemAllocAsync", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)),
+                ctypes.c_void_p(stream), asked=size,
+            )  # fmt: skip
+        return pointer.value
+
+    def free(self, pointer: int, stream: int = 0) -> None:
+        """Give memory back once the stream gets there."""
+        with self.current():
+            self._call("cuMemFreeAsync", ctypes.c_uint64(pointer), ctypes.c_void_p(stream))
+
+    def write(self, pointer: int, array: np.ndarray, stream: int = 0) -> None:
+        """Copy a contiguous array to the card; it may be changed again at once."""
+        with self.current():
+            self._call(
+                "cuMemcpyHtoDAsync_v2", ctypes.c_uint64(pointer), ctypes.c_void_p(array.ctypes.data),
+                ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
+            )  # fmt: skip
+
+    def read(self, array: np.ndarray, pointer: int, stream: int = 0) -> None:
+        """Copy from the card into a contiguous array, and wait until it is there."""
+        with self.current():
+            self._call(
+                "cuMemcpyDtoHAsync_v2", ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(pointer),
+                ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
+            )  # fmt: skip
+        self.synchronize(stream)
+
+    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
+        """Copy bytes from one place on the card to another."""
+        with self.current():
+            self._call(
+                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(size),
+                ctypes.c_void_p(stream),
+            )  # fmt: skip
+
+    def fill(self, pointer: int, size: int, byte: int = 0, stream: int = 0) -> None:
+        """Set all bytes to one value."""
+        with self.current():
+            self._call(
+                "cuMemsetD8Async", ctypes.c_uint64(pointer), ctypes.c_ubyte(byte), ctypes.c_size_t(size),
+                ctypes.c_void_p(stream),
+            )  # fmt: skip
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def synchronize(self, stream: int = 0) -> None:
+        """Wait until a stream has done what is queued on it.
+
+        Raises:
+            DeviceError: something of it failed.
+        """
+        with self.current():
+            self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def event(self, stream: int = 0) -> Event:
+        """A moment on a stream: when all that is queued on it now is done."""
+        return Event(self, stream)
+
+
+class Module:
+    """Code on a card.
+
+    Attributes:
+        card: the card.
+    """
+
+    def __init__(self, card: Card, code: bytes) -> None:
+        self.card = card
+        self._handle = ctypes.c_void_p()
+        with card.current():
+            card._call("cuModuleLoadData", ctypes.byref(self._handle), code)
+        weakref.finalize(self, _unload, card, self._handle).atexit = False
+
+    def function(self, name: str) -> Function:
+        """The kernel of that name in the code."""
+        return Function(self, name)
+
+
+def _unload(card: Card, handle: Any) -> None:
+    with contextlib.suppress(DeviceError), card.current():
+        card._library.cuModuleUnload(handle)
+
+
+class Function:
+    """A kernel in code on a card.
+
+    Attributes:
+        module: the code.
+        registers: that a thread has.
+        local: bytes of memory that a thread has for itself.
+        largest_block: threads of a block at most.
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module, self.handle = module, ctypes.c_void_p()
+        card = module.card
+        with card.current():
+            card._call("cuModuleGetFunction", ctypes.byref(self.handle), module._handle, name.encode())
+        self.registers, self.local = self._attribute(_REGISTERS), self._attribute(_LOCAL_BYTES)
+        self.largest_block = self._attribute(_LARGEST_BLOCK)
+
+    def _attribute(self, which: int) -> int:
+        value = ctypes.c_int()
+        with self.module.card.current():
+            self.module.card._call("cuFuncGetAttribute", ctypes.byref(value), which, self.handle)
+        return value.value
+
+    def resident(self, threads: int) -> int:
+        """How many blocks of so many threads one multiprocessor holds."""
+        value = ctypes.c_int()
+        with self.module.card.current():
+            self.module.card._call(
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self.handle, threads,
+                ctypes.c_size_t(0),
+            )  # fmt: skip
+        return value.value
+
+
+class Event:
+    """A moment on a stream of a card."""
+
+    def __init__(self, card: Card, stream: int = 0) -> None:
+        self._card, self._handle = card, ctypes.c_void_p()
+        with card.current():
+            card._call("cuEventCreate", ctypes.byref(self._handle), 0)
+            card._call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
+        weakref.finalize(self, _forget, card, self._handle).atexit = False
+
+    def since(self, earlier: Event) -> float:
+        """Seconds since an earlier one; waits for both."""
+        milliseconds = ctypes.c_float()
+        with self._card.current():
+            self._card._call("cuEventSynchronize", self._handle)
+            self._card._call("cuEventElapsedTime", ctypes.byref(milliseconds), earlier._handle, self._handle)
+        return milliseconds.value * 1e-3
+
+
+def _forget(card: Card, handle: Any) -> None:
+    with contextlib.suppress(DeviceError), card.current():
+        card._library.cuEventDestroy_v2(handle)
+
+
+at_fork(after_in_child=_cards.clear)
