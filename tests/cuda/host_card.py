@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+
+from robokit.engine.cuda import assemble
 
 SPECIAL = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x", "laneid")
 KERNEL = re.compile(r"define\s+(?:dso_local\s+)?ptx_kernel\s+void\s+@([\w.$]+)\(([^)]*)\)")
@@ -27,9 +30,7 @@ def for_host(text: str) -> str:
     text = re.sub(r"addrspacecast (ptr \S+ to ptr)", r"bitcast \1", text)
     text = re.sub(r"(?m)^target (triple|datalayout).*$", "", text)
     for name in SPECIAL:
-        text = re.sub(
-            rf"(?m)^declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(name)}\(\).*$", "", text
-        )
+        text = re.sub(rf"(?m)^declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(name)}\(\).*$", "", text)
         text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}(", f"@thread.{name}(")
     kernels = KERNEL.findall(text)
     text = text.replace("ptx_kernel ", "")
@@ -66,75 +67,103 @@ done:
 """
 
 
-THREADS = "".join(
-    f'@value.{n} = global i32 0\ndefine i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
-    for n in SPECIAL
-) + "define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {\n" + "".join(
-    f"  store i32 %{v}, ptr @value.{n}\n" for v, n in zip("abcd", SPECIAL, strict=False)
-) + "  ret void\n}\n"
+THREADS = (
+    "".join(
+        f'@value.{n} = global i32 0\ndefine i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
+        for n in SPECIAL
+    )
+    + "define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {\n"
+    + "".join(f"  store i32 %{v}, ptr @value.{n}\n" for v, n in zip("abcd", SPECIAL, strict=False))
+    + "  ret void\n}\n"
+)
 
 
 class Module:
     """Machine code of the host, and the functions in it."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, card: HostCard, text: str) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         context = llvm.create_context()
         whole = llvm.parse_assembly(THREADS, context)
-        for text in texts:
-            whole.link_in(llvm.parse_assembly(for_host(text), context))
+        for part in assemble.modules(text):
+            whole.link_in(llvm.parse_assembly(for_host(part), context))
         machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
         whole.triple, whole.data_layout = machine.triple, str(machine.target_data)
         whole.verify()
-        self._engine = llvm.create_mcjit_compiler(whole, machine)
+        self.card, self._engine = card, llvm.create_mcjit_compiler(whole, machine)
         self._engine.finalize_object()
 
-    def function(self, name: str) -> Any:
-        """What ``launch`` takes."""
-        place = self._engine.get_function_address(f"launch.{name}")
+    def function(self, name: str) -> Function:
+        """The kernel of that name."""
+        return Function(self, name)
+
+
+class Function:
+    """A kernel."""
+
+    registers, local, largest_block = 255, 0, 1024
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module, place = module, module._engine.get_function_address(f"launch.{name}")
         assert place, f"no kernel {name}"
-        found = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)(place)
-        found.module = self
-        return found
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)(place)
+
+    def resident(self, threads: int) -> int:
+        """Blocks of a multiprocessor."""
+        return 1
+
+
+class Event:
+    """A moment."""
+
+    def __init__(self) -> None:
+        self.at = time.perf_counter()
+
+    def since(self, earlier: Event) -> float:
+        """Seconds."""
+        return self.at - earlier.at
 
 
 class HostCard:
     """This processor with the methods of a card.
 
     Attributes:
-        launches: (grid, block) of each launch so far.
+        launches: (blocks, threads) of each launch so far.
         held: memory that was allocated and not freed, by address.
     """
 
     number, name, capability, arch = 0, "a card that is the processor", (9, 0), "sm_90"
-    multiprocessors, memory = 4, 1 << 32
+    multiprocessors, size = 2, 1 << 32
 
     def __init__(self) -> None:
         self.launches: list[tuple[int, int]] = []
         self.held: dict[int, Any] = {}
-        self._texts: dict[bytes, list[str]] = {}
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Nothing to do."""
         yield
 
-    def assemble(self, texts: Sequence[str], *_: Any, **__: Any) -> bytes:
-        """The texts themselves."""
-        return "\0".join(texts).encode()
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are free, and all."""
+        return self.size, self.size
+
+    def assemble(self, text: str) -> bytes:
+        """The text itself."""
+        return text.encode()
 
     def load(self, code: bytes) -> Module:
         """Of what ``assemble`` gave."""
-        return Module(code.decode().split("\0"))
+        return Module(self, code.decode())
 
     def launch(
-        self, function: Any, grid: int, block: int, arguments: Sequence[int], stream: int = 0
+        self, function: Function, blocks: int, threads: int, arguments: Sequence[Any], stream: int = 0
     ) -> None:
         """All threads, one after the other."""
-        self.launches.append((grid, block))
-        words = (ctypes.c_int64 * len(arguments))(*arguments)
-        function(ctypes.addressof(words), grid, block)
+        self.launches.append((blocks, threads))
+        words = (ctypes.c_uint64 * len(arguments))(*(getattr(x, "value", x) for x in arguments))
+        function.run(ctypes.addressof(words), blocks, threads)
 
     def allocate(self, size: int, stream: int = 0) -> int:
         """Memory, 0xff in every byte: NaN where nobody writes."""
@@ -143,22 +172,31 @@ class HostCard:
         self.held[place] = made
         return place
 
-    def free(self, place: int, stream: int = 0) -> None:
+    def free(self, pointer: int, stream: int = 0) -> None:
         """Memory back."""
-        del self.held[place]
+        del self.held[pointer]
 
-    def write(self, place: int, array: np.ndarray, stream: int = 0) -> None:
-        """To the card."""
-        array = np.ascontiguousarray(array)
-        ctypes.memmove(place, array.ctypes.data, array.nbytes)
+    def write(self, pointer: int, array: np.ndarray, stream: int = 0) -> None:
+        """To the card, from contiguous memory."""
+        assert array.flags.c_contiguous
+        ctypes.memmove(pointer, array.ctypes.data, array.nbytes)
 
-    def read(self, array: np.ndarray, place: int, stream: int = 0) -> None:
-        """From the card, contiguous."""
-        ctypes.memmove(array.ctypes.data, place, array.nbytes)
+    def read(self, array: np.ndarray, pointer: int, stream: int = 0) -> None:
+        """From the card, into contiguous memory."""
+        assert array.flags.c_contiguous
+        ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
 
-    def copy(self, to: int, of: int, size: int, stream: int = 0) -> None:
+    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
         """On the card."""
-        ctypes.memmove(to, of, size)
+        ctypes.memmove(to, source, size)
+
+    def fill(self, pointer: int, size: int, byte: int = 0, stream: int = 0) -> None:
+        """Set all bytes."""
+        ctypes.memset(pointer, byte, size)
 
     def synchronize(self, stream: int = 0) -> None:
         """Nothing to wait for."""
+
+    def event(self, stream: int = 0) -> Event:
+        """Now."""
+        return Event()
