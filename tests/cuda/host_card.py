@@ -35,6 +35,8 @@ def for_host(text: str) -> str:
     kernels = KERNEL.findall(text)
     text = text.replace("ptx_kernel ", "")
     read = "".join(f"declare i32 @thread.{name}()\n" for name in SPECIAL if f"@thread.{name}(" in text)
+    if kernels:
+        read += "declare void @thread.set(i32, i32, i32, i32)\n"
     return "\n".join([read, text, *(_loop(name, parameters) for name, parameters in kernels)])
 
 
@@ -47,7 +49,6 @@ def _loop(name: str, parameters: str) -> str:
     )
     given = ", ".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
     return f"""
-declare void @thread.set(i32, i32, i32, i32)
 define void @launch.{name}(ptr %words, i32 %grid, i32 %block) {{
 entry:
 {loads}  br label %thread

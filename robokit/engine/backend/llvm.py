@@ -272,6 +272,8 @@ def _for(text: str, triple: str, cpu: str, features: str) -> tuple[Any, Any]:
     context = llvm.create_context()
     module = llvm.parse_assembly(text, context=context)
     module.triple, module.data_layout = triple, str(machine.target_data)
+    if text.startswith(LOOPS):
+        _optimise(llvm, module, machine, text.startswith(LOOPS + LONG), False)
     return machine, module
 
 

@@ -1,0 +1,771 @@
+"""Kernels with loops as LLVM IR for cards: one state a thread, sizes and what is known of the arrays compiled in.
+
+Memory is in tiles of 32 states, those of a warp: element e of the state in lane t is at e * 32 + t, so that
+threads whose index is the same read neighbours. All numbers of a tile take as many bytes, whole ones too.
+
+    tile     what each state has of its own, and hands on from one call to the next
+    given    inputs that change from one pass to the next
+    work     memory that each thread in flight works with
+    shared   what all states have in common, as it is
+
+What is known when code is written is not in it: sizes, whole numbers made of them, arrays whose content is
+given, conditions on these and loops over nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.backend.llvm import LONG, LOOPS
+from robokit.engine.emit.ir import Real, constant
+from robokit.engine.loops.emit import FunctionWriter, ModuleWriter
+from robokit.engine.loops.record import (
+    CALL,
+    CHECK,
+    COND,
+    FOR,
+    INTEGER,
+    LINK,
+    LOAD,
+    MINUS,
+    PARAMETER,
+    PLUS,
+    REAL,
+    TIMES,
+    VALUE,
+    VMAP,
+    WHOLE,
+    WHOLE_EQ,
+    WHOLE_LE,
+    WHOLE_LT,
+    WHOLE_SELECT,
+    ZEROS,
+    LoopGraph,
+    calls,
+    told,
+)
+from robokit.engine.loops.uniform import Pattern
+from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import AND, CONST, NOT, OR
+
+TILE = 32
+"""States of a tile: the threads of a warp."""
+
+SMALL = 512
+"""Bytes of an array of zeros that each thread has for itself, where its size is known."""
+
+NOTES = ("status", "passes")
+"""Whole numbers at the start of a state's tile: 0, or what failed; and how many passes it took."""
+
+NOT_FINITE = -1
+"""The status of a state that is no longer finite."""
+
+BASES = ("tile", "given", "work", "shared")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an array is.
+
+    Attributes:
+        base: name of a pointer.
+        offset: of its first element: in elements of a tile, of shared memory in bytes.
+        space: of addresses, 1 for that of the card, 5 for that of a thread.
+        tiled: whether the elements of a tile's states are side by side.
+    """
+
+    base: str
+    offset: int = 0
+    space: int = 1
+    tiled: bool = True
+
+    @property
+    def kind(self) -> tuple[int, bool]:
+        """What functions that take it as an argument need to know."""
+        return self.space, self.tiled
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the arrays of a kernel are.
+
+    Attributes:
+        places: of each array.
+        sizes: of tile, given and work in elements of a state, of shared memory in bytes.
+        own_work: whether work memory is each thread's own.
+        heap: elements of work memory for arrays of zeros whose size is known only when they are made.
+    """
+
+    places: list[Place]
+    sizes: dict[str, int]
+    own_work: bool
+    heap: int
+
+
+def layout(
+    arrays: Sequence[ArrayOf],
+    sizes: Mapping[str, int],
+    real: Real,
+    where: Sequence[str],
+    own_work: bool,
+    heap: int,
+) -> Layout:
+    """Places of arrays.
+
+    Args:
+        arrays: of the kernel.
+        sizes: what its sizes are.
+        real: of the numbers.
+        where: of each array, one of tile, given, work and shared.
+        own_work: whether work arrays are in memory of the thread, which the card lays out itself.
+        heap: elements of work memory for arrays of zeros whose size is known only when they are made.
+    """
+    ends, places = dict.fromkeys(BASES, 0), list[Place]()
+    ends["tile"], ends["work"] = len(NOTES), heap
+    for a, base in zip(arrays, where, strict=True):
+        count = max(1, math.prod(a.at(sizes)))
+        if base == "shared":
+            size = 4 if a.kind == INTEGER else real.bytes
+            ends[base] += -ends[base] % 16
+            places.append(Place("%shared", ends[base], 1, False))
+            ends[base] += count * size
+        else:
+            own = base == "work" and own_work
+            places.append(Place(f"%{base}", ends[base], 5 if own else 1, not own))
+            ends[base] += count
+    return Layout(places, ends, own_work, heap)
+
+
+@dataclass
+class Known:
+    """What is known of a kernel when its code is written.
+
+    Attributes:
+        graph: its recording.
+        sizes: the values of its sizes.
+        contents: of arrays, by number.
+    """
+
+    graph: LoopGraph
+    sizes: Sequence[int]
+    contents: Mapping[int, np.ndarray] = field(default_factory=dict)
+    same: dict[int, set[int]] = field(default_factory=dict)
+    bound: dict[int, set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        graph = self.graph
+        for node in graph.nodes:
+            if node[0] in (CALL, VMAP):
+                function = graph.functions[node[1]]
+                for values in calls(graph, node):
+                    for inside, outside in zip(function.region.parameters, values, strict=True):
+                        self.same.setdefault(inside, set()).add(outside)
+                for inside, outside in zip(function.arrays, node[2], strict=True):
+                    self.bound.setdefault(inside, set()).add(outside)
+        self._values: dict[int, Any] = {}
+        self._arrays: dict[int, int | None] = {}
+
+    def array(self, number: int) -> int | None:
+        """The kernel's array that an array of a function is in all its calls."""
+        if number not in self._arrays:
+            outside = {self.array(k) for k in self.bound.get(number, ())}
+            own = self.graph.functions[0].arrays
+            self._arrays[number] = (
+                number if number in own else outside.pop() if len(outside) == 1 else None
+            )
+        return self._arrays[number]
+
+    def value(self, number: int) -> Any:
+        """A whole number or a truth that is known, or None."""
+        if number not in self._values:
+            self._values[number] = None
+            self._values[number] = self._of(number)
+        return self._values[number]
+
+    def _of(self, number: int) -> Any:
+        node = self.graph.nodes[number]
+        opcode = node[0]
+        if opcode == WHOLE:
+            return int(node[1])
+        if opcode == PARAMETER:
+            if number in self.same:
+                found = {self.value(k) for k in self.same[number]}
+                return found.pop() if len(found) == 1 else None
+            own = self.graph.functions[0].region.parameters
+            return self.sizes[own.index(number)] if number in own else None
+        if opcode == LOAD and self.graph.kinds[number] == INTEGER:
+            content, index = self.contents.get(self.array(node[1])), self.value(node[2])
+            return None if content is None or index is None else int(content[index])
+        if opcode in _FOLD:
+            given = [self.value(k) for k in node[1:]]
+            return None if None in given else _FOLD[opcode](*given)
+        if opcode in (AND, OR):
+            given = [self.value(k) for k in node[1:]]
+            decides = opcode == OR
+            if decides in given:
+                return decides
+            return None if None in given else not decides
+        return None
+
+
+_FOLD: dict[int, Any] = {
+    PLUS: lambda a, b: a + b,
+    MINUS: lambda a, b: a - b,
+    TIMES: lambda a, b: a * b,
+    WHOLE_LT: lambda a, b: a < b,
+    WHOLE_LE: lambda a, b: a <= b,
+    WHOLE_EQ: lambda a, b: a == b,
+    WHOLE_SELECT: lambda c, a, b: a if c else b,
+    NOT: lambda a: not a,
+}
+
+
+class CardWriter(ModuleWriter):
+    """Writes a kernel and the functions that it calls for a card.
+
+    Args:
+        known: the kernel and what is known of it.
+        name: of its functions.
+        real: of the numbers.
+        places: of its arrays; what memory functions work with is added.
+        fused: whether sums and products are one operation.
+    """
+
+    def __init__(self, known: Known, name: str, real: Real, places: Layout, fused: bool) -> None:
+        super().__init__(known.graph, name, real, 1, fused)
+        self.known, self.layout, self.heap = known, places, places.heap
+        self.own_work = places.own_work
+        self.headings: dict[str, str] = {}
+        self.by_name: dict[str, str] = {}
+        self.calls_of: dict[str, set[str]] = {}
+
+    def function(self, pattern: Pattern) -> str:
+        """Name of a function, written now if it is new."""
+        name = self._names.get(pattern)
+        if name is None:
+            name = self._names[pattern] = f"{self.name}_function{len(self._names)}"
+            writer = CardFunction(self, pattern)
+            text = writer.text(name)
+            self.texts.append(text)
+            self.by_name[name], self.calls_of[name] = text, writer.called_names
+            self.headings[name] = text[: text.index(" {\n")]
+        return name
+
+    def pattern(self, function: int, places: Sequence[Place]) -> Pattern:
+        """How a function is called with arrays at these places."""
+        parameters = self.graph.functions[function].region.parameters
+        return Pattern(function, 1, tuple(p.kind for p in places), (False,) * len(parameters))
+
+    def takes_memory(self, function: int) -> bool:
+        """Whether a function has arrays of zeros whose size is known only when it runs."""
+        graph = self.graph
+        return any(
+            (node[0] == ZEROS and self.zeros_length(node) is None)
+            or (node[0] in (CALL, VMAP) and self.takes_memory(node[1]))
+            for node in graph.operations(graph.functions[function].region)
+        )
+
+    def zeros_length(self, node: tuple) -> int | None:
+        """Elements of an array of zeros, if that is known."""
+        sizes = [self.known.value(k) for k in node[2:]]
+        return None if None in sizes else max(1, math.prod(sizes))
+
+    def more_work(self, length: int) -> Place:
+        """Memory to work with, of so many elements."""
+        start = self.layout.sizes["work"]
+        self.layout.sizes["work"] += length
+        return Place("%work", start, 5 if self.own_work else 1, not self.own_work)
+
+    def fails(self, function: int) -> bool:
+        """Whether a call of it may fail."""
+        return self.takes_memory(function) or self.has(function, CHECK)
+
+
+class CardFunction(FunctionWriter):
+    """Writes one function for a card."""
+
+    def __init__(self, module: CardWriter, pattern: Pattern) -> None:
+        super().__init__(module, pattern)
+        self.cards, self.known = module, module.known
+        self.places: dict[int, Place] = {}
+        self.taken: list[int] = []
+        self.called_names: set[str] = set()
+        for k, kind in zip(self.called.arrays, pattern.own, strict=True):
+            fixed = self.known.array(k)
+            if fixed is not None:
+                own = self.graph.functions[0].arrays
+                self.places[k] = module.layout.places[own.index(fixed)]
+            else:
+                self.places[k] = Place(f"%a{k}", 0, *kind)
+                self.taken.append(k)
+
+    def text(self, name: str) -> str:
+        """The function ``name(bases..., arrays..., values..., top)``, which returns a struct of its results."""
+        work = "ptr addrspace(5)" if self._own_work() else "ptr addrspace(1)"
+        parameters = [
+            "ptr addrspace(1) %tile", "ptr addrspace(1) %given", f"{work} %work", "ptr addrspace(1) %shared"
+        ]  # fmt: skip
+        parameters += [f"ptr addrspace({self.places[k].space}) %a{k}" for k in self.taken]
+        for k, number in enumerate(self.called.region.parameters):
+            self.names[number] = f"%p{k}"
+            if self.known.value(number) is None:
+                parameters.append(f"{self._type_of(number)} %p{k}")
+        self.memory = "", "%top"
+        if self.cards.takes_memory(self.pattern.function):
+            parameters.append("i32 %top")
+        self._region(self.called.region)
+        results = self.called.region.results
+        value, t = "", self._returns(results, (False,) * len(results), 1)
+        for k, number in enumerate(results):
+            own = f"{self._type(self.graph.kinds[number], False)} {self._value(number, False)}"
+            value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
+        self.out.do(f"ret {t} {value}")
+        if self.cards.fails(self.pattern.function):
+            self.out.do("fail:")
+            self.out.do(f"ret {t} {'zeroinitializer' if results else ''}")
+        text = "\n".join(["entry:", *self.stack, self.out.text()])
+        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\n{text}\n}}\n"
+
+    def _own_work(self) -> bool:
+        return self.cards.own_work
+
+    # -- calls --------------------------------------------------------------------------------------
+
+    def _call(self, number: int, node: tuple) -> None:
+        results: list[str] = []
+        for values in calls(self.graph, node):
+            pattern = self.cards.pattern(node[1], [self.places[k] for k in node[2]])
+            function = self.graph.functions[node[1]]
+            given = [
+                f"{self._type_of(k)} {self._value(k, False)}"
+                for k, inside in zip(values, function.region.parameters, strict=True)
+                if self.known.value(inside) is None
+            ]
+            results += self._called(node, pattern, given)
+        self.control |= {(number, k): result for k, result in enumerate(results)}
+
+    def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
+        out, function = self.out, self.graph.functions[node[1]]
+        name = self.cards.function(pattern)
+        self.called_names.add(name)
+        work = "ptr addrspace(5)" if self._own_work() else "ptr addrspace(1)"
+        bases = [
+            "ptr addrspace(1) %tile", "ptr addrspace(1) %given", f"{work} %work", "ptr addrspace(1) %shared"
+        ]  # fmt: skip
+        arrays = [
+            f"ptr addrspace({self.places[outside].space}) {self._pointer(outside)}"
+            for inside, outside in zip(function.arrays, node[2], strict=True)
+            if self.known.array(inside) is None
+        ]
+        given = [*bases, *arrays, *given]
+        if self.cards.takes_memory(node[1]):
+            given.append(f"i32 {self.memory[1]}")
+        results = function.region.results
+        t = self._returns(results, (False,) * len(results), 1)
+        call = f"call {t} @{name}({', '.join(given)})"
+        found = out(call) if results else ""
+        if not results:
+            out.do(call)
+        if self.cards.fails(node[1]):
+            status = out("load i32, ptr addrspace(1) %tile, align 4")
+            self._continue_if(out(f"icmp eq i32 {status}, 0"), "fail")
+        return [out(f"extractvalue {t} {found}, {k}") for k in range(len(results))]
+
+    def _link(self, number: int, node: tuple) -> None:
+        raise AssertionError  # recorded as functions
+
+    def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
+        """End the call where something does not hold, with the number of the node."""
+        k, label = self._fresh(), self.label
+        self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
+        self._block(f"bad{k}")
+        self.out.do(f"store i32 {2 * number + code}, ptr addrspace(1) %tile, align 4")
+        self.out.do("br label %fail")
+        self.label = label
+        self._block(f"fine{k}", same=True)
+
+    # -- memory -------------------------------------------------------------------------------------
+
+    def _slot(self, tiled: bool) -> str:
+        """Type of an element's place."""
+        slot = f"i{8 * self.real.bytes}"
+        return f"[{TILE} x {slot}]" if tiled else slot
+
+    def _pointer(self, array: int) -> str:
+        """Where an array begins."""
+        place = self.places[array]
+        if not place.offset:
+            return place.base
+        step = "i8" if not place.tiled and place.space == 1 else self._slot(place.tiled)
+        pointer = f"ptr addrspace({place.space})"
+        return self.out(f"getelementptr inbounds {step}, {pointer} {place.base}, i64 {place.offset}")
+
+    def _terms(self, index: int) -> tuple[list[int], int]:
+        value = self.known.value(index)
+        if value is not None:
+            return [], value
+        return super()._terms(index)
+
+    def _address(self, array: int, index: int) -> str:
+        place, out = self.places[array], self.out
+        terms, known = self._terms(index)
+        total = ""
+        for term in terms:
+            value = self._value(term, False)
+            total = out(f"add nsw i32 {total}, {value}") if total else value
+        here = out(f"sext i32 {total} to i64") if total else "0"
+        pointer = f"ptr addrspace({place.space})"
+        base = place.base
+        if not place.tiled and place.space == 1:  # shared
+            step = "i32" if self.graph.arrays[array].kind == INTEGER else self.real.kind
+            base = self._pointer(array)
+        else:
+            step, known = self._slot(place.tiled), known + place.offset
+        if total:
+            base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {here}")
+        if known or not total:
+            base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {known}")
+        return base
+
+    def _load(self, array: int, index: int) -> str:
+        kind, place = self.graph.arrays[array].kind, self.places[array]
+        size = 4 if kind == INTEGER else self.real.bytes
+        shared = ", !invariant.load !0" if not place.tiled and place.space == 1 else ""
+        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
+        return self.out(f"load {self._type(kind, False)}, {where}, align {size}{shared}")
+
+    def _store(self, array: int, index: int, value: int) -> None:
+        kind, place = self.graph.arrays[array].kind, self.places[array]
+        size = 4 if kind == INTEGER else self.real.bytes
+        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
+        self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}, align {size}")
+
+    def _zeros(self, number: int, node: tuple) -> None:
+        """Memory for the rest of the region: of the thread, or from the top of the memory that it works with."""
+        out, array = self.out, node[1]
+        slot = f"i{8 * self.real.bytes}"
+        length = self.cards.zeros_length(node)
+        if length is not None and length * self.real.bytes <= SMALL:
+            place = self.places[array] = Place(f"%z{array}", 0, 5, False)
+            self.stack.append(f"  %z{array}g = alloca [{length} x {slot}], align 16")
+            self.stack.append(f"  %z{array} = addrspacecast ptr %z{array}g to ptr addrspace(5)")
+            if length <= 16:
+                for k in range(length):
+                    where = out(f"getelementptr {slot}, ptr addrspace(5) {place.base}, i64 {k}")
+                    out.do(f"store {slot} 0, ptr addrspace(5) {where}, align {self.real.bytes}")
+                return
+            self._fill(place, str(length))
+            return
+        if length is not None:  # a place of its own: no function calls itself
+            place = self.places[array] = self.cards.more_work(length)
+            self._fill(place, str(length))
+            return
+        count = self._count(number, node[2:])
+        narrow = out(f"trunc i64 {count} to i32")
+        top = self.memory[1]
+        end = out(f"add i32 {top}, {narrow}")
+        self._fail_unless(out(f"icmp ule i32 {end}, {self.cards.heap}"), number, 1)
+        own = self._own_work()
+        space = 5 if own else 1
+        wide = out(f"zext i32 {top} to i64")
+        start = out(f"getelementptr {self._slot(not own)}, ptr addrspace({space}) %work, i64 {wide}")
+        place = self.places[array] = Place(start, 0, space, not own)
+        self.memory = "", end
+        self._fill(place, narrow)
+
+    def _fill(self, place: Place, count: str) -> None:
+        """Write zeros to so many elements."""
+        out, k, before = self.out, self._fresh(), self.label
+        slot = f"i{8 * self.real.bytes}"
+        step, pointer = self._slot(place.tiled), f"ptr addrspace({place.space})"
+        out.do(f"br label %fillhead{k}")
+        self._block(f"fillhead{k}", same=True)
+        out.do(f"%fill{k} = phi i32 [0, %{before}], [%fillnext{k}, %fillbody{k}]")
+        out.do(f"br i1 {out(f'icmp slt i32 %fill{k}, {count}')}, label %fillbody{k}, label %filled{k}")
+        self._block(f"fillbody{k}", same=True)
+        wide = out(f"sext i32 %fill{k} to i64")
+        where = out(f"getelementptr {step}, {pointer} {place.base}, i64 {wide}")
+        out.do(f"store {slot} 0, {pointer} {where}, align {self.real.bytes}")
+        out.do(f"%fillnext{k} = add nsw i32 %fill{k}, 1")
+        out.do(f"br label %fillhead{k}")
+        self._block(f"filled{k}", same=True)
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    def _value(self, number: int, wide: bool) -> str:
+        value = self.known.value(number)
+        if value is None:
+            return super()._value(number, wide)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def _write(self, number: int) -> None:
+        if self.known.value(number) is None:
+            super()._write(number)
+
+    def _for(self, number: int, node: tuple) -> None:
+        count, region = self.known.value(node[2]), self.graph.regions[node[1]]
+        if count is None or count > 1:
+            super()._for(number, node)
+            return
+        index, *carried = region.parameters
+        starts = [self._value(k, False) for k in node[3:]]
+        if count == 1:
+            self.names |= dict(zip(carried, starts, strict=True))
+            self.names[index] = "0"
+            memory = self.memory
+            self._region(region)
+            self.memory = memory
+            starts = [self._value(k, False) for k in region.results]
+        self.control |= {(number, k): value for k, value in enumerate(starts)}
+
+    def _cond(self, number: int, node: tuple) -> None:
+        condition = self.known.value(node[1])
+        if condition is None:
+            super()._cond(number, node)
+            return
+        branch, memory = self.graph.regions[node[2 if condition else 3]], self.memory
+        self._region(branch)
+        self.memory = memory
+        values = [self._value(k, False) for k in branch.results]
+        self.control |= {(number, k): value for k, value in enumerate(values)}
+
+
+# ---- modules ----------------------------------------------------------------------------------------------
+
+ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
+
+
+def card_text(
+    writer: CardWriter, finite: Sequence[tuple[int, int]], part: int, registers: int = 0
+) -> str:
+    """The modules of a kernel, for assemble.py.
+
+    Args:
+        writer: of the kernel.
+        finite: numbers of arrays, and their lengths: a state in which one is not finite goes no further.
+        part: characters of a module, about.
+        registers: of a thread at most; 0 for as many as there are.
+    """
+    body = writer.function(writer.pattern(0, writer.layout.places))
+    entry = _entry(writer, body, finite)
+    groups = _groups(writer, part)
+    home = {name: k for k, group in enumerate(groups) for name in group}
+    outside = {n for name, called in writer.calls_of.items() for n in called if home[n] != home[name]}
+    texts = [f"; registers {registers}\n"] if registers else []
+    for k, group in enumerate(groups):
+        called = {n for name in group for n in writer.calls_of[name] if home[n] != k}
+        heads = [writer.headings[n].replace("define internal", "declare", 1) for n in sorted(called)]
+        defined = [
+            writer.by_name[n].replace("define internal", "define", 1) if n in outside else writer.by_name[n]
+            for n in group
+        ]
+        defined += [entry] if home[body] == k else []
+        texts.append("\n".join([f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer.real), *heads, *defined, ATTRIBUTES]))
+    return "".join(texts)
+
+
+def _groups(writer: CardWriter, part: int) -> list[list[str]]:
+    """Functions that are compiled together: callers with what they call, so that these may be put into them."""
+    groups, sizes = list[list[str]](), list[int]()
+    for name, text in reversed(writer.by_name.items()):
+        k = next((k for k, size in enumerate(sizes) if size + len(text) <= part), len(groups))
+        if k == len(groups):
+            groups.append([])
+            sizes.append(0)
+        groups[k].append(name)
+        sizes[k] += len(text)
+    return groups
+
+
+def _shared(texts: Sequence[str], real: Real) -> str:
+    """What the functions of a module need of LLVM, and sines."""
+    from robokit.engine.emit import sincos
+    from robokit.engine.emit.ir import FLOAT64
+    from robokit.engine.trace.ops import INTRINSICS
+
+    sines = any("@sincos_1(" in text for text in texts)
+    lines = []
+    for number in dict.fromkeys((FLOAT64, real)):
+        t, end = number.kind, number.suffix
+        lines += [f"declare {t} @llvm.{f}.{end}({t})" for f in INTRINSICS if f not in _TWO]
+        lines += [f"declare {t} @llvm.{f}.{end}({t}, {t})" for f in INTRINSICS if f in _TWO]
+        lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
+        lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
+    lines += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")]
+    if sines:
+        lines.append(sincos.function(1, real, "sincos_1"))
+    return "\n".join(lines)
+
+
+_TWO = ("minnum", "maxnum", "copysign")
+
+
+def _entry(writer: CardWriter, body: str, finite: Sequence[int]) -> str:
+    """``NAME(tiles, givens, jump, works, shared, rows, passes)``: passes of all states.
+
+    tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
+    next.
+    """
+    real, sizes, own = writer.real, writer.layout.sizes, writer.own_work
+    slot, bytes_ = f"i{8 * real.bytes}", real.bytes
+    pointer = "ptr addrspace(1)"
+    work = "ptr addrspace(5)" if own else pointer
+    lines = [
+        "%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+        "%cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
+        "%ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()",
+        "%ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()",
+        "%block = mul i32 %cta, %ntid",
+        "%me = add i32 %block, %tid",
+        "%first = zext i32 %me to i64",
+        "%threads = mul i32 %ncta, %ntid",
+        "%step = zext i32 %threads to i64",
+    ]
+    if own:
+        lines += [
+            f"%workg = alloca [{sizes['work']} x {slot}], align 16",
+            "%work = addrspacecast ptr %workg to ptr addrspace(5)",
+        ]
+    else:
+        lines += _in_tile("%work", "%works", "%first", sizes["work"], bytes_)
+    lines += [
+        "%some = icmp slt i64 %first, %rows",
+        "br i1 %some, label %state, label %end",
+        "state:",
+        "%t = phi i64 [%first, %entry], [%next, %stop]",
+        *_in_tile("%tile", "%tiles", "%t", sizes["tile"], bytes_),
+        *_in_tile("%given0", "%givens", "%t", sizes["given"], bytes_),
+        "br label %pass",
+        "pass:",
+        "%p = phi i64 [0, %state], [%q, %well]",
+        f"%status = load i32, {pointer} %tile, align 4",
+        "%fine = icmp eq i32 %status, 0",
+        "%more = icmp slt i64 %p, %passes",
+        "%go = and i1 %fine, %more",
+        "br i1 %go, label %run, label %stop",
+        "run:",
+        "%away = mul i64 %p, %jump",
+        f"%given = getelementptr i8, {pointer} %given0, i64 %away",
+    ]
+    top = ", i32 0" if writer.takes_memory(0) else ""
+    lines += [
+        f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})",
+        f"%count0 = getelementptr i8, {pointer} %tile, i64 {TILE * bytes_}",
+        f"%count1 = load i32, {pointer} %count0, align 4",
+        "%count2 = add i32 %count1, 1",
+        f"store i32 %count2, {pointer} %count0, align 4",
+        "%q = add i64 %p, 1",
+    ]
+    total, k = constant(1, 0.0, real), 0
+    for array, length in finite:
+        place = writer.layout.places[array]
+        for e in range(length):
+            lines += [
+                f"%f{k} = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place.offset + e}",
+                f"%g{k} = load {real.kind}, {pointer} %f{k}, align {bytes_}",
+                f"%h{k} = fsub {real.kind} %g{k}, %g{k}",
+                f"%s{k} = fadd {real.kind} {total}, %h{k}",
+            ]
+            total, k = f"%s{k}", k + 1
+    lines += [
+        f"%finite = fcmp ord {real.kind} {total}, {total}",
+        "br i1 %finite, label %well, label %bad",
+        "bad:",
+        f"store i32 {NOT_FINITE}, {pointer} %tile, align 4",
+        "br label %stop",
+        "well:",
+        "br label %pass",
+        "stop:",
+        "%next = add i64 %t, %step",
+        "%again = icmp slt i64 %next, %rows",
+        "br i1 %again, label %state, label %end",
+        "end:",
+        "ret void",
+    ]
+    parameters = (
+        f"{pointer} %tiles, {pointer} %givens, i64 %jump, {pointer} %works, {pointer} %shared, i64 %rows, "
+        "i64 %passes"
+    )
+    text = "\n".join(line if line.endswith(":") else f"  {line}" for line in ["entry:", *lines])
+    return f"define ptx_kernel void @{writer.name}({parameters}) #2 {{\n{text}\n}}\n"
+
+
+def _in_tile(name: str, base: str, row: str, size: int, bytes_: int) -> list[str]:
+    """A pointer to the first element of a state."""
+    n = name[1:]
+    return [
+        f"%{n}tile = lshr i64 {row}, 5",
+        f"%{n}lane = and i64 {row}, 31",
+        f"%{n}far = mul i64 %{n}tile, {size * TILE}",
+        f"%{n}place = add i64 %{n}far, %{n}lane",
+        f"%{n}bytes = mul i64 %{n}place, {bytes_}",
+        f"{name} = getelementptr i8, ptr addrspace(1) {base}, i64 %{n}bytes",
+    ]
+
+
+def copies_text(real: Real) -> str:
+    """``take4``, ``give4``, ``take8`` and ``give8``: numbers of so many bytes from elsewhere to tiles, and back.
+
+        take(tiles, elements of a tile, first, count, pointer, between, own, rows)
+
+    Number j of state t is elsewhere at pointer + (j between + t own) itemsize.
+    """
+    texts = [f"; part copies\n{LOOPS}{LONG}"]
+    texts += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")]
+    for size in (4, 8):
+        for way in ("take", "give"):
+            source, to = ("%there", "%here") if way == "take" else ("%here", "%there")
+            texts.append(f"""define ptx_kernel void @{way}{size}(ptr addrspace(1) %tiles, i64 %size, i64 %begin, i64 %count, ptr addrspace(1) %pointer, i64 %between, i64 %own, i64 %rows) #2 {{
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  %block = mul i32 %cta, %ntid
+  %me = add i32 %block, %tid
+  %first = zext i32 %me to i64
+  %threads = mul i32 %ncta, %ntid
+  %step = zext i32 %threads to i64
+  br label %head
+head:
+  %t = phi i64 [%first, %entry], [%next, %over]
+  %some = icmp slt i64 %t, %rows
+  br i1 %some, label %state, label %end
+state:
+  %number = lshr i64 %t, 5
+  %lane = and i64 %t, 31
+  %elements = mul i64 %number, %size
+  %start = add i64 %elements, %begin
+  %mine = mul i64 %t, %own
+  br label %each
+each:
+  %j = phi i64 [0, %state], [%k, %one]
+  %more = icmp slt i64 %j, %count
+  br i1 %more, label %one, label %over
+one:
+  %e = add i64 %start, %j
+  %wide = mul i64 %e, {TILE}
+  %place = add i64 %wide, %lane
+  %in = mul i64 %place, {real.bytes}
+  %here = getelementptr i8, ptr addrspace(1) %tiles, i64 %in
+  %far = mul i64 %j, %between
+  %where = add i64 %far, %mine
+  %away = mul i64 %where, {size}
+  %there = getelementptr i8, ptr addrspace(1) %pointer, i64 %away
+  %x = load i{8 * size}, ptr addrspace(1) {source}, align {size}
+  store i{8 * size} %x, ptr addrspace(1) {to}, align {size}
+  %k = add i64 %j, 1
+  br label %each
+over:
+  %next = add i64 %t, %step
+  br label %head
+end:
+  ret void
+}}
+""")
+    return "".join(texts) + ATTRIBUTES
