@@ -59,8 +59,8 @@ TILE = 32
 SMALL = 512
 """Bytes of an array of zeros that each thread has for itself, where its size is known."""
 
-NOTES = ("status", "passes")
-"""Whole numbers at the start of a state's tile: 0, or what failed; and how many passes it took."""
+NOTES = ("status", "taken", "goal")
+"""Whole numbers at the start of a state's tile: 0, or what failed; how many passes it took, and should have."""
 
 NOT_FINITE = -1
 """The status of a state that is no longer finite."""
@@ -463,7 +463,7 @@ class CardFunction(FunctionWriter):
             return
         if length is not None:  # a place of its own: no function calls itself
             place = self.places[array] = self.cards.more_work(length)
-            self._fill(place, str(length))
+            self._fill(Place(self._pointer(array), 0, place.space, place.tiled), str(length))
             return
         count = self._count(number, node[2:])
         narrow = out(f"trunc i64 {count} to i32")
@@ -541,7 +541,8 @@ ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
 
 
 def card_text(
-    writer: CardWriter, finite: Sequence[tuple[int, int]], part: int, registers: int = 0
+    writer: CardWriter, finite: Sequence[tuple[int, int]], part: int, registers: int = 0,
+    stop: int | None = None,
 ) -> str:
     """The modules of a kernel, for assemble.py.
 
@@ -550,9 +551,11 @@ def card_text(
         finite: numbers of arrays, and their lengths: a state in which one is not finite goes no further.
         part: characters of a module, about.
         registers: of a thread at most; 0 for as many as there are.
+        stop: number of an array of whole numbers: a pass after which its first is not 0 does not count, and
+            the state waits.
     """
     body = writer.function(writer.pattern(0, writer.layout.places))
-    entry = _entry(writer, body, finite)
+    entry = _entry(writer, body, finite, stop)
     groups = _groups(writer, part)
     home = {name: k for k, group in enumerate(groups) for name in group}
     outside = {n for name, called in writer.calls_of.items() for n in called if home[n] != home[name]}
@@ -605,11 +608,11 @@ def _shared(texts: Sequence[str], real: Real) -> str:
 _TWO = ("minnum", "maxnum", "copysign")
 
 
-def _entry(writer: CardWriter, body: str, finite: Sequence[int]) -> str:
-    """``NAME(tiles, givens, jump, works, shared, rows, passes)``: passes of all states.
+def _entry(writer: CardWriter, body: str, finite: Sequence[tuple[int, int]], stop: int | None) -> str:
+    """``NAME(tiles, givens, jump, works, shared, rows, passes, resumed)``: passes of all states.
 
     tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
-    next.
+    next. Where ``resumed`` is 1 these are the passes of the last launch, for states that stopped in it.
     """
     real, sizes, own = writer.real, writer.layout.sizes, writer.own_work
     slot, bytes_ = f"i{8 * real.bytes}", real.bytes
@@ -640,27 +643,43 @@ def _entry(writer: CardWriter, body: str, finite: Sequence[int]) -> str:
         "%t = phi i64 [%first, %entry], [%next, %stop]",
         *_in_tile("%tile", "%tiles", "%t", sizes["tile"], bytes_),
         *_in_tile("%given0", "%givens", "%t", sizes["given"], bytes_),
+        f"%taken = getelementptr i8, {pointer} %tile, i64 {TILE * bytes_}",
+        f"%wanted = getelementptr i8, {pointer} %tile, i64 {2 * TILE * bytes_}",
+        f"%goal0 = load i32, {pointer} %wanted, align 4",
+        "%many = trunc i64 %passes to i32",
+        "%goal1 = add i32 %goal0, %many",
+        "%again = icmp ne i64 %resumed, 0",
+        "%goal = select i1 %again, i32 %goal0, i32 %goal1",
+        f"store i32 %goal, {pointer} %wanted, align 4",
+        "%since = sub i32 %goal, %many",
         "br label %pass",
         "pass:",
-        "%p = phi i64 [0, %state], [%q, %well]",
         f"%status = load i32, {pointer} %tile, align 4",
+        f"%count = load i32, {pointer} %taken, align 4",
         "%fine = icmp eq i32 %status, 0",
-        "%more = icmp slt i64 %p, %passes",
+        "%more = icmp slt i32 %count, %goal",
         "%go = and i1 %fine, %more",
         "br i1 %go, label %run, label %stop",
         "run:",
+        "%p0 = sub i32 %count, %since",
+        "%late = icmp slt i32 %p0, 0",
+        "%p1 = select i1 %late, i32 0, i32 %p0",
+        "%p = zext i32 %p1 to i64",
         "%away = mul i64 %p, %jump",
         f"%given = getelementptr i8, {pointer} %given0, i64 %away",
     ]
     top = ", i32 0" if writer.takes_memory(0) else ""
-    lines += [
-        f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})",
-        f"%count0 = getelementptr i8, {pointer} %tile, i64 {TILE * bytes_}",
-        f"%count1 = load i32, {pointer} %count0, align 4",
-        "%count2 = add i32 %count1, 1",
-        f"store i32 %count2, {pointer} %count0, align 4",
-        "%q = add i64 %p, 1",
-    ]
+    lines.append(f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})")
+    if stop is not None:
+        place = writer.layout.places[stop].offset
+        lines += [
+            f"%stops = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place}",
+            f"%stopped = load i32, {pointer} %stops, align 4",
+            "%goes = icmp eq i32 %stopped, 0",
+            "br i1 %goes, label %done, label %stop",
+            "done:",
+        ]
+    lines += ["%count2 = add i32 %count, 1", f"store i32 %count2, {pointer} %taken, align 4"]
     total, k = constant(1, 0.0, real), 0
     for array, length in finite:
         place = writer.layout.places[array]
@@ -682,14 +701,14 @@ def _entry(writer: CardWriter, body: str, finite: Sequence[int]) -> str:
         "br label %pass",
         "stop:",
         "%next = add i64 %t, %step",
-        "%again = icmp slt i64 %next, %rows",
-        "br i1 %again, label %state, label %end",
+        "%another = icmp slt i64 %next, %rows",
+        "br i1 %another, label %state, label %end",
         "end:",
         "ret void",
     ]
     parameters = (
         f"{pointer} %tiles, {pointer} %givens, i64 %jump, {pointer} %works, {pointer} %shared, i64 %rows, "
-        "i64 %passes"
+        "i64 %passes, i64 %resumed"
     )
     text = "\n".join(line if line.endswith(":") else f"  {line}" for line in ["entry:", *lines])
     return f"define ptx_kernel void @{writer.name}({parameters}) #2 {{\n{text}\n}}\n"
@@ -711,16 +730,17 @@ def _in_tile(name: str, base: str, row: str, size: int, bytes_: int) -> list[str
 def copies_text(real: Real) -> str:
     """``take4``, ``give4``, ``take8`` and ``give8``: numbers of so many bytes from elsewhere to tiles, and back.
 
-        take(tiles, elements of a tile, first, count, pointer, between, own, rows)
+        take(tiles, elements of a tile, first, every, count, pointer, between, own, rows, which)
 
-    Number j of state t is elsewhere at pointer + (j between + t own) itemsize.
+    Number j of row r, element first + j every of a tile, is elsewhere at pointer + (j between + r own) itemsize. It belongs to state r, or to that
+    of which ``which``, whole numbers of 64 bits, has the number at r; that is 0, no address, for all.
     """
     texts = [f"; part copies\n{LOOPS}{LONG}"]
     texts += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")]
     for size in (4, 8):
         for way in ("take", "give"):
             source, to = ("%there", "%here") if way == "take" else ("%here", "%there")
-            texts.append(f"""define ptx_kernel void @{way}{size}(ptr addrspace(1) %tiles, i64 %size, i64 %begin, i64 %count, ptr addrspace(1) %pointer, i64 %between, i64 %own, i64 %rows) #2 {{
+            texts.append(f"""define ptx_kernel void @{way}{size}(ptr addrspace(1) %tiles, i64 %size, i64 %begin, i64 %every, i64 %count, ptr addrspace(1) %pointer, i64 %between, i64 %own, i64 %rows, ptr addrspace(1) %which) #2 {{
 entry:
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -733,22 +753,31 @@ entry:
   %step = zext i32 %threads to i64
   br label %head
 head:
-  %t = phi i64 [%first, %entry], [%next, %over]
-  %some = icmp slt i64 %t, %rows
-  br i1 %some, label %state, label %end
+  %r = phi i64 [%first, %entry], [%next, %over]
+  %some = icmp slt i64 %r, %rows
+  br i1 %some, label %row, label %end
+row:
+  %all = icmp eq ptr addrspace(1) %which, null
+  br i1 %all, label %state, label %listed
+listed:
+  %entry_r = getelementptr i64, ptr addrspace(1) %which, i64 %r
+  %own_t = load i64, ptr addrspace(1) %entry_r, align 8
+  br label %state
 state:
+  %t = phi i64 [%r, %row], [%own_t, %listed]
   %number = lshr i64 %t, 5
   %lane = and i64 %t, 31
   %elements = mul i64 %number, %size
   %start = add i64 %elements, %begin
-  %mine = mul i64 %t, %own
+  %mine = mul i64 %r, %own
   br label %each
 each:
   %j = phi i64 [0, %state], [%k, %one]
   %more = icmp slt i64 %j, %count
   br i1 %more, label %one, label %over
 one:
-  %e = add i64 %start, %j
+  %e0 = mul i64 %j, %every
+  %e = add i64 %start, %e0
   %wide = mul i64 %e, {TILE}
   %place = add i64 %wide, %lane
   %in = mul i64 %place, {real.bytes}
@@ -762,7 +791,7 @@ one:
   %k = add i64 %j, 1
   br label %each
 over:
-  %next = add i64 %t, %step
+  %next = add i64 %r, %step
   br label %head
 end:
   ret void

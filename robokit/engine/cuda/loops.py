@@ -16,7 +16,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.engine.cuda import assemble
 from robokit.engine.cuda.loop_code import (
-    NOT_FINITE,
+    NOTES,
     TILE,
     CardWriter,
     Known,
@@ -57,6 +57,8 @@ class Code:
         registers: of a thread at most.
         own_work: whether work arrays are in memory of the threads.
         heap: see :data:`HEAP`.
+        stop: name of an array: a pass after which its first number is not 0 does not count, and the state
+            waits.
 
     Attributes:
         text: for assemble.py.
@@ -74,6 +76,7 @@ class Code:
         registers: int = 128,
         own_work: bool = False,
         heap: int = HEAP,
+        stop: str | None = None,
     ) -> None:
         graph, names = kernel._alone, [a.name for a in kernel.arrays]
         self.layout: Layout = layout(kernel.arrays, sizes, real, where, own_work, heap)
@@ -81,7 +84,8 @@ class Code:
         numbers = Known(graph, [sizes[n] for n in kernel.sizes], known)
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
         watched = [(k, math.prod(kernel.arrays[k].at(sizes))) for k in map(names.index, finite)]
-        text = card_text(writer, watched, PART, registers) + copies_text(real)
+        waits = None if stop is None else names.index(stop)
+        text = card_text(writer, watched, PART, registers, waits) + copies_text(real)
         self.text = in_one_order(text) if kernel.reproducible else text
 
 
@@ -174,94 +178,117 @@ class Loops:
         self.card.write(self.memory["shared"] + place.offset, own, stream)
         self.card.synchronize(stream)
 
-    def run(self, passes: int, stream: int = 0, changing: bool = False) -> None:
+    def run(
+        self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False
+    ) -> None:
         """So many passes of all states, one after the other; of one that failed no more.
 
         Args:
             passes: how many.
             stream: on which.
             changing: whether each pass has inputs of its own.
+            resumed: whether these are the passes of the last call, for states that stopped in it.
         """
         m = self.memory
-        words = m["tile"], m["given"], self.jump * changing, m["work"], m["shared"], self.rows, passes
+        words = (
+            m["tile"], m["given"], self.jump * changing, m["work"], m["shared"], self.rows, passes,
+            int(resumed),
+        )  # fmt: skip
         self.card.launch(self._run, *self._grid, words, stream)
 
     # ---- what others have ------------------------------------------------------------------------------------
 
     def take(
-        self, name: str, column: tuple[int, int, int], stream: int = 0, at: int = 0, count: int | None = None
+        self,
+        name: str,
+        column: tuple[int, int, int],
+        stream: int = 0,
+        at: int = 0,
+        which: tuple[int, int] | None = None,
+        part: tuple[int, int, int] | None = None,
     ) -> None:
         """Copy numbers from an array of the card to an array of the states.
 
         Args:
             name: of the array.
-            column: (pointer, between, own): number j of state t is at pointer + (j between + t own) itemsize.
+            column: (pointer, between, own): number j of row r is at pointer + (j between + r own) itemsize.
             stream: on which.
-            at: the pass that it is an input of, where these change; or, else, the first of its numbers.
-            count: how many; as many as it has by default.
+            at: the pass that it is an input of.
+            which: the address of the states' numbers, and how many; all by default, a row each.
+            part: (first, every, count) of its numbers; all by default.
         """
-        self._copy("take", name, column, stream, at, count)
+        self._copy("take", name, column, stream, at, which, part)
 
     def give(
-        self, name: str, column: tuple[int, int, int], stream: int = 0, at: int = 0, count: int | None = None
+        self,
+        name: str,
+        column: tuple[int, int, int],
+        stream: int = 0,
+        at: int = 0,
+        which: tuple[int, int] | None = None,
+        part: tuple[int, int, int] | None = None,
     ) -> None:
         """Copy numbers of the states to an array of the card; arguments as of :meth:`take`."""
-        self._copy("give", name, column, stream, at, count)
+        self._copy("give", name, column, stream, at, which, part)
 
     def _copy(
-        self, way: str, name: str, column: tuple[int, int, int], stream: int, at: int, count: int | None
+        self,
+        way: str,
+        name: str,
+        column: tuple[int, int, int],
+        stream: int,
+        at: int,
+        which: tuple[int, int] | None,
+        part: tuple[int, int, int] | None,
     ) -> None:
-        a, base, place = self.places[name]
-        size = 4 if a.kind == INTEGER else self.real.bytes
-        length = math.prod(a.at(self.sizes))
-        where, offset = self.memory[base], place.offset
-        if base == "given":
-            where += at * self.jump
+        if name in NOTES:
+            where, of_tile, first, length, size = self.memory["tile"], "tile", NOTES.index(name), 1, 4
         else:
-            offset, length = offset + at, length - at
-        pointer, between, own = column
-        of_tile = self.layout.sizes[base]
-        words = where, of_tile, offset, length if count is None else count, pointer, between, own, self.rows
-        blocks = max(1, min(-(-self.rows // BLOCK), 16 * self.card.multiprocessors))
+            a, of_tile, place = self.places[name]
+            size, length = 4 if a.kind == INTEGER else self.real.bytes, math.prod(a.at(self.sizes))
+            where, first = self.memory[of_tile] + at * self.jump * (of_tile == "given"), place.offset
+        numbers, rows = which or (0, self.rows)
+        begin, every, count = part or (0, 1, length)
+        words = where, self.layout.sizes[of_tile], first + begin, every, count, *column, rows, numbers
+        blocks = max(1, min(-(-rows // BLOCK), 16 * self.card.multiprocessors))
         self.card.launch(self._copies[way, size], blocks, BLOCK, words, stream)
 
-    def write(self, name: str, x: np.ndarray, stream: int = 0, at: int = 0) -> None:
-        """An array of the host, (rows, ...) or one for all states, (1, ...); waits."""
-        a = self.places[name][0]
-        own = np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else self.real.dtype)
-        numbers = math.prod(a.at(self.sizes))
-        own = np.ascontiguousarray(own.reshape(-1, numbers).T) if len(own) > 1 else own
-        place = self.card.allocate(own.nbytes, stream)
-        self.card.write(place, own, stream)
-        column = (place, self.rows, 1) if len(x) > 1 else (place, 1, 0)
-        self.take(name, column, stream, at)
+    def write(
+        self, name: str, x: np.ndarray, stream: int = 0, at: int = 0, which: np.ndarray | None = None
+    ) -> None:
+        """An array of the host, (rows, ...) or one for all states, (1, ...); waits.
+
+        ``which``: numbers of the states that the rows are of; all by default.
+        """
+        own = np.ascontiguousarray(np.reshape(x, (len(x), -1)).T, self._dtype(name))
+        rows = self.rows if which is None else len(which)
+        places = [self._up(own, stream)]
+        if which is not None:
+            places.append(self._up(np.ascontiguousarray(which, np.int64), stream))
+        column = (places[0], rows, 1) if len(x) > 1 else (places[0], 1, 0)
+        self.take(name, column, stream, at, None if which is None else (places[1], rows))
         self.card.synchronize(stream)
-        self.card.free(place, stream)
+        for place in places:
+            self.card.free(place, stream)
+
+    def _up(self, x: np.ndarray, stream: int) -> int:
+        place: int = self.card.allocate(x.nbytes, stream)
+        self.card.write(place, x, stream)
+        return place
+
+    def _dtype(self, name: str) -> Any:
+        whole = name in NOTES or self.places[name][0].kind == INTEGER
+        return np.int32 if whole else self.real.dtype
 
     def read(self, name: str, stream: int = 0) -> np.ndarray:
-        """An array of the states, (rows, ...), on the host; waits."""
-        a = self.places[name][0]
-        shape = a.at(self.sizes)
-        found = np.empty((math.prod(shape), self.rows), np.int32 if a.kind == INTEGER else self.real.dtype)
+        """An array of the states, (rows, ...), or one of NOTES, (rows,), on the host; waits."""
+        shape = () if name in NOTES else self.places[name][0].at(self.sizes)
+        found = np.empty((math.prod(shape), self.rows), self._dtype(name))
         place = self.card.allocate(found.nbytes, stream)
         self.give(name, (place, self.rows, 1), stream)
         self.card.read(found, place, stream)
         self.card.free(place, stream)
         return np.ascontiguousarray(found.T).reshape(self.rows, *shape)
-
-    def notes(self, stream: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Of each state its status and the passes that it took; waits.
-
-        A status is 0, NOT_FINITE of a state that is no longer finite, or what :meth:`failed` explains.
-        """
-        found = np.empty((2, self.rows), np.int32)
-        place = self.card.allocate(found.nbytes, stream)
-        words = self.memory["tile"], self.layout.sizes["tile"], 0, 2, place, self.rows, 1, self.rows
-        blocks = max(1, min(-(-self.rows // BLOCK), 16 * self.card.multiprocessors))
-        self.card.launch(self._copies["give", 4], blocks, BLOCK, words, stream)
-        self.card.read(found, place, stream)
-        self.card.free(place, stream)
-        return found[0], found[1]
 
     def failed(self, status: int) -> Exception:
         """What the status of a state says."""
