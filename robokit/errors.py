@@ -270,7 +270,7 @@ class MissingDependency(RobokitError, ImportError):
 
 
 class DeviceError(RobokitError):
-    """Work that a card cannot do: there is no such card, no driver, no compiler for it, or too little memory."""
+    """What a card cannot do: there is no such card, no driver, no compiler, or too little memory."""
 
 
 def library(module: str, extra: str, purpose: str = "") -> Any:

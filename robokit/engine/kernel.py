@@ -19,6 +19,9 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
+from robokit.engine.cuda.driver import Card, Function
+from robokit.engine.cuda.launch import OnCard
+from robokit.engine.cuda.target import CardTarget
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.flat_kernel import FlatKernel
@@ -78,6 +81,7 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
+        self._on_cards: dict[Card, OnCard] = {}
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
         self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
@@ -300,6 +304,21 @@ class Kernel:
             run_plain(self.text, ins, outs, None, tables)
         else:  # Python's floats would be double
             run_plain(self.text, ins, [x[None] for x in outs], 1, tables)
+
+    def on_card(self, card: Card) -> OnCard:
+        """The kernel on a card, the same object each time; its code is made when it is first needed."""
+        with self._lock:
+            if card not in self._on_cards:
+                self._on_cards[card] = OnCard(
+                    card, self.name, len(self.arrays), lambda: self._loaded_to(card)
+                )
+            return self._on_cards[card]
+
+    def _loaded_to(self, card: Card) -> Function:
+        real = FLOAT64 if self._is_double else FLOAT32
+        with self._lock:
+            code = self._maker.compiled(CardTarget(real, card))[1]
+        return card.load(code).function(self._maker.symbol)
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.

@@ -70,7 +70,8 @@ done:
 
 THREADS = (
     "".join(
-        f'@value.{n} = global i32 0\ndefine i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
+        f"@value.{n} = global i32 0\n"
+        f'define i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
         for n in SPECIAL
     )
     + "define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {\n"
@@ -89,7 +90,12 @@ class Module:
         whole = llvm.parse_assembly(THREADS, context)
         for part in assemble.modules(text):
             whole.link_in(llvm.parse_assembly(for_host(part), context))
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+        cpu, features = (
+            llvm.get_host_cpu_name(),
+            llvm.get_host_cpu_features().flatten(),
+        )  # fused multiply-adds
+        target = llvm.Target.from_default_triple()
+        machine = target.create_target_machine(cpu=cpu, features=features, opt=1, jit=True)
         whole.triple, whole.data_layout = machine.triple, str(machine.target_data)
         whole.verify()
         self.card, self._engine = card, llvm.create_mcjit_compiler(whole, machine)
@@ -135,7 +141,7 @@ class HostCard:
     """
 
     number, name, capability, arch = 0, "a card that is the processor", (9, 0), "sm_90"
-    multiprocessors, size = 2, 1 << 32
+    multiprocessors, size, identity = 2, 1 << 32, "the processor"
 
     def __init__(self) -> None:
         self.launches: list[tuple[int, int]] = []

@@ -32,7 +32,13 @@ REGISTERS = "; registers "
 """What the first line of a text begins with that says how many registers a thread gets at most."""
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
-"""Those that LLVM and ptxas know; code for one runs on cards of the same major number, and no older ones."""
+"""Those that ptxas knows; code for one runs on cards of the same major number, and no older ones."""
+
+
+WRITTEN_FOR = "sm_75"
+"""The architecture whose PTX LLVM writes: ptxas makes code for any later one of it."""
+
+_ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
     parts = modules(text)
     first = text.partition("\n")[0]
     limit = int(first.removeprefix(REGISTERS)) if first.startswith(REGISTERS) else 0
-    written = llvm.elsewhere([functools.partial(ptx, part, arch) for part in parts], cpu.processors())
+    written = llvm.elsewhere([functools.partial(ptx, part) for part in parts], cpu.processors())
     flags = [f"-arch={arch}", "-O3", "-v", *([f"-maxrregcount={limit}"] if limit else [])]
     with tempfile.TemporaryDirectory(prefix="robokit") as folder:
         place = Path(folder)
@@ -165,13 +171,15 @@ def modules(text: str) -> list[str]:
     return parts[1:] if len(parts) > 1 else parts
 
 
-def ptx(text: str, arch: str) -> str:
-    """PTX of a module of LLVM IR.
+def ptx(text: str) -> str:
+    """PTX of a module of LLVM IR, the same for all architectures.
+
+    LLVM has fused what may be fused; ptxas is kept from fusing more, which would change the last bits.
 
     Raises:
         CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
     """
-    return llvm.cross_assembly(text, TRIPLE, arch)
+    return _ROUNDED.sub(r"\1.rn.\2", llvm.cross_assembly(text, TRIPLE, WRITTEN_FOR))
 
 
 def usages(said: str) -> list[Usage]:

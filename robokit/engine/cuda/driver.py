@@ -134,6 +134,11 @@ class Card:
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
 
+    @property
+    def identity(self) -> str:
+        """What code for this card depends on besides its IR."""
+        return assemble.identity(self.arch)
+
     def __repr__(self) -> str:
         return f"<{self.name}, cuda:{self.number}, {self.arch}>"
 
@@ -160,8 +165,9 @@ class Card:
                 'multiprocessing.get_context("spawn")'
             )
         if status in (NO_CODE, OLD_DRIVER):
+            known = driver_version()
             raise DeviceError(
-                f"{where}: {self.name} ({self.arch}) with a driver for CUDA {'%d.%d' % driver_version()} "
+                f"{where}: {self.name} ({self.arch}) with a driver for CUDA {known[0]}.{known[1]} "
                 f"does not run what {assemble.release()} makes; update the NVIDIA driver"
             )
         raise DeviceError(f"{where}: {function}: {_sentence(self._library, status)}")

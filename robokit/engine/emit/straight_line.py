@@ -54,6 +54,9 @@ MOST_STORES = 256
 """Stores in one function, of outputs that no operation computes."""
 
 
+REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
+"""More parameters of the functions of batches (batch_module.py)."""
+
 LOOK = 20
 """Every so many nodes, values are counted, so that not too many are kept in registers."""
 
@@ -173,9 +176,8 @@ class ChunkWriter:
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
     ) -> str:
         self._line(chunk)
-        for k, position, value, count in fixed:
-            place = self._place(k, position)
-            self.lines.append(f"store {vector(count)} {constant(count, value)}, ptr {place}, align 8")
+        for each in fixed:
+            self._fixed_output(*each)
         for number in passed:
             value_of = self._value(number)
             for k, position in self.targets[number]:
@@ -184,16 +186,22 @@ class ChunkWriter:
 
     def _wrapped(self, index: int, pointers: Sequence[int], lines: Sequence[str]) -> str:
         """A function of these instructions, which use pointers to the caller's arrays."""
+        body = "\n  ".join([*self._entry(pointers), *lines])
+        parameters = self.parameters + self.frame
+        return f"define internal void @chunk{index}({parameters}) #0 {{\n  {body}\n  ret void\n}}\n"
+
+    @property
+    def parameters(self) -> str:
+        """Of each function."""
+        return "ptr noalias %ws, ptr noalias %args" + ("" if self.direct else REST_OF_STAGE)
+
+    def _entry(self, pointers: Sequence[int] = ()) -> list[str]:
+        """How a function begins that uses pointers to these of the caller's arrays."""
         entry = ["entry:"]
         for k in pointers:
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
             entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
-        body = "\n  ".join([*entry, *lines])
-        more = self.frame if self.direct else f", ptr %strides, i64 %t, i64 %stop{self.frame}"
-        return (
-            f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
-            f"  {body}\n  ret void\n}}\n"
-        )
+        return entry
 
     def _line(self, chunk: Sequence[int]) -> None:
         """Write the nodes of a chunk to ``self.lines``."""
@@ -382,6 +390,10 @@ class ChunkWriter:
         place = self._place(k, position)
         self.lines.append(f"store double {value}, ptr {place}, align 8")
 
+    def _fixed_output(self, k: int, position: int, value: float, count: int) -> None:
+        place = self._place(k, position)
+        self.lines.append(f"store {vector(count)} {constant(count, value)}, ptr {place}, align 8")
+
     def _place(self, k: int, position: int) -> str:
         """Name of the address of an output's scalar in the caller's array."""
         pointer = self.program.first_output + k
@@ -446,7 +458,7 @@ FRAME = ", ptr noalias %frame"
 
 def _given(parameters: str) -> str:
     """What a function with these parameters hands on."""
-    return ", ".join(f"{each.split()[0]} {each.split()[-1]}" for each in parameters.split(", "))
+    return parameters.replace(" noalias", "")
 
 
 class CallWriter(ChunkWriter):
@@ -480,12 +492,11 @@ class CallWriter(ChunkWriter):
             for place, parameter in enumerate(parameters):
                 self._arguments(number, parameter, place, len(parameters))
             if block_number in self.plan.direct:
-                more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
-                chunk = self.plan.direct[block_number]
+                given, chunk = _given(self.parameters), self.plan.direct[block_number]
                 if number in self.plan.frames.first:
                     self._begin_of_frame(number, f"%b{number}")
-                    more += f", ptr %b{number}"
-                self.lines.append(f"call void @chunk{chunk}(ptr %ws, ptr %args{more})")
+                    given += f", ptr %b{number}"
+                self.lines.append(f"call void @chunk{chunk}({given})")
         elif number in self.plan.copies:
             self._copy(self.plan.copies[number])
         elif node[0] == RESULT:
@@ -568,7 +579,7 @@ class CallWriter(ChunkWriter):
             self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
             self.lines.append(f"yes{k}:")
         self.lines += [f"call void @{stage}({_given(parameters)})" for stage in stages]
-        body = "\n  ".join(["entry:", *self.lines, "br label %no", "no:", "ret void"])
+        body = "\n  ".join([*self._entry(), *self.lines, "br label %no", "no:", "ret void"])
         return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
 
 
@@ -720,7 +731,12 @@ def chunk_code(
     """
     lines = call_plan(program, lanes, bundled, size, shortest_run)
     writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real)
-    texts = writer.functions()
+    return lines, *in_turn(writer, parameters)
+
+
+def in_turn(writer: CallWriter, parameters: str) -> tuple[list[str], list[str]]:
+    """The functions of a program, and the names of those that run one after the other."""
+    lines, texts = writer.plan, writer.functions()
     rest = range(len(lines.chunks), len(texts))  # constants, and what is passed on
     stages: list[str] = []
     for item in (*lines.sequence, *rest):
@@ -735,4 +751,4 @@ def chunk_code(
             texts.append(writer.when(f"when{len(texts)}", item.conditions, names, parameters))
             names = [f"when{len(texts) - 1}"]
         stages += names
-    return lines, texts, stages
+    return texts, stages

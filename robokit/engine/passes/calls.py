@@ -18,10 +18,10 @@ The plan for WebAssembly, which calls from anywhere, is in regions.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from robokit.engine.passes.chunks import STORE, Schedule, cut, fixed_places
+from robokit.engine.passes.chunks import STORE, Schedule, cut, cut_at, fixed_places
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.trace.blocks import called, lane, position
@@ -72,7 +72,14 @@ class CallPlan(Schedule):
         return start
 
 
-def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CallPlan:
+def call_plan(
+    program: Program,
+    lanes: int,
+    bundled: bool,
+    size: int,
+    shortest_run: int,
+    ends: Collection[int] | None = None,
+) -> CallPlan:
     """Plan a program.
 
     Args:
@@ -81,6 +88,7 @@ def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_r
         bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
         size: nodes per chunk, about.
         shortest_run: fewest consecutive angles that are worth the vector loop.
+        ends: nodes after which alone a line is cut; None to cut where fewest values cross.
     """
     places = fixed_places(program, bundled, shortest_run)
     body, path = program.bodies(), paths(program)
@@ -113,7 +121,7 @@ def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_r
     same, passed = passed_on(program, alone, line)
     plan.placed = in_lanes(program, line, plan.slot) | passed | apart.placed
 
-    own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results)
+    own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results, ends)
     kept = {n for read in borrowed for n in read}
     kept.update(n for call in calls for n in inside.get(call, ()))
     inner = {operand for order in orders[1:] for n in order for operand in program.nodes[n][1:]}
@@ -129,7 +137,12 @@ def call_plan(program: Program, lanes: int, bundled: bool, size: int, shortest_r
 
 
 def _cut(
-    program: Program, plan: CallPlan, orders: list[list[int]], size: int, stores: Mapping[int, int]
+    program: Program,
+    plan: CallPlan,
+    orders: list[list[int]],
+    size: int,
+    stores: Mapping[int, int],
+    ends: Collection[int] | None,
 ) -> tuple[range, list[int], list[range]]:
     """Add the chunks and their sequence to a plan.
 
@@ -139,6 +152,7 @@ def _cut(
         orders: nodes of the program's own line, then of each body.
         size: nodes per chunk, about.
         stores: how many outputs a node is written to.
+        ends: as of :func:`call_plan`.
 
     Returns:
         the chunks of the program's own line, the calls of large bodies that follow them (0 for none), and the
@@ -149,14 +163,15 @@ def _cut(
     for piece in _pieces(program, orders[0], large):
         given = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
         weight = [a + STORE * stores.get(n, 0) for a, n in zip(given, piece, strict=True)]
-        plan.chunks += cut(program, piece, weight, size)
+        plan.chunks += cut(program, piece, weight, size) if ends is None else cut_at(piece, size, ends)
         calls += [0] * (len(plan.chunks) - len(calls))
         if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
             calls[-1] = piece[-1]
     own = range(len(plan.chunks))
     for order in orders[1:]:
         first = len(plan.chunks)
-        plan.chunks += cut(program, order, [1] * len(order), size)
+        weight = [1] * len(order)
+        plan.chunks += cut(program, order, weight, size) if ends is None else cut_at(order, size, ends)
         plan.block_of |= dict.fromkeys(range(first, len(plan.chunks)), len(bodies))
         bodies.append(range(first, len(plan.chunks)))
         if order and len(bodies) - 1 not in large:  # empty where all that is read are arguments

@@ -11,7 +11,7 @@ before the first chunk, with full vectors even in code of one state.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -170,4 +170,18 @@ def cut(program: Program, order: list[int], weight: list[int], size: int) -> lis
             stop = min(range(first, end), key=crossing.__getitem__)
         chunks.append(order[start:stop])
         start = stop
+    return chunks
+
+
+def cut_at(order: list[int], size: int, ends: Collection[int]) -> list[list[int]]:
+    """Chunks of at most the size, where there are cuts enough, each of which ends with one of these nodes."""
+    chunks: list[list[int]] = []
+    start = 0
+    for p, n in enumerate(order):
+        if n in ends or p == len(order) - 1:
+            if chunks and len(chunks[-1]) + p + 1 - start <= size:
+                chunks[-1] += order[start : p + 1]
+            else:
+                chunks.append(order[start : p + 1])
+            start = p + 1
     return chunks

@@ -1,0 +1,257 @@
+"""Writes a recorded program as LLVM IR for a card: one state a thread.
+
+    SYMBOL(ptr a0, i64 between0, i64 own0, ..., i64 rows)     for inputs, tables and outputs
+
+Number j of state t of an array is at ``a + (j between + t own) bytes``. With the states side by side
+(own = 1) the 32 threads of a warp read and write neighbours. A thread takes state after state, as many apart
+as there are threads.
+
+The functions are the engine's own chunks (emit/straight_line.py) with another beginning. A program of up to
+:data:`LONG` operations is one function, in one part. A longer one is cut into functions of :data:`PIECE`
+operations, in parts of their own; values that cross a cut are in memory of the thread's own, which the
+hardware lays side by side between threads.
+
+The same products are fused with the same sums as in code of batches for a processor with fused multiply-adds:
+LLVM fuses a product that is used once, by a sum of the same basic block, which of those in the processor's
+chunks are found here and written so that no others can be fused; and no cut is made that the processor's code
+has not. So the card computes the same bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
+from robokit.engine.emit import ir, sincos
+from robokit.engine.emit.ir import Real, constant, suffix
+from robokit.engine.emit.straight_line import CallWriter, in_turn
+from robokit.engine.passes.calls import CallPlan, call_plan
+from robokit.engine.trace.ops import ADD, INPUT, INTRINSICS, MUL, SUB
+from robokit.engine.trace.program import Program
+
+LONG = 12_000
+"""Operations from which on a program is cut into pieces."""
+
+PIECE = 2_000
+"""Operations of a piece, about."""
+
+LIMIT = 128
+"""Registers of a thread in code of several pieces: 16 warps then share a multiprocessor."""
+
+ONE_FUNCTION = 10**9
+
+_WORDS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
+
+
+def fused_products(program: Program) -> tuple[set[int], set[int]]:
+    """The products that code of batches fuses with a sum, and the nodes that its chunks end with."""
+    plan = call_plan(program, 1, True, int(ir.LONGER * ir.CHUNK), 1)
+    nodes, found = program.nodes, set[int]()
+    for chunk in plan.chunks:
+        uses, block, user = Counter[int](), dict[int, int](), dict[int, int]()
+        here, before = 0, plan.inside.get(chunk[0], ()) if chunk else ()
+        for n in chunk:
+            path = plan.inside.get(n, ())
+            if path != before:
+                here, before = here + 1, path
+            block[n] = here
+            uses[n] += n in plan.stored
+            for operand in nodes[n][1:]:
+                uses[operand] += 1
+                user[operand] = n
+        found.update(
+            n
+            for n in chunk
+            if nodes[n][0] == MUL
+            and uses[n] == 1
+            and n in user
+            and nodes[user[n]][0] in (ADD, SUB)
+            and block[user[n]] == block[n]
+        )
+    return found, {chunk[-1] for chunk in plan.chunks if chunk}
+
+
+class CardWriter(CallWriter):
+    """Writes chunks whose arguments are columns in the card's memory."""
+
+    plain = CallWriter.plain - {MUL}
+
+    def __init__(self, program: Program, plan: CallPlan, real: Real, fused: set[int]) -> None:
+        super().__init__(program, plan, True, real)
+        self.fused = fused
+        self.arrays = program.first_output + len(program.outputs)
+        self.fixed = [
+            (k, position + j, value, 1) for k, position, value, count in self.fixed for j in range(count)
+        ]
+
+    @property
+    def parameters(self) -> str:
+        """Of each function: the thread's memory, and for each array its own state and what is between."""
+        arrays = (f"ptr addrspace(1) %g{k}, i32 %b{k}" for k in range(self.arrays))
+        return ", ".join(["ptr addrspace(5) noalias %ws5", *arrays])
+
+    def _entry(self, pointers: Sequence[int] = ()) -> list[str]:
+        # LLVM follows these casts and gives each load and store its state space.
+        entry = ["entry:", "%ws = addrspacecast ptr addrspace(5) %ws5 to ptr"]
+        return [*entry, *(f"%p{k} = addrspacecast ptr addrspace(1) %g{k} to ptr" for k in pointers)]
+
+    def _forget(self, position: int, last: object) -> None:
+        """Nothing: ptxas decides what is in registers."""
+
+    def _column(self, array: int, position: int) -> str:
+        """Name of the address of a number of this thread's state."""
+        self.pointers.add(array)
+        far, offset, name = self.fresh(), self.fresh(), self.fresh()
+        self.lines += [
+            f"{far} = sext i32 %b{array} to i64",
+            f"{offset} = mul i64 {far}, {position}",
+            f"{name} = getelementptr {self.real.kind}, ptr %p{array}, i64 {offset}",
+        ]
+        return name
+
+    def _value(self, number: int) -> str:
+        node = self.program.nodes[number]
+        if node[0] != INPUT or number in self.known:
+            return super()._value(number)
+        place, name = self._column(node[1], node[2]), self.fresh()
+        self.lines.append(f"{name} = load {self.t}, ptr {place}, align {self.align}, !invariant.load !0")
+        self.known[number] = name
+        return name
+
+    def _place(self, k: int, position: int) -> str:
+        return self._column(self.program.first_output + k, position)
+
+    def _output(self, k: int, position: int, value: str) -> None:
+        place = self._place(k, position)
+        self.lines.append(f"store {self.t} {value}, ptr {place}, align {self.align}")
+
+    def _fixed_output(self, k: int, position: int, value: float, count: int) -> None:
+        self._output(k, position, constant(1, value, self.real))
+
+    def _compute(self, number: int) -> None:
+        node = self.program.nodes[number]
+        if node[0] != MUL:
+            super()._compute(number)
+            return
+        word = "contract " if number in self.fused else ""
+        a, b = self._value(node[1]), self._value(node[2])
+        self.lines.append(f"%v{number} = fmul {word}{self.t} {a}, {b}")
+
+
+def flat_code(program: Program, name: str, real: Real) -> str:
+    """The text of a program for a card, as assemble.py takes it.
+
+    Args:
+        program: what to compute.
+        name: of the kernel.
+        real: its numbers.
+    """
+    fused, ends = fused_products(program)
+    long = len(program.order) > LONG
+    plan = call_plan(program, 1, False, PIECE if long else ONE_FUNCTION, ONE_FUNCTION, ends)
+    writer = CardWriter(program, plan, real, fused)
+    texts, stages = in_turn(writer, writer.parameters)
+    kernel = _kernel(writer, name, stages)
+    if not long:
+        return _module([*texts, kernel], real)
+    own = [t for t in texts if t.startswith("define internal void @when")]
+    pieces = [t.replace("define internal", "define", 1) for t in texts if t not in own]
+    declared = {t[t.index("@") + 1 : t.index("(")]: _declaration(t) for t in pieces}
+    parts = [_module([t], real, declared) for t in pieces]
+    parts.append(_module([*own, kernel], real, declared))
+    return f"{REGISTERS}{LIMIT}\n" + "".join(f"{PART}\n{part}" for part in parts)
+
+
+def _declaration(function: str) -> str:
+    heading = function[: function.index(" {")]
+    return heading.replace("define", "declare", 1).removesuffix(" #0") + "\n"
+
+
+def _module(functions: Sequence[str], real: Real, declared: dict[str, str] | None = None) -> str:
+    """A module of some functions; those that they call and that are not among them are declared."""
+    body = "\n".join(functions)
+    t, ending = real.kind, suffix(1, real)
+    head = [f'target triple = "{TRIPLE}"\n']
+    head += [
+        f"declare {t} @llvm.{f}.{ending}({t})\n" for f in INTRINSICS if f"@llvm.{f}." in body or f == "fabs"
+    ]
+    head += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{word}()\n" for word in _WORDS if f".{word}(" in body]
+    head += [
+        text
+        for callee, text in (declared or {}).items()
+        if f"call void @{callee}(" in body and f"void @{callee}(" not in _headings(functions)
+    ]
+    if "@sincos(" in body:
+        head.append(_sincos(real))
+    return "".join([*head, body, "\nattributes #0 = { noinline nounwind }\n!0 = !{}\n"])
+
+
+def _headings(functions: Sequence[str]) -> str:
+    return "\n".join(each[: each.index("\n")] for each in functions)
+
+
+def _sincos(real: Real) -> str:
+    """@sincos, with a branch: nearly all angles are near, and far ones cost as much again."""
+    t = real.kind
+    near = "\n  ".join(sincos.body(1, "%x", "n", real, True))
+    far = "\n  ".join(sincos.body(1, "%x", "f", real, False))
+    return f"""define internal {{{t}, {t}}} @sincos({t} %x) #0 {{
+entry:
+  %size = call {t} @llvm.fabs.{real.suffix}({t} %x)
+  %isfar = fcmp ugt {t} %size, {constant(1, sincos.NEAR[real][0], real)}
+  br i1 %isfar, label %far, label %near
+near:
+  {near}
+  br label %done
+far:
+  {far}
+  br label %done
+done:
+  %s = phi {t} [%nsin, %near], [%fsin, %far]
+  %c = phi {t} [%ncos, %near], [%fcos, %far]
+  %a = insertvalue {{{t}, {t}}} undef, {t} %s, 0
+  %b = insertvalue {{{t}, {t}}} %a, {t} %c, 1
+  ret {{{t}, {t}}} %b
+}}
+"""
+
+
+def _kernel(writer: CardWriter, name: str, stages: Sequence[str]) -> str:
+    """The function that is launched."""
+    t, arrays = writer.real.kind, range(writer.arrays)
+    parameters = "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in arrays)
+    between = "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in arrays)
+    own = "\n  ".join(
+        f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {t}, ptr addrspace(1) %a{k}, i64 %w{k}"
+        for k in arrays
+    )
+    given = writer.parameters.replace(" noalias", "")
+    calls = "\n  ".join(f"call void @{stage}({given})" for stage in stages)
+    return f"""define ptx_kernel void @{name}({parameters}i64 %rows) {{
+entry:
+  %room = alloca [{max(1, writer.plan.slots)} x {t}], align 16
+  %ws5 = addrspacecast ptr %room to ptr addrspace(5)
+  {between}
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %blocks = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  %before = mul i32 %block, %threads
+  %first = add i32 %before, %tid
+  %all = mul i32 %blocks, %threads
+  %t0 = zext i32 %first to i64
+  %step = zext i32 %all to i64
+  %any = icmp slt i64 %t0, %rows
+  br i1 %any, label %state, label %done
+state:
+  %t = phi i64 [%t0, %entry], [%next, %state]
+  {own}
+  {calls}
+  %next = add i64 %t, %step
+  %more = icmp slt i64 %next, %rows
+  br i1 %more, label %state, label %done
+done:
+  ret void
+}}
+"""
