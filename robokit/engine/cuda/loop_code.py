@@ -175,9 +175,7 @@ class Known:
         if number not in self._arrays:
             outside = {self.array(k) for k in self.bound.get(number, ())}
             own = self.graph.functions[0].arrays
-            self._arrays[number] = (
-                number if number in own else outside.pop() if len(outside) == 1 else None
-            )
+            self._arrays[number] = number if number in own else outside.pop() if len(outside) == 1 else None
         return self._arrays[number]
 
     def value(self, number: int) -> Any:
@@ -541,7 +539,10 @@ ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
 
 
 def card_text(
-    writer: CardWriter, finite: Sequence[tuple[int, int]], part: int, registers: int = 0,
+    writer: CardWriter,
+    finite: Sequence[tuple[int, int]],
+    part: int,
+    registers: int = 0,
     stop: int | None = None,
 ) -> str:
     """The modules of a kernel, for assemble.py.
@@ -568,7 +569,11 @@ def card_text(
             for n in group
         ]
         defined += [entry] if home[body] == k else []
-        texts.append("\n".join([f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer.real), *heads, *defined, ATTRIBUTES]))
+        texts.append(
+            "\n".join(
+                [f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer.real), *heads, *defined, ATTRIBUTES]
+            )
+        )
     return "".join(texts)
 
 
@@ -599,7 +604,9 @@ def _shared(texts: Sequence[str], real: Real) -> str:
         lines += [f"declare {t} @llvm.{f}.{end}({t}, {t})" for f in INTRINSICS if f in _TWO]
         lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
         lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
-    lines += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")]
+    lines += [
+        f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
+    ]
     if sines:
         lines.append(sincos.function(1, real, "sincos_1"))
     return "\n".join(lines)
@@ -669,7 +676,9 @@ def _entry(writer: CardWriter, body: str, finite: Sequence[tuple[int, int]], sto
         f"%given = getelementptr i8, {pointer} %given0, i64 %away",
     ]
     top = ", i32 0" if writer.takes_memory(0) else ""
-    lines.append(f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})")
+    lines.append(
+        f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})"
+    )
     if stop is not None:
         place = writer.layout.places[stop].offset
         lines += [
@@ -736,7 +745,9 @@ def copies_text(real: Real) -> str:
     of which ``which``, whole numbers of 64 bits, has the number at r; that is 0, no address, for all.
     """
     texts = [f"; part copies\n{LOOPS}{LONG}"]
-    texts += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")]
+    texts += [
+        f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
+    ]
     for size in (4, 8):
         for way in ("take", "give"):
             source, to = ("%there", "%here") if way == "take" else ("%here", "%there")

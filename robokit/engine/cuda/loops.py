@@ -178,9 +178,7 @@ class Loops:
         self.card.write(self.memory["shared"] + place.offset, own, stream)
         self.card.synchronize(stream)
 
-    def run(
-        self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False
-    ) -> None:
+    def run(self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False) -> None:
         """So many passes of all states, one after the other; of one that failed no more.
 
         Args:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit.contact.step import ADDED, card_kernel
-from robokit.engine.cuda.loop_code import NOT_FINITE
+from robokit.contact.step import card_kernel
+from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import commands, entries_of
+from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
@@ -78,7 +78,9 @@ class ContactOnCard:
             where.append("work" if a.role == "work" else "given" if changes else "tile" if own else "shared")
         fixed = zip(self.kernel.arrays, where, strict=True)
         shared = {a.name: self.arrays[a.name] for a, base in fixed if base == "shared"}
-        contents = {a.name: shared[a.name] for a in self.kernel.arrays if a.name in shared and a.kind == "integer"}
+        contents = {
+            a.name: shared[a.name] for a in self.kernel.arrays if a.name in shared and a.kind == "integer"
+        }
         self.loops = Loops(
             self.card, self.kernel, self.sizes, where, self.dtype, shared, self.rows, contents,
             self.steps_held, finite=("q", "v"), stop="needed", **self.options,
@@ -137,21 +139,168 @@ class ContactOnCard:
             self._enlarge(enlarged(self.sizes, needed[short].max(axis=0)))
             self.loops.run(count, stream, changing, resumed=True)
 
-    def _enlarge(self, sizes: dict[str, int]) -> None:
-        """Larger arrays, with what is in them."""
-        old = self.loops
-        kept = {name: old.read(name) for name in (*self.handed_on, "status", "taken", "goal")}
-        self.sizes |= sizes
-        given = old.memory["given"], old.jump
-        self._make()
-        self.card.copy(self.loops.memory["given"], given[0], self.steps_held * given[1])
+    def kept(self) -> dict[str, np.ndarray]:
+        """All that :meth:`put_back` needs, on the host; waits."""
+        return {name: self.loops.read(name) for name in (*self.handed_on, *NOTES)}
+
+    def put_back(self, kept: dict[str, np.ndarray]) -> None:
+        """Go on from there."""
+        taken = [a for a in self.kernel.taken if a.name in kept and isinstance(a.shape[0], str)]
+        more = {
+            a.shape[0]: kept[a.name].shape[1] for a in taken if kept[a.name].shape[1] > self.sizes[a.shape[0]]
+        }
+        if more:
+            self._enlarge(more, kept)
+            return
         for name, x in kept.items():
-            if name == "needed":
-                x[:, 0] = 0
             if name in self.loops.places:
                 a = self.loops.places[name][0]
-                new = np.full((self.rows, *a.at(self.sizes)), -1 if name.endswith("_pair") else 0, x.dtype)
-                new[:, : x.shape[1]] = x
-                x = new
-            self.loops.write(name, x)
+                full = np.full((self.rows, *a.at(self.sizes)), -1 if name.endswith("_pair") else 0, x.dtype)
+                full[:, : x.shape[1]] = x
+                x = full
+            if x.size:
+                self.loops.write(name, x)
+
+    def _enlarge(self, sizes: dict[str, int], kept: dict[str, np.ndarray] | None = None) -> None:
+        """Larger arrays, with what is in them."""
+        old = self.loops
+        kept = self.kept() if kept is None else kept
+        kept["needed"][:, 0] = 0
+        self.sizes |= sizes
+        self._make()
+        size = self.steps_held * old.jump
+        self.card.copy(self.loops.memory["given"], old.memory["given"], size)
+        self.put_back(kept)
         self.card.synchronize()
+
+
+class CardRunner:
+    """Rows of a program on a card, with the methods of ContactRunner.
+
+    Attributes:
+        failed: of each row whose state did not stay finite, the step after which.
+        card: on which.
+        dtype: of the numbers there.
+    """
+
+    def __init__(
+        self, program: Program, simulation: Callable[[float], ContactState], card: Any, dtype: str
+    ) -> None:
+        """Prepare it; ``simulation`` gives the arrays of steps of a length.
+
+        Raises:
+            DeviceError: the card takes no such steps.
+        """
+        where = f'device="cuda:{card.number}"'
+        if program.accuracy is not None:
+            raise DeviceError(f'{where}: its steps are not divided; leave out accuracy=, or use device="cpu"')
+        if OwnMeasures(program):
+            raise DeviceError(f'{where}: measures of your own are functions of the CPU; use device="cpu"')
+        self.program, self.simulation, self.card, self.dtype = program, simulation, card, dtype
+        self.failed: dict[int, int] = {}
+        self.given: Sequence[np.ndarray] = ()
+        self._finite = np.zeros(0, bool)
+
+    def _begin(self, arrays: Sequence[np.ndarray], rows: int) -> None:
+        state = self.simulation(float(arrays[5].flat[0]))
+        self.given = arrays
+        changing = [x for x in (arrays[2], *arrays[6:]) if len(x) > 1]
+        numbers = sum(state.arrays[name].size for name in GIVEN) * rows * np.dtype(self.dtype).itemsize
+        held = max(1, min(max((len(x) for x in changing), default=1), HELD_BYTES // max(1, numbers)))
+        self.rows = ContactOnCard(self.program, state, self.card, rows, self.dtype, held)
+        self.rows.start(arrays[0][0], arrays[1][0])
+        self.rows.loops.write("measured", arrays[3][0, :, self.program.sums :])
+        self._look(0)
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Callable[[int, int, int], Any],
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """See RolloutRunner.roll."""
+        self._begin(arrays, rows)
+        for k in range(1, len(marks)):
+            try:
+                self.advance(marks[k - 1], marks[k])
+            except KeyboardInterrupt:
+                return k, True
+            record(k, 0, rows)
+            if progress is not None:
+                progress(marks[k] - marks[k - 1])
+        return len(marks), False
+
+    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
+        """Take the rows, before :meth:`advance`."""
+        self._begin(arrays, rows)
+
+    def advance(self, first: int, last: int) -> None:
+        """Steps first..last of all rows; then the arrays have their states."""
+        at = first
+        while at < last:
+            steps = min(last - at, self._put(at, last - at))
+            self.rows.steps(steps, changing=self._changing)
+            self.rows.settle()
+            at += steps
+        self._look(last)
+
+    def _put(self, first: int, steps: int) -> int:
+        """Write the inputs of the next steps; how many these are for."""
+        layout, rest = self.program.given, iter(self.given[6:])
+        tau, found = self.given[2], dict[str, np.ndarray]()
+        tables = {"tau": tau}
+        if layout.drives:
+            tables["u"] = next(rest)
+        if layout.places:
+            tables["push_wrench"] = next(rest)
+        if layout.motions:
+            tables["motion_values"] = next(rest)
+        self._changing = any(len(x) > 1 for x in tables.values())
+        if self._changing:
+            steps = min(steps, self.rows.steps_held)
+        for k in range(steps if self._changing else 1):
+            now = {name: x[min(first + k, len(x) - 1)] for name, x in tables.items()}
+            found = {"joint_forces": now["tau"]}
+            if "u" in now:
+                found |= commands(self.rows.arrays, now["u"], now["tau"])
+            found |= {name: now[name] for name in ("push_wrench", "motion_values") if name in now}
+            for name, x in found.items():
+                if x.size:
+                    self.rows.loops.write(name, x, at=k)
+        return steps
+
+    def _look(self, step: int) -> None:
+        """Copy the states from the card; a row that is no longer finite is not a number."""
+        loops, x = self.rows.loops, {}
+        for name in ("q", "v", "ledger", "outside_impulse", "motor_sums", "measured"):
+            x[name] = loops.read(name).astype(float)
+        self.given[0][0], self.given[1][0] = x["q"], x["v"]
+        self._finite = np.isfinite(x["q"]).all(axis=1) & np.isfinite(x["v"]).all(axis=1)
+        taken = loops.read("taken")
+        for k in np.flatnonzero(~self._finite).tolist():
+            self.failed.setdefault(k, int(taken[k]))
+        self.given[0][0][~self._finite] = np.nan
+        self.given[3][0] = entries_of(self.program, x)
+
+    @property
+    def good(self) -> np.ndarray:
+        """Rows whose state is finite, (rows,)."""
+        return self._finite
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
+        self.rows.start(q, v, rows)
+        self._finite[rows] = True
+
+    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """All that :meth:`restore` needs."""
+        return [(self._finite.copy(), self.rows.kept())]
+
+    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
+        """Go on from there."""
+        ((finite, kept),) = state
+        self._finite = finite.copy()
+        self.rows.put_back({name: x.copy() for name, x in kept.items()})
