@@ -16,6 +16,7 @@ from robokit import dynamics, hooks, rotations, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.other_libraries import autograd_call
 from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
@@ -364,6 +365,7 @@ def _notebook_html(source: Any) -> Any:
     return notebook_html(source)
 
 
+hooks.provide("autograd", autograd_call)
 hooks.provide("cost", cost)
 hooks.provide("notebook_html", _notebook_html)
 hooks.provide("write_page", _write_page)

@@ -111,9 +111,14 @@ def _arrays_in(value: Any) -> Iterable[Any]:
 def is_single(value: Any) -> bool:
     """Whether a value is at most one state. :func:`argument` refuses what is not an array at all."""
     try:
-        return np.ndim(value) <= 1
+        return np.ndim(value) <= 1 and (value.__class__ is np.ndarray or not _elsewhere(value))
     except ValueError:
         return False
+
+
+def _elsewhere(value: Any) -> bool:
+    """Whether a value may be an array on a card: of PyTorch, CuPy or JAX."""
+    return type(value).__module__.partition(".")[0] in ("torch", "cupy", "jax", "jaxlib")
 
 
 def plain(array: np.ndarray) -> np.ndarray:

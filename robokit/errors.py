@@ -11,6 +11,7 @@
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── FunctionError      a function of your own (rk.function) that cannot be run; .file and .line say where
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
+    ├── DeviceError        a graphics card that is not there or cannot do it; says what is missing
     ├── WriteError         a file that cannot be written (also an OSError)
     ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line

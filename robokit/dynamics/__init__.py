@@ -19,6 +19,8 @@ choices          what they are about: links, contacts, joints
 several_links    functions about a link, for several at once
 regrouped_trees  the trees that the texts are given
 build            their kernels for a robot
+devices          where functions are computed: the processor, or a card
+on_card          kernels on a card, of arrays that are there and of NumPy's
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
 reactions        what each joint passes on from its parent to its child
@@ -42,6 +44,7 @@ codegen          functions as code in other languages
 c_files          the files in C
 exported         methods of functions for all these
 host_functions   functions as other libraries take them
+jax_calls        kernels on a card inside compiled programs of JAX
 other_libraries  CasADi, JAX, PyTorch
 """
 

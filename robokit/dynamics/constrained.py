@@ -11,6 +11,7 @@ from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics import choices
+from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.run import FExt, accelerations, dtype_name, dtype_of, with_forces
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
@@ -33,6 +34,7 @@ NO_GAINS = (0.0, 0.0)
 """Baumgarte's gains by default: no stabilisation."""
 
 _NO_GAINS = np.zeros(2)
+_NO_GAINS.flags.writeable = False
 
 
 class OperationalSpaceInertia(NamedTuple):
@@ -62,6 +64,7 @@ def operational_space_inertia(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> OperationalSpaceInertia:
     """The inertia that links show to forces from outside, all frames together.
 
@@ -77,7 +80,7 @@ def operational_space_inertia(
 
     Args:
         robot: the robot.
-        q, engine, dtype, reproducible: as in :func:`rnea`.
+        q, engine, dtype, reproducible, device: as in :func:`rnea`.
         frames: names of links (their pose), :class:`Contact` objects or (link, at, "position" | "pose").
             Every list of frames has machine code of its own.
         damping: share of the typical mobility, (), (B,) or (B, 1); 1e-6 is a small one.
@@ -98,6 +101,8 @@ def operational_space_inertia(
         >>> found.inertia.shape, found.inverse_jacobian.shape
         ((3, 3), (7, 3))
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
     dtype = dtype_of(dtype, out, q, damping)
     e = _share("damping", damping)
@@ -121,6 +126,7 @@ def constrained_dynamics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Forward dynamics with contacts and loop joints that hold.
 
@@ -135,7 +141,7 @@ def constrained_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, engine, dtype, reproducible, device: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         constraints: :class:`Contact` objects, or (link, at, "position" | "pose"), and names of loop joints;
             None for all loop joints of the robot. Every list of them has machine code of its own.
@@ -161,14 +167,18 @@ def constrained_dynamics(
         >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # it carries the whole weight
         (41.202, 41.202)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext, stabilisation, proximal)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
     key = (name, choices.constraints(robot, constraints))
     gains = _NO_GAINS
     if stabilisation is not NO_GAINS:
-        gains = real_array("stabilisation", stabilisation, "(2,) or (B, 2)")
-        if np.any(gains < 0.0):
+        gains, here = stabilisation, not on_card(q, stabilisation)
+        if here:
+            gains = real_array("stabilisation", stabilisation, "(2,) or (B, 2)")
+        if here and np.any(gains < 0.0):
             raise ShapeError(f"stabilisation: expected kp, kd >= 0, which close gaps, got {gains.min():.6g}")
     e = _proximal(proximal, dtype)
     state = (q, v, tau, gains, e, *given)
@@ -187,6 +197,7 @@ def impact(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Velocities after an impact that stops the constraints: J v+ = -restitution J v-.
 
@@ -197,7 +208,7 @@ def impact(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`; v before the impact.
+        q, v, engine, dtype, reproducible, device: as in :func:`rnea`; v before the impact.
         constraints, proximal: as in :func:`constrained_dynamics`.
         restitution: 0 (all sticks) to 1 (all rebounds), (), (B,) or (B, 1), of all rows.
         out: two arrays to write to.
@@ -218,6 +229,8 @@ def impact(
         >>> round(float(impulse[2]), 3)  # [N s], upwards
         4.2
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
     key = ("impact", choices.constraints(robot, constraints))
     dtype = dtype_of(dtype, out, q, v, restitution, proximal)
@@ -235,6 +248,8 @@ def _share(name: str, given: Any, most: float = np.inf) -> np.ndarray:
     """A number from 0, or one for each state, as kernels take it."""
     if given.__class__ is float and (given == 0.0 or given == 1.0 <= most):
         return _ALL if given else _NONE
+    if on_card(given):
+        return given.reshape(-1, 1) if given.ndim else given.reshape(1)
     accepted = "(), (B,) or (B, 1)"
     array = real_array(name, given, accepted)
     if array.ndim > 2 or array.shape[1:] not in ((), (1,)):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.dataclass_tools import short_repr
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
@@ -37,6 +38,7 @@ def rnea_derivatives(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """dtau/dq and dtau/dv of inverse dynamics tau = ID(q, v, a); dtau/da is H, ``rk.crba(robot, q)``.
 
@@ -46,7 +48,7 @@ def rnea_derivatives(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, engine, dtype, reproducible, device: as in :func:`rnea`.
         f_ext: as in :func:`rnea`. What is given is held fixed: the wrench in the world for {link: wrench},
             the numbers in body coordinates for an array.
         out: two arrays to write to.
@@ -61,6 +63,8 @@ def rnea_derivatives(
         array([[11.617,  3.076],
                [ 3.076,  3.076]])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if f_ext is None:
         return run(robot, "rnea_derivatives", out, engine, dtype, reproducible, q, v, a)
     dtype = dtype_of(dtype, out, q, v, a, f_ext)
@@ -79,6 +83,7 @@ def aba_derivatives(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """da/dq, da/dv and da/dtau = H^-1 of forward dynamics a = FD(q, v, tau).
 
@@ -90,7 +95,7 @@ def aba_derivatives(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`. In float32 errors are some 1e-4 of the
+        q, v, engine, dtype, reproducible, device: as in :func:`rnea`. In float32 errors are some 1e-4 of the
             largest entry.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         f_ext: as in :func:`rnea`; what is held fixed as in :func:`rnea_derivatives`.
@@ -111,6 +116,8 @@ def aba_derivatives(
         >>> np.allclose(da_dtau, rk.inverse_mass_matrix(robot, [0.5, 0.2]))
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if f_ext is None:
         return accelerations(robot, "aba_derivatives", out, engine, dtype, reproducible, q, v, tau)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext)
@@ -151,6 +158,7 @@ def centroidal_momentum_derivatives(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> CentroidalDerivatives:
     """Derivatives of the centroidal momentum and of its rate; rows [angular; linear] in world axes about G.
 
@@ -161,7 +169,7 @@ def centroidal_momentum_derivatives(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, engine, dtype, reproducible, device: as in :func:`rnea`.
         out: four arrays to write to.
 
     Returns:
@@ -173,6 +181,8 @@ def centroidal_momentum_derivatives(
         >>> found.dh_dq.shape
         (6, 2)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return CentroidalDerivatives(
         *run(robot, "centroidal_momentum_derivatives", out, engine, dtype, reproducible, q, v, a)
     )

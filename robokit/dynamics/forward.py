@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name, dtype_of
 from robokit.model.robot import Robot
 
@@ -25,6 +26,7 @@ def aba(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
@@ -32,7 +34,7 @@ def aba(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
 
     Returns:
@@ -46,6 +48,8 @@ def aba(
         >>> rk.aba(robot, q=[0.5, 0.2], v=[0, 0], tau=[0, 0]).round(3)  # let go at rest
         array([-7.203,  1.344])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if f_ext is None:
         return accelerations(robot, "aba", out, engine, dtype, reproducible, q, v, tau)
     return accelerations(
@@ -74,6 +78,7 @@ def forward_dynamics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
 
@@ -81,7 +86,7 @@ def forward_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         method: "aba", O(n), or "crba", O(n d^2).
 
@@ -96,6 +101,8 @@ def forward_dynamics(
         >>> rk.forward_dynamics(robot, [0.5, 0.2], [0, 0], [0, 0], method="crba").round(3)
         array([-7.203,  1.344])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if one_of("method", method, ("aba", "crba")) == "aba":
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype, reproducible=reproducible)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext)

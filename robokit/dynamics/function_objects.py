@@ -19,6 +19,7 @@ import numpy as np
 from robokit.arguments import one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel
 from robokit.dynamics.choices import CHOICES
+from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import INPUTS
@@ -38,9 +39,9 @@ __all__ = ["Function"]
 class Function(Exports):
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 
-    One state or a batch, with ``out=``, ``engine=``, ``dtype=`` and ``reproducible=``, as :func:`rnea` takes
-    them. It is compiled for a robot at the first call. Made by :func:`function`; robokit's are in
-    :data:`functions`.
+    One state or a batch, with ``out=``, ``engine=``, ``dtype=``, ``reproducible=`` and ``device=``, as
+    :func:`rnea` takes them. It is compiled for a robot at the first call. Made by :func:`function`; robokit's
+    are in :data:`functions`.
 
     Attributes:
         name: of the function.
@@ -105,6 +106,7 @@ class Function(Exports):
         engine: str | None = None,
         dtype: Any = None,
         reproducible: bool | None = None,
+        device: Any = None,
         **named: Any,
     ) -> Any:
         """The outputs for one state or a batch.
@@ -113,7 +115,7 @@ class Function(Exports):
             robot: the robot. Inside another text: its tree; then this one's text runs on the arguments.
             arguments: the inputs, in order, or by name: of one state, or with a leading B for a batch.
             out: an array, or one for each of several outputs, to write to.
-            engine, dtype, reproducible: as in :func:`rnea`.
+            engine, dtype, reproducible, device: as in :func:`rnea`.
             named: inputs and choices by name.
 
         Returns:
@@ -127,6 +129,8 @@ class Function(Exports):
         """
         if robot.__class__ is Tree:
             return self._part(robot, arguments, named)
+        if device is not None:
+            engine = on_device(device, engine)
         key = self._key
         if named or self.choices or self._special or len(arguments) != len(self.inputs):
             check_robot(robot)
@@ -313,8 +317,11 @@ def _derivative(function: Function, how: str, *of: str) -> Function:
 
 def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """An input of one state or a batch as (n,) or (B, n)."""
-    array = real_array(name, value, f"{shape} or {('B', *shape)}".replace("'", ""))
+    there = on_card(value)
+    array = value if there else real_array(name, value, f"{shape} or {('B', *shape)}".replace("'", ""))
     lead = array.ndim - len(shape)
-    if lead not in (0, 1) or array.shape[lead:] != shape:
-        raise ShapeError(f"{name}: expected shape {shape} or a batch of them, got {array.shape}")
+    if lead not in (0, 1) or tuple(array.shape[lead:]) != shape:
+        raise ShapeError(f"{name}: expected shape {shape} or a batch of them, got {tuple(array.shape)}")
+    if there:
+        return array.reshape(*array.shape[:lead], math.prod(shape))
     return np.ascontiguousarray(array).reshape(*array.shape[:lead], math.prod(shape))

@@ -79,6 +79,26 @@ class HostFunction:
             for x, (_, shape) in zip(self.rows(flat), self.outputs, strict=True)
         )
 
+    def of_tensors(self, *given: Any) -> tuple[Any, ...]:
+        """The outputs of PyTorch's tensors on a card, as :meth:`__call__`."""
+        leads = []
+        for (name, shape), x in zip(self.inputs, given, strict=True):
+            lead = tuple(x.shape[: x.dim() - len(shape)])
+            if tuple(x.shape) != (*lead, *shape):
+                axes = ", ".join(map(str, ("...", *shape)))
+                raise ShapeError(f"{name}: expected shape ({axes}), got {tuple(x.shape)}")
+            leads.append(lead)
+        lead, flat = self._lead(leads), []
+        for (_, shape), x, own in zip(self.inputs, given, leads, strict=True):
+            if math.prod(own) == 1:  # one for all
+                flat.append(x.reshape(-1))
+            else:
+                flat.append(x.expand(*lead, *shape).reshape(math.prod(lead), math.prod(shape)))
+        if lead and all(x.dim() == 1 for x in flat) and flat:
+            flat[0] = flat[0][None]
+        found = zip(self.rows(flat), self.outputs, strict=True)
+        return tuple(x.reshape((*lead, *shape)) for x, (_, shape) in found)
+
     def rows(self, flat: list[np.ndarray]) -> tuple[np.ndarray, ...]:
         """The outputs of rows of inputs, (B, n) or for all of them (n,), without their shapes."""
         way = accelerations if row_of(self.key).result.finite else run

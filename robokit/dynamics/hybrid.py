@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robokit.dynamics.choices import joint_names
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.run import FExt, accelerations, dtype_of, run, with_forces
 from robokit.dynamics.singular import check_inertia
 from robokit.model.robot import Robot, check_robot
@@ -32,6 +33,7 @@ def hybrid_dynamics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces and accelerations where some joints have the one given and some the other.
 
@@ -42,7 +44,7 @@ def hybrid_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, engine, dtype, reproducible, device: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv); those of prescribed joints do not matter.
         a: accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv); those of the other joints do not matter.
         prescribed: names of the joints whose accelerations are given.
@@ -62,6 +64,8 @@ def hybrid_dynamics(
         >>> tau.round(3), a.round(3)  # the force of the first joint, the acceleration of the second
         (array([2.276, 0.   ]), array([  1.   , -15.302]))
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
     given = tuple(prescribed) if prescribed.__class__ is list else prescribed
     try:
@@ -84,6 +88,7 @@ def floating_base_inverse_dynamics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How a floating base answers to given joint accelerations, and the joint forces that they need.
 
@@ -93,7 +98,7 @@ def floating_base_inverse_dynamics(
 
     Args:
         robot: a robot on a floating base.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible, device: as in :func:`rnea`.
         a_joints: accelerations of all joints but the base [rad/s^2 | m/s^2], (nv - 6,) or (B, nv - 6).
         out: two arrays to write to.
 
@@ -114,6 +119,8 @@ def floating_base_inverse_dynamics(
         >>> np.allclose(same, [0, 0, 0, 0, 0, 0, *tau])
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return accelerations(
         robot, "floating_base_inverse_dynamics", out, engine, dtype, reproducible, q, v, a_joints
     )
@@ -129,6 +136,7 @@ def floating_base_forces(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """The force that a motion needs on a floating base from outside: ground, tether or thrusters.
 
@@ -139,7 +147,7 @@ def floating_base_forces(
 
     Args:
         robot: a robot on a floating base.
-        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         [n; f] on the base about its origin, in base axes [N m; N], (6,) or (B, 6).
@@ -153,6 +161,8 @@ def floating_base_forces(
         >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # its weight
         (41.202, 41.202)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "floating_base_forces", out, engine, dtype, reproducible, q, v, a)
 
 

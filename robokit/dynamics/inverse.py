@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.run import FExt, body_forces, dtype_of, run
 from robokit.model.robot import Robot
 
@@ -23,6 +24,7 @@ def rnea(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
@@ -44,6 +46,10 @@ def rnea(
             float32 batches take about half the time and memory; errors are some 1e-6 of the largest terms.
         reproducible: whether the result is the same bits on every processor, for one state and in a batch
             (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+        device: "cuda", or "cuda:1", computes on a graphics card (:doc:`/gpu`): NumPy's arrays are copied
+            there and back. Arrays of PyTorch, CuPy and JAX that are on a card are computed there without
+            being asked, and give arrays of the same library; neither NaN nor quaternions are looked for in
+            them. None: where the arrays are.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -55,6 +61,8 @@ def rnea(
         >>> rk.rnea(robot, [0.5, 0.2], [0, 0], [0, 0], {"lower": [0, 0, 0, 5.0, 0, 0]}).round(3)
         array([7.257, 0.397])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if f_ext is None:
         return run(robot, "rnea", out, engine, dtype, reproducible, q, v, a)
     return run(
@@ -81,6 +89,7 @@ def bias_forces(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
@@ -88,7 +97,7 @@ def bias_forces(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -98,6 +107,8 @@ def bias_forces(
         >>> rk.bias_forces(robot, q=[0.5, 0.2], v=[1.0, -2.0]).round(3)
         array([7.257, 2.632])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if f_ext is None:
         return run(robot, "bias_forces", out, engine, dtype, reproducible, q, v)
     return run(
@@ -121,6 +132,7 @@ def gravity_forces(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """G(q): the joint forces that hold the robot still against gravity.
 
@@ -128,7 +140,7 @@ def gravity_forces(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -140,4 +152,6 @@ def gravity_forces(
         >>> rk.gravity_forces(robot, [[0.5, 0.2], [0.0, 0.0]]).shape  # a batch of two states
         (2, 2)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "gravity_forces", out, engine, dtype, reproducible, q)

@@ -10,6 +10,7 @@ import numpy as np
 from robokit.arguments import check_finite, real_array
 from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import axes_name, flag
+from robokit.dynamics.devices import beside, on_card, on_device
 from robokit.dynamics.run import dtype_of, run
 from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
@@ -53,7 +54,8 @@ def _run(
             return result
     if isinstance(arguments[-1], Placement):
         on = arguments[-1]
-        found = _run(robot, key, out, engine, dtype, reproducible, *arguments[:-1], on.position)
+        at = on.position.tolist() if on_card(*arguments) else on.position
+        found = _run(robot, key, out, engine, dtype, reproducible, *arguments[:-1], at)
         return _in_axes_of(on, key[0], found) if key[2] == "body" else found
     _check(robot, *key)
     dtype = dtype_of(dtype, out, *(x for x in arguments if x is not _ORIGIN))
@@ -62,6 +64,11 @@ def _run(
 
 def _in_axes_of(on: Placement, name: str, found: np.ndarray) -> np.ndarray:
     """What is given in the link's axes, in place in those of a frame on it."""
+    if on_card(found):
+        R = beside(found, on.rotation)
+        if name == "link_jacobian":
+            return (R.T @ found.reshape(*found.shape[:-2], 2, 3, found.shape[-1])).reshape(found.shape)
+        return (found.reshape(*found.shape[:-1], 2, 3) @ R).reshape(found.shape)
     if name == "link_jacobian":
         both = found.reshape(*found.shape[:-2], 2, 3, found.shape[-1])
         both[...] = on.rotation.T @ both
@@ -173,6 +180,7 @@ def forward_kinematics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> LinkPoses: ...
 
 
@@ -186,6 +194,7 @@ def forward_kinematics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
 
 
@@ -198,6 +207,7 @@ def forward_kinematics(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> LinkPoses | tuple[np.ndarray, np.ndarray]:
     """World poses of all links, or of one frame that is fixed to a link.
 
@@ -205,7 +215,7 @@ def forward_kinematics(
 
     Args:
         robot: the robot.
-        q, engine, dtype, reproducible: as in :func:`rnea`.
+        q, engine, dtype, reproducible, device: as in :func:`rnea`.
         at: (link, point) for a point of a link (3,) [m] and the link's axes, (link, :class:`Placement`) for a
             frame placed on the link, or the name of a link. Several points of a link are (k, 3).
         out: poses of an earlier call with as many states, to write to; of this robot, or of one whose
@@ -230,6 +240,8 @@ def forward_kinematics(
         >>> p.round(3)
         array([-0.562,  0.   , -0.821])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if at is not None:
         if out is not None:
             raise WrongType("out", out, "None where at is given")
@@ -271,14 +283,16 @@ def _placed(robot: Robot, poses: LinkPoses, at: Any) -> tuple[np.ndarray, np.nda
     robot.link(link)
     R, p = poses[link]
     if isinstance(place, Placement):
-        return R @ place.rotation, p + R @ place.position
-    points = real_array("at", place, "(link, (3,)) or (link, (k, 3))")
+        return R @ beside(R, place.rotation), p + R @ beside(R, place.position)
+    points = place if on_card(place) else real_array("at", place, "(link, (3,)) or (link, (k, 3))")
     if points.ndim not in (1, 2) or points.shape[-1] != 3:
         raise ShapeError(f"at: expected (link, point) with a point (3,) or points (k, 3), got {points.shape}")
-    check_finite("at", points)
+    if not on_card(points):
+        check_finite("at", points)
+        points = beside(R, points)
     if points.ndim == 1:
         return R, p + R @ points
-    return R, p[..., None, :] + points @ np.swapaxes(R, -1, -2)
+    return R, p[..., None, :] + points @ R.swapaxes(-1, -2)
 
 
 def link_jacobian(
@@ -292,6 +306,7 @@ def link_jacobian(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """J(q) of a point fixed in a link: J v = [omega; velocity of the point].
 
@@ -299,7 +314,7 @@ def link_jacobian(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         link: name of the link, or a list of k names.
         axes: "world", or "body" for the link's own.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
@@ -324,6 +339,8 @@ def link_jacobian(
         >>> rk.link_jacobian(robot, [0.5, 0.2], ["upper", "lower"]).shape
         (2, 6, 2)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     key = ("link_jacobian", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, at)
@@ -342,6 +359,7 @@ def link_velocity(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Velocity of a point fixed in a link: [omega; velocity of the point], which is link_jacobian @ v.
 
@@ -349,7 +367,7 @@ def link_velocity(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
@@ -367,6 +385,8 @@ def link_velocity(
         >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
         array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     key = ("link_velocity", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, at)
@@ -387,6 +407,7 @@ def link_acceleration(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Acceleration of a point fixed in a link; gravity does not enter.
 
@@ -398,7 +419,7 @@ def link_acceleration(
 
     Args:
         robot: the robot.
-        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
@@ -419,6 +440,8 @@ def link_acceleration(
         >>> a.round(3)  # upwards, omega^2 r
         array([0., 0., 0., 0., 0., 2.])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     key = ("link_acceleration", link, axes, classical)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, a, at)

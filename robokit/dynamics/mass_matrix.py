@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import real_array
+from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.layout import lower_entries
 from robokit.dynamics.run import accelerations, check_mass_matrix, dtype_name, dtype_of, run
 from robokit.dynamics.singular import refuse
@@ -37,6 +38,7 @@ def crba(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray | scipy.sparse.csr_array:
     """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
 
@@ -44,7 +46,7 @@ def crba(
 
     Args:
         robot: the robot.
-        q, engine, dtype, reproducible: as in :func:`rnea`.
+        q, engine, dtype, reproducible, device: as in :func:`rnea`.
         sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
         out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
 
@@ -57,6 +59,8 @@ def crba(
         array([[1.0814, 0.3962],
                [0.3962, 0.1952]])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if not sparse:
         return run(robot, "crba", out, engine, dtype, reproducible, q)
     values = crba_nonzeros(robot, q, engine=engine, dtype=dtype, reproducible=reproducible)
@@ -85,6 +89,7 @@ def crba_nonzeros(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
@@ -96,7 +101,7 @@ def crba_nonzeros(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
@@ -106,6 +111,8 @@ def crba_nonzeros(
         >>> rk.crba_nonzeros(robot, [0.5, 0.2]).round(4)
         array([1.0814, 0.3962, 0.1952])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "crba_nonzeros", out, engine, dtype, reproducible, q)
 
 
@@ -184,6 +191,7 @@ def ltdl(
     *,
     engine: str | None = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> LTDLFactor:
     """Factorise H = L^T D L in the sparsity that the robot's branches induce.
 
@@ -193,7 +201,7 @@ def ltdl(
         robot: the robot whose tree gives the sparsity.
         H: symmetric positive definite in that sparsity, (nv, nv) or (B, nv, nv), as :func:`crba` returns it;
             one scipy.sparse matrix too.
-        engine, reproducible: as in :func:`rnea`; the factor's solve takes them too.
+        engine, reproducible, device: as in :func:`rnea`; the factor's solve takes them too.
 
     Returns:
         the factor, with .L, .D and .solve(b).
@@ -210,8 +218,14 @@ def ltdl(
         >>> np.allclose(H @ factor.solve([1.0, 2.0]), [1.0, 2.0])
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
     n = robot.nv
+    if on_card(H):
+        flat = H.reshape(*H.shape[:-2], n * n)
+        L, D = run(robot, "ltdl", None, engine, None, reproducible, flat)
+        return LTDLFactor(robot, L, D, engine, reproducible)
     if hasattr(H, "toarray"):
         H = H.toarray()
     dtype = dtype_name(dtype_of(None, None, H))
@@ -236,6 +250,7 @@ def inverse_mass_matrix(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """H(q)^-1, without a dense factorisation; entries of joints that share no path to the reference are 0.
 
@@ -245,8 +260,8 @@ def inverse_mass_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`. In float32 errors are some 1e-5 of the
-            largest entry.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`. In float32 errors are some
+            1e-5 of the largest entry.
 
     Returns:
         H^-1, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [1/(kg m^2) | 1/(kg m) | 1/kg].
@@ -260,6 +275,8 @@ def inverse_mass_matrix(
         array([[ 3.604, -7.313],
                [-7.313, 19.962]])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if out is None and engine is None and dtype is None and reproducible is None:
         try:  # the short way of accelerations, without the call
             result = robot.kernels["inverse_mass_matrix"].fast(q)
@@ -279,6 +296,7 @@ def coriolis_matrix(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """C(q, v): C v is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
 
@@ -289,7 +307,7 @@ def coriolis_matrix(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         C, (nv, nv) or (B, nv, nv) [kg m^2/s | kg m/s | kg/s].
@@ -301,4 +319,6 @@ def coriolis_matrix(
         >>> np.allclose(C @ v, rk.bias_forces(robot, q, v) - rk.gravity_forces(robot, q))
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "coriolis_matrix", out, engine, dtype, reproducible, q, v)

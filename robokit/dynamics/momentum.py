@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.run import run
 from robokit.model.robot import Robot
 
@@ -30,6 +31,7 @@ def center_of_mass(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.
 
@@ -37,7 +39,7 @@ def center_of_mass(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         p_G [m], (3,) or (B, 3).
@@ -47,6 +49,8 @@ def center_of_mass(
         >>> rk.center_of_mass(robot, [0.5, 0.2]).round(3)
         array([-0.336,  0.016, -0.538])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "center_of_mass", out, engine, dtype, reproducible, q)
 
 
@@ -58,6 +62,7 @@ def center_of_mass_jacobian(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """J_G(q) of the centre of mass of the moving bodies: J_G v is its velocity in the world.
 
@@ -65,7 +70,7 @@ def center_of_mass_jacobian(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         J_G, (3, nv) or (B, 3, nv), in world axes.
@@ -77,6 +82,8 @@ def center_of_mass_jacobian(
                [ 0.   ,  0.   ],
                [ 0.336,  0.12 ]])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "center_of_mass_jacobian", out, engine, dtype, reproducible, q)
 
 
@@ -89,6 +96,7 @@ def center_of_mass_velocity(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Velocity of the centre of mass of the moving bodies in the world: l_G / M.
 
@@ -96,7 +104,7 @@ def center_of_mass_velocity(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         [m/s], (3,) or (B, 3), in world axes.
@@ -106,6 +114,8 @@ def center_of_mass_velocity(
         >>> rk.center_of_mass_velocity(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.253,  0.   ,  0.096])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "center_of_mass_velocity", out, engine, dtype, reproducible, q, v)
 
 
@@ -119,6 +129,7 @@ def center_of_mass_acceleration(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Acceleration of the centre of mass of the moving bodies in the world; gravity does not enter.
 
@@ -128,7 +139,7 @@ def center_of_mass_acceleration(
 
     Args:
         robot: the robot.
-        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         [m/s^2], (3,) or (B, 3), in world axes.
@@ -138,6 +149,8 @@ def center_of_mass_acceleration(
         >>> rk.center_of_mass_acceleration(robot, [0.5, 0.2], [0, 0], [1.0, 1.0]).round(3)
         array([-0.681,  0.   ,  0.456])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "center_of_mass_acceleration", out, engine, dtype, reproducible, q, v, a)
 
 
@@ -150,6 +163,7 @@ def kinetic_energy(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> Any:
     """Kinetic energy of the moving bodies.
 
@@ -157,7 +171,7 @@ def kinetic_energy(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         T [J], a float or (B,).
@@ -167,6 +181,8 @@ def kinetic_energy(
         >>> round(rk.kinetic_energy(robot, [0.5, 0.2], [1.0, -2.0]), 4)
         0.1388
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "kinetic_energy", out, engine, dtype, reproducible, q, v)
 
 
@@ -178,6 +194,7 @@ def potential_energy(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> Any:
     """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
 
@@ -185,7 +202,7 @@ def potential_energy(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         V [J], a float or (B,).
@@ -195,6 +212,8 @@ def potential_energy(
         >>> round(rk.potential_energy(robot, [0.5, 0.2]), 4)
         -11.617
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "potential_energy", out, engine, dtype, reproducible, q)
 
 
@@ -206,6 +225,7 @@ def centroidal_momentum_matrix(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
 
@@ -213,7 +233,7 @@ def centroidal_momentum_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         A_G, (6, nv) or (B, 6, nv).
@@ -224,6 +244,8 @@ def centroidal_momentum_matrix(
         >>> np.allclose(A_G @ [1.0, -2.0], rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]))
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "centroidal_momentum_matrix", out, engine, dtype, reproducible, q)
 
 
@@ -236,6 +258,7 @@ def centroidal_momentum(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """h_G = [k_G; l_G] in world axes about the centre of mass.
 
@@ -243,7 +266,7 @@ def centroidal_momentum(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
@@ -253,6 +276,8 @@ def centroidal_momentum(
         >>> rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.004, -0.082, -0.004, -0.557,  0.   ,  0.211])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "centroidal_momentum", out, engine, dtype, reproducible, q, v)
 
 
@@ -265,6 +290,7 @@ def centroidal_momentum_bias(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
 
@@ -272,7 +298,7 @@ def centroidal_momentum_bias(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         [N m; N], (6,) or (B, 6).
@@ -284,4 +310,6 @@ def centroidal_momentum_bias(
         >>> np.allclose(rate[3:], (1.2 + 1.0) * rk.center_of_mass_acceleration(robot, q, v, a))
         True
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "centroidal_momentum_bias", out, engine, dtype, reproducible, q, v)

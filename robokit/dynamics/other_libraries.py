@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
+from robokit.dynamics.build import row_of
+from robokit.dynamics.devices import on_card
 from robokit.dynamics.differentiate import Flat
-from robokit.dynamics.host_functions import HostFunction
+from robokit.dynamics.host_functions import HostFunction, host_function
 from robokit.dynamics.named_results import result_class
 from robokit.engine.passes.replay import replayed
 from robokit.engine.trace.program import Program
 from robokit.errors import ShapeError, library
+from robokit.model.robot import Robot
 
 MODES = ("reverse", "forward")
 
@@ -100,12 +103,14 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
     )
 
     def function(*given: Any, **named: Any) -> Any:
-        if not jax.config.jax_enable_x64:
+        bound = host.bound(name, given, named)
+        real = _jax_real(jax, bound)
+        if real is None:
             raise ShapeError(
                 f"{name}: robokit computes in double precision, and JAX's is off; call "
                 'jax.config.update("jax_enable_x64", True) before any array is made'
             )
-        arrays = [jax.numpy.asarray(x, float) for x in host.bound(name, given, named)]
+        arrays = [jax.numpy.asarray(x, real) for x in bound]
         for (each, shape), array in zip(host.inputs, arrays, strict=True):
             if array.shape != shape:
                 raise ShapeError(f"{each}: expected shape {shape}, got {array.shape}; jax.vmap makes batches")
@@ -123,9 +128,35 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
     return function
 
 
+def _jax_real(jax: Any, given: Sequence[Any]) -> Any:
+    """Of the numbers of a call: float64, or on a card that of its arrays; None where JAX has no float64."""
+    from robokit.engine.cuda.arrays import JAX  # `import robokit` stays light
+
+    double = jax.config.jax_enable_x64
+    if not JAX.has_card(jax):
+        return np.float64 if double else None
+    single = not double or all(str(getattr(x, "dtype", "float32")) == "float32" for x in given)
+    return np.float32 if single else np.float64
+
+
 def _jax_call(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
-    kinds = tuple(jax.ShapeDtypeStruct(shape, np.float64) for _, shape in host.outputs)
-    return lambda *x: tuple(jax.pure_callback(host, kinds, *x, vmap_method="expand_dims"))
+    def here(*x: Any) -> tuple[Any, ...]:
+        real = x[0].dtype
+        kinds = tuple(jax.ShapeDtypeStruct(shape, real) for _, shape in host.outputs)
+
+        def call(*x: Any) -> tuple[Any, ...]:
+            return tuple(np.asarray(found, real) for found in host(*x))
+
+        return tuple(jax.pure_callback(call, kinds, *x, vmap_method="expand_dims"))
+
+    from robokit.engine.cuda.arrays import JAX, platform
+
+    if not JAX.has_card(jax):
+        return here
+    from robokit.dynamics.jax_calls import card_call
+
+    there = card_call(jax, host.robot, host.key, host.inputs, host.outputs)
+    return lambda *x: jax.lax.platform_dependent(*x, default=here, **{platform(): there})
 
 
 def _jax_reverse(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
@@ -174,6 +205,8 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
 
         @staticmethod
         def forward(host: HostFunction, *given: Any) -> Any:
+            if on_card(*given):
+                return host.of_tensors(*given)
             found = host(*(x.detach().cpu().numpy() for x in given))
             return tuple(torch.from_numpy(x).to(given[0].device) for x in found)
 
@@ -213,14 +246,41 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
             return Call.apply(host, *moved), (0,) * len(host.outputs)
 
     def function(*given: Any, **named: Any) -> Any:
-        tensors = [torch.as_tensor(x) for x in host.bound(name, given, named)]
-        for (each, _), tensor in zip(host.inputs, tensors, strict=True):
-            if tensor.dtype != torch.float64:
-                raise ShapeError(
-                    f"{each}: expected a tensor of float64, got {tensor.dtype}; use tensor.double(), or "
-                    "torch.set_default_dtype(torch.float64) before tensors are made"
-                )
-        return answer(Call.apply(host, *tensors))
+        return answer(Call.apply(host, *_tensors(torch, host, host.bound(name, given, named))))
 
     function.__name__ = function.__qualname__ = name
     return function
+
+
+def _tensors(torch: Any, host: HostFunction, bound: Sequence[Any]) -> list[Any]:
+    """The inputs as tensors: of float64, or on a card all of one dtype.
+
+    Raises:
+        ShapeError: of another dtype, or not all on one card.
+    """
+    like = next((x for x in bound if on_card(x)), None)
+    if like is None:
+        tensors = [torch.as_tensor(x) for x in bound]
+    else:  # lists and numbers go along
+        how = {"dtype": like.dtype, "device": like.device}
+        tensors = [x if isinstance(x, torch.Tensor) else torch.as_tensor(x, **how) for x in bound]
+        from robokit.engine.cuda.arrays import common
+
+        common([each for each, _ in host.inputs], tensors, None, None)
+    for (each, _), tensor in zip(host.inputs, tensors, strict=True):
+        if like is not None and tensor.device != like.device:
+            raise ShapeError(
+                f"{each}: expected a tensor on {like.device} as the others are, got one on "
+                f"{tensor.device}; move it there with .to({str(like.device)!r})"
+            )
+        if like is None and tensor.dtype != torch.float64:
+            raise ShapeError(
+                f"{each}: expected a tensor of float64, got {tensor.dtype}; use tensor.double(), or "
+                "torch.set_default_dtype(torch.float64) before tensors are made"
+            )
+    return tensors
+
+
+def autograd_call(robot: Robot, key: Any, arguments: Sequence[Any]) -> Any:
+    """A kernel of tensors on a card as a step of autograd."""
+    return torch_function(row_of(key).name, host_function(robot, key, {}))(*arguments)

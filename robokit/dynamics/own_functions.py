@@ -18,7 +18,7 @@ INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")
 """What an input may be beside a shape."""
 
 
-TAKEN = ("robot", "out", "engine", "dtype", "reproducible")
+TAKEN = ("robot", "out", "engine", "dtype", "reproducible", "device")
 """Names that inputs cannot have: arguments of every call."""
 
 

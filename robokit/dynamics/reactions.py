@@ -15,10 +15,11 @@ from robokit.algorithms.loop_constraints import constraint_rows
 from robokit.arguments import one_of
 from robokit.dynamics import choices
 from robokit.dynamics.constrained import constrained_dynamics
+from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.forward import aba
 from robokit.dynamics.link_kinematics import LinkPoses, forward_kinematics
 from robokit.dynamics.run import FExt, body_forces, run, with_forces
-from robokit.errors import ShapeError, UnknownName
+from robokit.errors import DeviceError, ShapeError, UnknownName
 from robokit.model.constraints import Contact, LoopModel, constraint_models, loop_models
 from robokit.model.geometry import Placement
 from robokit.model.parts import Joint, Link
@@ -81,6 +82,7 @@ def joint_reactions(
     frame: str = "link",
     engine: str | None = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> JointReactions:
     """The wrench that each joint's parent exerts on its child, at the joint's origin.
 
@@ -98,8 +100,8 @@ def joint_reactions(
 
     Args:
         robot: the robot.
-        q, v, f_ext, engine, reproducible: as in :func:`rnea`. A wrench of ``f_ext`` by name acts on that
-            link, a row of an array on the body's own link.
+        q, v, f_ext, engine, reproducible, device: as in :func:`rnea`. A wrench of ``f_ext`` by name acts on
+            that link, a row of an array on the body's own link.
         a: accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv).
         tau: joint forces [N m | N], (nv,) or (B, nv).
         constraints: as in :func:`constrained_dynamics`, with ``tau``; by default the robot's loop joints.
@@ -123,7 +125,14 @@ def joint_reactions(
         >>> free["upper_joint"].round(3)  # let go: nothing about the axis, and less to carry
         array([ 0.229, -0.   , -0.175,  8.109,  0.   , 16.608])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     check_robot(robot)
+    if on_card(q, v, a, tau):
+        raise DeviceError(
+            'joint_reactions: expected NumPy\'s arrays, which device="cuda" copies; of arrays on a card '
+            'there is rk.functions["body_reactions"], the wrench of each body\'s joint in its axes'
+        )
     one_of("frame", frame, FRAMES)
     if (a is None) == (tau is None):
         both = "neither" if a is None else "both"
@@ -292,7 +301,7 @@ def reactions(
         wrenches: on links, [n; f] in world axes about the world's origin, (6,) or (B, 6).
         loops: on the successors of loop joints, in axes and about the origin of their frames on the
             predecessors, (6,) or (B, 6); one that is not there does not hold.
-        frame, engine, reproducible: as in :func:`joint_reactions`.
+        frame, engine, reproducible, device: as in :func:`joint_reactions`.
     """
     layout: _Layout = robot.derived.get("reactions", lambda: _layout(robot))
     poses, wrenches = forward_kinematics(robot, q, engine=engine, reproducible=reproducible), dict(wrenches)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.devices import on_device
 from robokit.dynamics.layout import parameter_entries
 from robokit.dynamics.run import run
 from robokit.errors import WrongType
@@ -31,6 +32,7 @@ def regressor(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """Y of inverse dynamics: tau = Y(q, v, a) pi for all inertial parameters pi.
 
@@ -44,7 +46,7 @@ def regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
         armature: whether motors have columns too, nv of them, after those of the bodies.
 
     Returns:
@@ -63,6 +65,8 @@ def regressor(
         array([[0.3, 0. ],
                [0. , 0.4]])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     if armature is False:
         return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
     if not isinstance(armature, bool | np.bool_):
@@ -81,6 +85,7 @@ def regressor_nonzeros(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """The entries of Y that the tree leaves nonzero, row by row.
 
@@ -93,7 +98,7 @@ def regressor_nonzeros(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
@@ -103,6 +108,8 @@ def regressor_nonzeros(
         >>> rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]).shape  # of 40 entries
         (30,)
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "regressor_nonzeros", out, engine, dtype, reproducible, q, v, a)
 
 
@@ -131,6 +138,7 @@ def energy_regressor(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """E of the energies: [T, V] = E(q, v) pi for all inertial parameters pi.
 
@@ -141,7 +149,7 @@ def energy_regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         E, (2, 10 N) or (B, 2, 10 N), in [J] a unit of the parameter, columns as in :func:`regressor`.
@@ -152,6 +160,8 @@ def energy_regressor(
         >>> (rk.energy_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(4)  # kinetic, potential
         array([  0.1388, -11.617 ])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "energy_regressor", out, engine, dtype, reproducible, q, v)
 
 
@@ -164,6 +174,7 @@ def momentum_regressor(
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
+    device: Any = None,
 ) -> np.ndarray:
     """M of the momentum about the world origin: h_O = [k_O; l] = M(q, v) pi for all inertial parameters pi.
 
@@ -174,7 +185,7 @@ def momentum_regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
 
     Returns:
         M, (6, 10 N) or (B, 6, 10 N), rows [angular; linear] in world axes, in [N m s; N s] a unit of the
@@ -186,4 +197,6 @@ def momentum_regressor(
         >>> (rk.momentum_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(3)
         array([-0.001,  0.289,  0.004, -0.557,  0.   ,  0.211])
     """
+    if device is not None:
+        engine = on_device(device, engine)
     return run(robot, "momentum_regressor", out, engine, dtype, reproducible, q, v)

@@ -10,6 +10,7 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_single_precision, one_of, real_array
 from robokit.dynamics.build import Key, kernel
+from robokit.dynamics.devices import Device, card_asked_for, on_card
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
@@ -63,11 +64,18 @@ def run(
                 result = _few(found, arguments, out)
             if result is not None:
                 return result
-    from robokit.dynamics.long_robots import long_way  # `import robokit` stays light
-
     check_robot(robot)
-    dtype = dtype_name(dtype_of(dtype, out, *arguments))
     try:
+        if engine.__class__ is not str and card_asked_for(engine, arguments):
+            from robokit.dynamics.on_card import run_on_card  # `import robokit` stays light
+
+            wanted_dtype = None if dtype is None else dtype_name(dtype)
+            number = getattr(engine, "number", None)
+            return run_on_card(robot, key, out, number, wanted_dtype, reproducible, arguments)
+        from robokit.dynamics.long_robots import long_way
+
+        engine = None if engine.__class__ is Device else engine
+        dtype = dtype_name(dtype_of(dtype, out, *arguments))
         if engine is not None and one_of("engine", engine, ENGINES) == "python":
             return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)
         way = None if wanted(reproducible) else long_way(robot, key, dtype)
@@ -104,6 +112,8 @@ def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
     """
     if dtype is not None:
         return dtype
+    if on_card(*given):
+        return next((str(x.dtype).removeprefix("torch.") for x in given if on_card(x)), None)
     if not is_single_precision(given):
         return None
     outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
@@ -135,6 +145,10 @@ def body_forces(
     """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
     check_robot(robot)
     rows = robot.nbodies + 1
+    if on_card(q, f_ext, *(f_ext.values() if isinstance(f_ext, Mapping) else ())):
+        from robokit.dynamics.on_card import body_forces_on_card
+
+        return body_forces_on_card(robot, q, f_ext, engine, reproducible)
     if not isinstance(f_ext, Mapping):
         accepted = f"({rows}, 6) or (B, {rows}, 6), or {{link: wrench (6,)}}"
         array = np.ascontiguousarray(real_array("f_ext", f_ext, accepted))

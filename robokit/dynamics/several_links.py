@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array
+from robokit.dynamics.devices import on_card
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 
@@ -60,10 +61,14 @@ def points(at: Any, several: int) -> np.ndarray:
     """
     if at is ORIGIN:
         return _origins(several)
+    if on_card(at):
+        return at.reshape(*at.shape[:-2], 3 * several) if at.ndim > 1 else at.tile((several,))
     accepted = f"(3,), ({several}, 3) or (B, {several}, 3), a point for each of the {several} links"
     array = real_array("at", at, accepted)
     if array.shape == (3,):
-        return np.tile(array, several)
+        tiled = np.tile(array, several)
+        tiled.flags.writeable = False
+        return tiled
     if array.ndim not in (2, 3) or array.shape[-2:] != (several, 3):
         raise ShapeError(f"at: expected {accepted}, got shape {array.shape}")
     return np.ascontiguousarray(array).reshape(*array.shape[:-2], 3 * several)

@@ -140,10 +140,11 @@ class HostCard:
         held: memory that was allocated and not freed, by address.
     """
 
-    number, name, capability, arch = 0, "a card that is the processor", (9, 0), "sm_90"
+    name, capability, arch = "a card that is the processor", (9, 0), "sm_90"
     multiprocessors, size, identity = 2, 1 << 32, "the processor"
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
         self.launches: list[tuple[int, int]] = []
         self.held: dict[int, Any] = {}
 

@@ -5,4 +5,6 @@ assemble    from LLVM IR to code of a card: PTX, ptxas and nvlink, part by part 
 flat_code   a recorded program as LLVM IR for a card
 target      how kernels are written, assembled and kept on disk for a card
 launch      a kernel on one card, called with pointers
+arrays      those of PyTorch, CuPy and JAX on a card
+xla         launches inside compiled programs of JAX
 """

@@ -1,0 +1,89 @@
+"""Where functions of robots are computed: ``device=`` of the public functions, and arrays on a card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robokit.arguments import one_of
+from robokit.engine import ENGINES
+from robokit.errors import DeviceError
+
+HERE = frozenset(("numpy", "builtins", "robokit"))
+"""Modules whose objects are not on a card."""
+
+
+class Device(NamedTuple):
+    """A device that is asked for; it goes the way of ``engine``, in whose place it is.
+
+    Attributes:
+        number: of a card; None for the processor.
+    """
+
+    number: int | None
+
+
+def on_device(device: Any, engine: str | None) -> Any:
+    """A device that is asked for by name.
+
+    Args:
+        device: "cpu", "cuda", "cuda:1", or an object whose str is one of these (a ``torch.device``).
+        engine: that is asked for too.
+
+    Returns:
+        a :class:`Device`.
+
+    Raises:
+        DeviceError: there is no such device, or it does not go with the engine.
+    """
+    from robokit.engine.cuda.arrays import number_of  # `import robokit` stays light
+
+    number = number_of(device)
+    if engine is not None and one_of("engine", engine, ENGINES) == "python" and number is not None:
+        raise DeviceError(f'device={str(device)!r}: engine="python" runs on the processor; leave one out')
+    return Device(number)
+
+
+def foreign(x: Any) -> bool:
+    """Whether something may be an array on a card: whether it is no object of Python, NumPy or robokit."""
+    return type(x).__module__.partition(".")[0] not in HERE
+
+
+def on_card(*given: Any) -> bool:
+    """Whether one of some arguments is an array on a card."""
+    if not any(map(foreign, given)):
+        return False
+    from robokit.engine.cuda.arrays import library_of
+
+    return any(library_of(x) is not None for x in given)
+
+
+def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
+    """Whether a call goes to a card.
+
+    Args:
+        device: of the call, or its engine.
+        given: its arguments.
+
+    Raises:
+        DeviceError: the processor is asked for, and arrays are on a card.
+    """
+    there = on_card(*given)
+    if device.__class__ is not Device:
+        return there
+    if device.number is None and there:
+        raise DeviceError('device="cpu": arrays on a card are computed there; copy them to the host first')
+    return device.number is not None
+
+
+def beside(x: Any, constant: Any) -> Any:
+    """NumPy's array as one of the library, dtype and memory that another array has."""
+    if not on_card(x):
+        return constant
+    from robokit.engine.cuda.arrays import common
+
+    found = common(["x"], [x], None, None)
+    assert found is not None
+    return found.library.constant(np.asarray(constant, found.dtype), found.number)

@@ -1,0 +1,128 @@
+"""Kernels on a card as functions of JAX: foreign functions of XLA, under ``jax.jit`` too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.build import Key, kernel
+from robokit.engine import Bound
+from robokit.engine.cuda import arrays, driver, xla
+from robokit.engine.cuda.arrays import Common
+from robokit.errors import ShapeError
+from robokit.model.robot import Robot
+
+Shapes = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def card_call(
+    jax: Any, robot: Robot, key: Key, inputs: Shapes, outputs: Shapes, reproducible: bool | None = None
+) -> Callable[..., Any]:
+    """A kernel as a function of JAX's arrays with any leading axes, for a card; the first card's.
+
+    Args:
+        jax: the module.
+        robot, key, reproducible: of the kernel.
+        inputs, outputs: (name, shape) of each.
+    """
+    numpy = jax.numpy
+    targets: dict[str, str] = {}
+
+    def foreign(dtype: str, B: int) -> Callable[..., Any]:
+        if dtype not in targets:
+            targets[dtype] = _registered(jax, robot, key, dtype, reproducible)
+        shapes = [jax.ShapeDtypeStruct((math.prod(shape), B), dtype) for _, shape in outputs]
+        made: Callable[..., Any] = jax.ffi.ffi_call(targets[dtype], shapes)
+        return made
+
+    @jax.custom_batching.custom_vmap  # type: ignore[untyped-decorator]
+    def call(*given: Any) -> tuple[Any, ...]:
+        leads = [x.shape[: x.ndim - len(shape)] for x, (_, shape) in zip(given, inputs, strict=True)]
+        lead = numpy.broadcast_shapes(*leads)
+        B, columns = math.prod(lead), []
+        for x, own, (_, shape) in zip(given, leads, inputs, strict=True):
+            n = math.prod(shape)
+            if math.prod(own) == 1:  # one for all
+                columns.append(x.reshape(n, 1))
+            else:  # the states side by side, as a card reads them
+                columns.append(numpy.broadcast_to(x, (*lead, *shape)).reshape(B, n).T)
+        results = foreign(str(given[0].dtype), B)(*columns)
+        return tuple(x.T.reshape(*lead, *shape) for x, (_, shape) in zip(results, outputs, strict=True))
+
+    @call.def_vmap  # type: ignore[untyped-decorator]
+    def mapped(size: int, along: Sequence[bool], *given: Any) -> Any:
+        """The mapped axis is the first of all leading axes."""
+        own = [x.ndim - here - len(shape) for x, here, (_, shape) in zip(given, along, inputs, strict=True)]
+        moved = [
+            x.reshape(size, *[1] * (max(own) - k), *x.shape[1:]) if here else x
+            for x, k, here in zip(given, own, along, strict=True)
+        ]
+        return call(*moved), tuple(True for _ in outputs)
+
+    found: Callable[..., Any] = call
+    return found
+
+
+def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool | None) -> str:
+    """The foreign function of a kernel."""
+    own = kernel(robot, key, dtype, reproducible)
+    code = own.on_card(driver.card())
+    code.ready()  # not while a graph is recorded
+    last = own._last if isinstance(own, Bound) else ()
+    constants = [_uploaded(x, dtype) for x in last]
+
+    def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
+        B = max([x.shape[-1] for x in results] or [1])
+        columns = [(x.pointer, x.shape[-1], int(x.shape[-1] > 1)) for x in (*given, *results)]
+        columns[len(given) : len(given)] = constants
+        code(columns, B, stream)
+
+    return xla.register(jax, own.name, launch)
+
+
+def _uploaded(x: Any, dtype: str) -> tuple[int, int, int]:
+    """What a robot with inertias of its own gives to each call: copied to the card for good."""
+    card, array = driver.card(), np.ascontiguousarray(x, dtype=dtype)
+    pointer = card.allocate(array.nbytes)
+    card.write(pointer, array)
+    card.synchronize()
+    return pointer, 1, array.shape[1] if array.ndim == 2 else 0
+
+
+def run_jax(
+    robot: Robot, key: Key, where: Common, reproducible: bool | None, given: Sequence[Any], out: Any
+) -> Any:
+    """Run a kernel on JAX's arrays on a card; arguments as of :func:`robokit.dynamics.on_card.run_on_card`.
+
+    Raises:
+        ShapeError: a wrong shape, or an array to write to, which JAX does not have.
+    """
+    import jax
+
+    if out is not None:
+        raise ShapeError("out: arrays of JAX cannot be written to; leave it out")
+    own = kernel(robot, key, where.dtype, reproducible)
+    signature = own.signature
+    count = len(signature.arguments) - (len(own._last) if isinstance(own, Bound) else 0)
+    inputs = [(name, (size,)) for name, size in signature.arguments[:count]]
+    if len(given) != count:
+        signature.arrays(given)
+    taken = []
+    for (name, (size,)), x in zip(inputs, given, strict=True):
+        fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
+        if not fixed and getattr(x, "ndim", 0) and arrays.library_of(x) is None:
+            raise ShapeError(f"{name}: expected an array of JAX on a card as the others are, got another")
+        array = jax.numpy.asarray(x, where.dtype)
+        array = array.reshape(1) if not array.ndim and size == 1 else array
+        if array.ndim not in (1, 2) or array.shape[-1] != size:
+            raise ShapeError(f"{name}: expected shape ({size},) or (B, {size}), got {array.shape}")
+        taken.append(array)
+    made = robot.derived.get(
+        ("JAX on a card", key, reproducible),
+        lambda: card_call(jax, robot, key, inputs, signature.outputs, reproducible),
+    )
+    results = made(*taken)
+    return results[0] if len(results) == 1 else tuple(results)

@@ -1,0 +1,293 @@
+"""Kernels of robots on a card: of arrays that are there, and of NumPy's, which are copied there and back.
+
+What is on a card is not looked at: NaN, and quaternions that are not of unit length, give NaN or nonsense, as
+in other programs for cards. To look would be to wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit import hooks
+from robokit.arguments import real_array
+from robokit.dynamics.build import Key, kernel, row_of
+from robokit.engine import Bound, NotFinite
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.cuda import arrays, driver
+from robokit.engine.cuda.arrays import Common
+from robokit.engine.signature import Signature
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import DeviceError, ShapeError
+from robokit.model.robot import Robot
+
+KEPT = 256
+"""Lists and numbers among arrays on a card that are kept there, so that they are copied once."""
+
+_constants: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+
+def run_on_card(
+    robot: Robot,
+    key: Key,
+    out: Any,
+    number: int | None,
+    dtype: str | None,
+    reproducible: bool | None,
+    arguments: Sequence[Any],
+) -> Any:
+    """Run a kernel on a card.
+
+    Args:
+        robot, key: as of :func:`robokit.dynamics.build.kernel`.
+        out: as of the public functions.
+        number: of the card that is asked for; None for that of the arrays.
+        dtype: that is asked for; None for that of the arrays.
+        reproducible: whether the result has the bits of the processor's.
+        arguments: the kernel's inputs.
+
+    Returns:
+        what the public functions return, as arrays of the library whose arrays are given; for NumPy's arrays
+        NumPy's.
+
+    Raises:
+        DeviceError: arrays on several cards or on another one than is asked for; no card; no code for it.
+        ShapeError: a wrong shape or dtype, arrays of several libraries, or some that are not on the card.
+    """
+    names = row_of(key).inputs.split()
+    names = [*names, *("a direction" for _ in range(len(arguments) - len(names)))]
+    found = arrays.common(names[: len(arguments)], arguments, number, dtype)
+    if found is not None and found.library is arrays.JAX:
+        from robokit.dynamics.jax_calls import run_jax
+
+        return run_jax(robot, key, found, reproducible, arguments, out)
+    if found is not None and found.library is arrays.TORCH and _differentiated(arguments):
+        return _with_gradient(robot, key, arguments, out)
+    real = dtype or (found.dtype if found else None) or _real(arguments)
+    own = kernel(robot, key, real, reproducible)
+    last = [_Fixed(x) for x in own._last] if isinstance(own, Bound) else []
+    card = driver.card(found.number if found else number or 0)
+    try:
+        code = own.on_card(card)
+        code.ready()
+    except (CompilerMissing, TraceTooLarge) as error:
+        raise DeviceError(f"{own.name} of robot {robot.name!r} has no code for a card: {error}") from error
+    if found is None:
+        return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
+    return launch(own.signature, found, code, (*arguments, *last), out)
+
+
+class _Fixed:
+    """An array that never changes: what a robot gives to each call of a kernel."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+def _differentiated(arguments: Sequence[Any]) -> bool:
+    """Whether PyTorch asks for derivatives of what follows from these."""
+    import torch
+
+    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in arguments)
+
+
+def _with_gradient(robot: Robot, key: Key, arguments: Sequence[Any], out: Any) -> Any:
+    """The same as a step of autograd, whose derivative is robokit's."""
+    if out is not None:
+        raise ShapeError("out: expected None where a tensor requires a gradient; PyTorch cannot follow it")
+    found = hooks.call("autograd", robot, key, arguments)
+    return tuple(found) if isinstance(found, tuple) else found
+
+
+def _real(arguments: Sequence[Any]) -> str:
+    floats = [x for x in arguments if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    return "float32" if floats and all(x.itemsize == 4 for x in floats) else "float64"
+
+
+# ---- arrays that are on the card ---------------------------------------------------------------------------
+
+
+def launch(
+    signature: Signature, where: Common, code: Callable[..., None], given: Sequence[Any], out: Any = None
+) -> Any:
+    """Run a kernel on arrays on a card, on the caller's stream.
+
+    Args:
+        signature: of the kernel.
+        where: what the arrays have in common.
+        code: the kernel on the card.
+        given: inputs, (n,) or (B, n); lists and numbers are constants.
+        out: array, or sequence of arrays, to write to.
+    """
+    library, number, dtype = where
+    stream = library.stream(number)
+    taken, kept, rows = [], [], None
+    if len(given) != len(signature.arguments):
+        signature.arrays(given)  # says so
+    for (name, count), x in zip(signature.arguments, given, strict=True):
+        array = _there(name, x, where, stream)
+        seen = library.seen(array)
+        if not seen.shape and count == 1:
+            seen = seen._replace(shape=(1,), strides=(1,))
+        if len(seen.shape) not in (1, 2) or seen.shape[-1] != count:
+            raise ShapeError(f"{name}: expected shape ({count},) or (B, {count}), got {seen.shape}")
+        if len(seen.shape) == 2:
+            if rows is not None and rows[1] != seen.shape[0]:
+                raise ShapeError(f"{name}: expected a batch of {rows[1]} like {rows[0]}, got {seen.shape[0]}")
+            rows = rows or (name, seen.shape[0])
+        column = arrays.column(seen, len(seen.shape) - 1)
+        assert column is not None  # of one axis
+        taken.append(column)
+        kept.append(array)
+    B = 1 if rows is None else rows[1]
+    places, results, after = [], [], []
+    for shape, target in zip(signature.output_shapes, _targets(signature, out), strict=True):
+        wanted = shape if rows is None else (B, *shape)
+        column = None if target is None else _fitting(target, wanted, int(rows is not None), where)
+        if column is None:
+            memory = library.empty((math.prod(shape), B), dtype, number)
+            column = library.seen(memory).pointer, B, 1
+            made = arrays.result(library, memory, shape, rows is None)
+            if target is not None:
+                after.append((target[1], made))
+            kept.append(memory)
+            results.append(made if target is None else target[1])
+        else:
+            results.append(target[1])
+        places.append(column)
+    code([*taken, *places], B, stream)
+    for target, made in after:
+        library.put(target, made)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _there(name: str, x: Any, where: Common, stream: int) -> Any:
+    """An argument as an array on the card; constants are copied once.
+
+    Raises:
+        ShapeError: an array that is not there.
+    """
+    if arrays.library_of(x) is not None:
+        return x
+    if isinstance(x, _Fixed):
+        return _kept(("of a robot", id(x.array), where, stream), x.array, where)
+    fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
+    if not fixed and getattr(x, "ndim", 0):
+        kind = "an array of NumPy" if isinstance(x, np.ndarray) else "one in the memory of the processor"
+        raise ShapeError(
+            f"{name}: expected {where.library.words} on cuda:{where.number} as the others are, got {kind}; "
+            "copy it there first"
+        )
+    array = np.ascontiguousarray(real_array(name, x, "numbers", dtype=where.dtype))
+    return _kept((array.shape, array.tobytes(), where, stream), array, where)
+
+
+def _kept(key: tuple[Any, ...], array: np.ndarray, where: Common) -> Any:
+    """NumPy's array on the card, where it is kept for the next call on the same stream."""
+    found = _constants.get(key)
+    if found is None:
+        copied = where.library.constant(np.ascontiguousarray(array, where.dtype), where.number)
+        found = _constants[key] = copied, array
+        while len(_constants) > KEPT:
+            _constants.popitem(last=False)
+    else:
+        _constants.move_to_end(key)
+    return found[0]
+
+
+def _targets(signature: Signature, out: Any) -> list[tuple[str, Any] | None]:
+    """Name and array of each output that the caller gives."""
+    count = len(signature.outputs)
+    if out is None:
+        return [None] * count
+    given = signature.outs_given(out)
+    if len(given) != count:
+        raise ShapeError(f"out: {signature.name} has {count} outputs, got {len(given)} arrays")
+    return [("out" if count == 1 else f"out[{k}]", x) for k, x in enumerate(given)]
+
+
+def _fitting(
+    target: tuple[str, Any], shape: tuple[int, ...], lead: int, where: Common
+) -> tuple[int, int, int] | None:
+    """How a kernel writes to a caller's array; None where it cannot do so directly.
+
+    Raises:
+        ShapeError: it is no such array.
+    """
+    name, x = target
+    if arrays.library_of(x) is not where.library or where.library.number(x) != where.number:
+        raise ShapeError(f"{name}: expected {where.library.words} on cuda:{where.number}, got another one")
+    seen = where.library.seen(x)
+    if seen.shape != shape or seen.dtype != where.dtype:
+        raise ShapeError(f"{name}: expected {where.dtype} {shape}, got {seen.dtype} {seen.shape}")
+    if math.prod(shape) > 1 and 0 in [s for s, n in zip(seen.strides, seen.shape, strict=True) if n > 1]:
+        raise ShapeError(f"{name}: expected an array whose numbers are apart, got a broadcast one")
+    return arrays.column(seen, lead)
+
+
+def body_forces_on_card(robot: Robot, q: Any, f_ext: Any, engine: Any, reproducible: bool | None) -> Any:
+    """As :func:`robokit.dynamics.run.body_forces`, of arrays on a card."""
+    rows = robot.nbodies + 1
+    if not isinstance(f_ext, Mapping):
+        if not hasattr(f_ext, "shape") or tuple(f_ext.shape[-2:]) != (rows, 6) or f_ext.ndim not in (2, 3):
+            raise ShapeError(
+                f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
+                f"coordinates, got {getattr(f_ext, 'shape', f_ext)}"
+            )
+        return f_ext.reshape(*f_ext.shape[:-2], rows * 6)
+    where = arrays.common(["q", *f_ext], [q, *f_ext.values()], getattr(engine, "number", None), None)
+    assert where is not None
+    wrenches = [
+        (robot.link(link).body, _there(f"f_ext[{link!r}]", x, where, where.library.stream(where.number)))
+        for link, x in f_ext.items()
+    ]
+    states = max([1, *(len(x) for _, x in wrenches if x.ndim == 2)])
+    single = all(x.ndim == 1 for _, x in wrenches)
+    world = where.library.zeros((states, rows, 6), where.dtype, where.number)
+    for body, x in wrenches:
+        world[:, body, :] += x
+    flat = world.reshape(states, rows * 6)
+    flat = flat[0] if single else flat
+    local = run_on_card(robot, "wrenches_in_bodies", None, where.number, None, reproducible, (q, flat))
+    return local.reshape(*local.shape[:-2], rows * 6)
+
+
+# ---- NumPy's arrays ----------------------------------------------------------------------------------------
+
+
+def _copied(
+    signature: Signature, card: Any, code: Callable[..., None], given: Sequence[Any], out: Any
+) -> Any:
+    """Run a kernel on NumPy's arrays: checked, copied to the card and back."""
+    inputs = signature.arrays(given)
+    rows = signature.rows(inputs)
+    signature.check_values(inputs)
+    outs = signature.outs(out, rows)
+    held, columns = [], []
+
+    def place(array: np.ndarray, states: bool) -> int:
+        held.append(card.allocate(array.nbytes))
+        count = array.size // len(array) if states and len(array) else array.size
+        columns.append((held[-1], 1, count if states else 0))
+        return held[-1]
+
+    try:
+        for x in inputs:
+            array = np.ascontiguousarray(x)
+            card.write(place(array, array.ndim == 2), array)
+        for x in outs:
+            place(x, rows is not None)
+        code(columns, 1 if rows is None else rows)
+        for x, pointer in zip(outs, held[len(inputs) :], strict=True):
+            card.read(x, pointer)
+    finally:
+        for pointer in held:
+            card.free(pointer)
+    result = signature.answer(outs, out)
+    if signature.finite and not all(np.isfinite(x).all() for x in outs):
+        raise NotFinite(signature.name, result)
+    return result

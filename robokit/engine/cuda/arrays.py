@@ -1,0 +1,305 @@
+"""Arrays of PyTorch, CuPy and JAX in the memory of a card: where and how they lie, results of their kind.
+
+Nothing here copies through the host, waits, or allocates but by the library whose array it is: so it may run
+on any stream, and inside CUDA graphs. Kernels take a batch (B, n) as it lies, state by state or number by
+number, as the transposed of an array (n, B) does: then the threads of a warp read neighbours. Results lie
+number by number.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from robokit.engine.cuda import driver
+from robokit.errors import DeviceError, ShapeError
+
+PLATFORM = "cuda"
+"""What PyTorch calls the memory that is meant."""
+
+
+def platform() -> str:
+    """What JAX calls the kind of device that is meant."""
+    return PLATFORM
+
+
+GIVE = 'give arrays of PyTorch, CuPy or JAX, or NumPy\'s with device="cuda"'
+
+
+class Seen(NamedTuple):
+    """An array on a card.
+
+    Attributes:
+        pointer: address of its first number.
+        shape: its own.
+        strides: from one number to the next along each axis [numbers].
+        dtype: "float64", "float32", or another one.
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
+class Library:
+    """Arrays of one library; those of PyTorch and CuPy have methods for all that kernels need.
+
+    Attributes:
+        name: of its module.
+        kind: of its arrays, in the module.
+        words: what it calls an array.
+    """
+
+    name, kind, words = "", "ndarray", ""
+
+    def __contains__(self, x: Any) -> bool:
+        """Whether it is one of the library's arrays."""
+        kind = getattr(sys.modules.get(self.name), self.kind, None)
+        return kind is not None and isinstance(x, kind)
+
+    @property
+    def _module(self) -> Any:
+        return sys.modules[self.name]
+
+    def number(self, x: Any) -> int | None:
+        """Of the card that has it, None in other memory."""
+        raise NotImplementedError
+
+    def seen(self, x: Any) -> Seen:
+        """What it is."""
+        raise NotImplementedError
+
+    def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
+        """A new array on a card, contiguous."""
+        raise NotImplementedError
+
+    def zeros(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
+        """The same, of zeros."""
+        made = self.empty(shape, dtype, number)
+        made[...] = 0.0
+        return made
+
+    def stream(self, number: int) -> int:
+        """The stream of a card that is current in this thread."""
+        raise NotImplementedError
+
+    def contiguous(self, x: Any) -> Any:
+        """It, or a copy in which numbers are side by side."""
+        raise NotImplementedError
+
+    def constant(self, x: Any, number: int) -> Any:
+        """A copy of NumPy's array on a card."""
+        raise NotImplementedError
+
+    def last_first(self, x: Any) -> Any:
+        """The same memory with the last axis as the first one."""
+        raise NotImplementedError
+
+    def put(self, out: Any, x: Any) -> None:
+        """Copy the numbers of one array into another one."""
+        out[...] = x
+
+
+class _Torch(Library):
+    name, kind, words = "torch", "Tensor", "a tensor of PyTorch"
+
+    def number(self, x: Any) -> int | None:
+        return (x.device.index or 0) if x.device.type == PLATFORM else None
+
+    def seen(self, x: Any) -> Seen:
+        dtype = str(x.dtype).removeprefix("torch.")
+        return Seen(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
+        torch = self._module
+        where = torch.device(PLATFORM, number)
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=where)
+
+    def stream(self, number: int) -> int:
+        return int(self._module.cuda.current_stream(number).cuda_stream) if PLATFORM == "cuda" else 0
+
+    def contiguous(self, x: Any) -> Any:
+        return x.contiguous()
+
+    def constant(self, x: Any, number: int) -> Any:
+        return self._module.tensor(x, device=self._module.device(PLATFORM, number))
+
+    def last_first(self, x: Any) -> Any:
+        return x.movedim(-1, 0)
+
+    def put(self, out: Any, x: Any) -> None:
+        out.detach().copy_(x)
+
+
+class _Cupy(Library):
+    name, kind, words = "cupy", "ndarray", "an array of CuPy"
+
+    def number(self, x: Any) -> int | None:
+        return int(x.device.id)
+
+    def seen(self, x: Any) -> Seen:
+        return Seen(int(x.data.ptr), x.shape, tuple(s // x.itemsize for s in x.strides), x.dtype.name)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
+        with self._module.cuda.Device(number):
+            return self._module.empty(shape, dtype)
+
+    def stream(self, number: int) -> int:
+        return int(self._module.cuda.get_current_stream().ptr)
+
+    def contiguous(self, x: Any) -> Any:
+        return self._module.ascontiguousarray(x)
+
+    def constant(self, x: Any, number: int) -> Any:
+        with self._module.cuda.Device(number):
+            return self._module.asarray(x)
+
+    def last_first(self, x: Any) -> Any:
+        return self._module.moveaxis(x, -1, 0)
+
+
+class _Jax(Library):
+    name, kind, words = "jax", "Array", "an array of JAX"
+
+    def has_card(self, jax: Any) -> bool:
+        """Whether JAX computes on a card where nothing else is said."""
+        return jax.default_backend() == ("gpu" if PLATFORM == "cuda" else PLATFORM)
+
+    def number(self, x: Any) -> int | None:
+        jax = self._module
+        if isinstance(x, jax.core.Tracer):
+            return 0 if self.has_card(jax) else None
+        device = next(iter(x.devices()))
+        wanted = "gpu" if PLATFORM == "cuda" else PLATFORM
+        return int(device.local_hardware_id or 0) if device.platform == wanted else None
+
+    def constant(self, x: Any, number: int) -> Any:
+        return self._module.numpy.asarray(x)
+
+
+TORCH, CUPY, JAX = _Torch(), _Cupy(), _Jax()
+LIBRARIES: tuple[Library, ...] = (TORCH, CUPY, JAX)
+
+
+def library_of(x: Any) -> Library | None:
+    """The library of an array on a card; None for anything else.
+
+    Raises:
+        DeviceError: an array on a card of a library that is not known here.
+    """
+    root = type(x).__module__.partition(".")[0]
+    if root in ("numpy", "builtins", "robokit"):
+        return None
+    for library in LIBRARIES:
+        if x in library:
+            return library if library.number(x) is not None else None
+    if hasattr(x, "__cuda_array_interface__"):
+        raise DeviceError(
+            f"an array of {root} on a card: {GIVE}; torch.as_tensor(x, device='cuda') and cupy.asarray(x) "
+            "are the same memory"
+        )
+    return None
+
+
+class Common(NamedTuple):
+    """What arrays of one call have in common.
+
+    Attributes:
+        library: theirs.
+        number: of the card that has them.
+        dtype: of their numbers.
+    """
+
+    library: Library
+    number: int
+    dtype: str
+
+
+def common(
+    names: Sequence[str], given: Sequence[Any], wanted: int | None, dtype: str | None
+) -> Common | None:
+    """What the arrays on cards among some arguments have in common; None where there are none.
+
+    Args:
+        names: of the arguments.
+        given: arrays, and what is no array.
+        wanted: number of the card that was asked for, None for that of the arrays.
+        dtype: that was asked for, None for that of the arrays.
+
+    Raises:
+        DeviceError: they are on several cards, or on another one than was asked for.
+        ShapeError: they are of several libraries or dtypes.
+    """
+    first, found = "", None
+    for name, x in zip(names, given, strict=True):
+        library = library_of(x)
+        if library is None:
+            continue
+        number, own = int(library.number(x) or 0), str(x.dtype).removeprefix("torch.")
+        if own not in ("float32", "float64"):
+            raise ShapeError(f"{name}: expected float32 or float64 on a card, got {own}; convert it first")
+        if found is None:
+            first, found = name, Common(library, number, own)
+            if wanted is not None and number != wanted:
+                raise DeviceError(f'{name}: it is on cuda:{number}, and device="cuda:{wanted}" is asked for')
+            if dtype is not None and own != dtype:
+                raise ShapeError(f"{name}: expected {dtype}, as dtype says, got {own}; convert it first")
+        elif library is not found.library:
+            raise ShapeError(f"{name}: expected {found.library.words} as {first} is, got {library.words}")
+        elif number != found.number:
+            raise DeviceError(
+                f"{name}: expected an array on cuda:{found.number} as {first} is, got one on cuda:{number}"
+            )
+        elif own != found.dtype:
+            raise ShapeError(f"{name}: expected {found.dtype} as {first} is, got {own}; convert one of them")
+    return found
+
+
+def number_of(device: Any) -> int | None:
+    """The number of a card that is asked for by name; None for "cpu" and None.
+
+    Args:
+        device: "cuda", "cuda:1", "cpu", None, or an object whose str is one of these (a torch.device).
+
+    Raises:
+        DeviceError: no such device.
+    """
+    text = "cpu" if device is None else str(device)
+    kind, _, number = text.partition(":")
+    if text == "cpu":
+        return None
+    if kind != "cuda" or not (number.isdecimal() or text == "cuda"):
+        raise DeviceError(f'device: expected "cpu", "cuda" or "cuda:1", got {device!r}')
+    return driver.card(int(number or 0)).number
+
+
+def column(seen: Seen, lead: int) -> tuple[int, int, int] | None:
+    """How a kernel finds the numbers of an array: address, strides from number to number and state to state.
+
+    Args:
+        seen: an array (n, ...) of one state, or (B, n, ...).
+        lead: axes before those of one state, 0 or 1.
+
+    Returns:
+        None where the numbers of a state are not evenly spaced.
+    """
+    shape, strides = seen.shape[lead:], seen.strides[lead:]
+    between, expected = 1, None
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 1:
+            continue
+        if expected is None:
+            between = expected = stride
+        if stride != expected:
+            return None
+        expected *= n
+    return seen.pointer, between, seen.strides[0] if lead and seen.shape[0] > 1 else 0
+
+
+def result(library: Library, memory: Any, shape: tuple[int, ...], single: bool) -> Any:
+    """Memory of numbers side by side, (n, B), as an array of states, (B, ...) or (...)."""
+    if single:
+        return memory.reshape(shape)
+    return library.last_first(memory.reshape((*shape, memory.shape[-1])))

@@ -1,0 +1,18 @@
+"""The card that is this processor, in the place of the first card."""
+
+from __future__ import annotations
+
+import pytest
+from host_card import HostCard
+
+from robokit.engine.cuda import arrays, driver
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> HostCard:
+    """It; tensors of PyTorch and arrays of JAX in the processor's memory are on it."""
+    made = [HostCard(0), HostCard(1)]
+    monkeypatch.setattr(driver, "card", lambda number=0: made[number])
+    monkeypatch.setattr(driver, "count", lambda: 2)
+    monkeypatch.setattr(arrays, "PLATFORM", "cpu")
+    return made[0]

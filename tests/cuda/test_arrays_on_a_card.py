@@ -1,0 +1,232 @@
+"""Arrays of PyTorch and JAX on a card, as functions of robots take and return them; the card is the host's.
+
+The numbers to compare with are those of NumPy's arrays on the processor: the same text, written, compiled and
+called another way.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import table_calls
+from ladder import State, relative
+
+import robokit as rk
+from robokit.dynamics.layout import INPUTS
+from robokit.errors import DeviceError
+
+pytestmark = pytest.mark.parity
+
+B = 5
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+
+
+@pytest.fixture(scope="module")
+def given(robot):
+    return table_calls.batch_of(robot, [State(robot, seed) for seed in range(B)])
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def by_number(torch, x):
+    """The same batch as the transposed of an array (n, B)."""
+    return torch.tensor(np.ascontiguousarray(np.moveaxis(x, 0, -1))).movedim(-1, 0)
+
+
+def test_every_function_of_the_table_takes_tensors_and_numpys_arrays(card, torch, robot, given):
+    """Tensors by state and by number, NumPy's with device=, one state among many, out=, single precision."""
+    for name in table_calls.PUBLIC:
+        row = table_calls.PUBLIC[name]
+        arrays = [x for x in table_calls.inputs(row) if x in given and given[x].ndim > 1]
+        expected = table_calls.arrays(table_calls.call(name, robot, given))
+
+        def same(result, error=1e-13, expected=expected):
+            for x, y in zip(table_calls.arrays(result), expected, strict=True):
+                assert relative(np.asarray(x, float), y) < error
+
+        before = len(card.launches)
+        tensors = given | {x: torch.tensor(given[x]) for x in arrays}
+        same(found := table_calls.call(name, robot, tensors))
+        assert len(card.launches) == before + 1, name
+        first = found.matrices if isinstance(found, rk.LinkPoses) else found
+        first = first.L if isinstance(first, rk.LTDLFactor) else first
+        first = first[0] if isinstance(first, tuple) else first
+        assert isinstance(first, torch.Tensor) and first.stride(0) == 1
+        same(table_calls.call(name, robot, given | {x: by_number(torch, given[x]) for x in arrays}))
+        copied = table_calls.call(name, robot, given, device="cuda")
+        same(copied)
+        assert all(type(x) is np.ndarray for x in table_calls.arrays(copied)) and not card.held
+        single = given | {x: torch.tensor(given[x]).float() for x in arrays}
+        if name != "forward_dynamics":  # which warns
+            same(table_calls.call(name, robot, single), 2e-3)
+        if "out" in table_calls.TAKES[name] and len(expected) == 1 and name != "forward_kinematics":
+            out = torch.full(expected[0].shape, np.nan, dtype=torch.float64)
+            assert table_calls.call(name, robot, tensors, out=out) is out
+            same(out)
+            out = torch.empty((2 * B, *expected[0].shape[1:]), dtype=torch.float64)[::2]
+            assert table_calls.call(name, robot, tensors, out=out) is out
+            same(out)
+
+
+def test_every_public_function_has_a_device():
+    for name in table_calls.PUBLIC:
+        assert "device" in inspect.signature(getattr(rk, name)).parameters, name
+
+
+def test_links_points_and_forces_on_a_card(card, torch, robot, given):
+    q, v, a = (given[x] for x in "qva")
+    tensors = [torch.tensor(x) for x in (q, v, a)]
+    wrench = np.arange(6.0) + np.arange(B)[:, None]
+    for forces in ({"lower": [0, 0, 0, 5.0, 1.0, 0]}, {"lower": wrench, "upper": [1.0, 0, 0, 0, 0, 0]}):
+        expected = rk.rnea(robot, q, v, a, forces)
+        there = {k: torch.tensor(x) if isinstance(x, np.ndarray) else x for k, x in forces.items()}
+        assert relative(rk.rnea(robot, *tensors, there), expected) < 1e-13
+        assert relative(rk.rnea(robot, q, v, a, forces, device="cuda"), expected) < 1e-13
+    f = np.arange(B * (robot.nbodies + 1) * 6.0).reshape(B, -1, 6)
+    expected = rk.aba(robot, q, v, a, f)
+    assert relative(rk.aba(robot, *tensors, torch.tensor(f)), expected) < 1e-12
+    links, points = ["upper", "lower"], np.arange(B * 6.0).reshape(B, 2, 3)
+    for at, there in (((0.0, 0.1, -0.5), (0.0, 0.1, -0.5)), (points, torch.tensor(points))):
+        expected = rk.link_velocity(robot, q, v, links, "body", at)
+        assert relative(rk.link_velocity(robot, *tensors[:2], links, "body", there), expected) < 1e-13
+    on = rk.Placement(rk.rotations.rpy_to_matrix([0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3]))
+    for axes in ("world", "body"):
+        expected = rk.link_jacobian(robot, q, "lower", axes, on)
+        assert relative(rk.link_jacobian(robot, tensors[0], "lower", axes, on), expected) < 1e-13
+    for at in (("lower", (0, 0, -0.5)), ("lower", on), ("lower", np.ones((4, 3))), "upper"):
+        for x, y in zip(
+            rk.forward_kinematics(robot, tensors[0], at=at),
+            rk.forward_kinematics(robot, q, at=at),
+            strict=True,
+        ):
+            assert isinstance(x, torch.Tensor) and relative(x, y) < 1e-13
+
+
+@rk.function(inputs={"q": "q", "K": (2, 3)}, outputs={"e": (), "u": (2,)})
+def energies(tree, q, K):
+    u = [sum(K[3 * i + j] * q[2][0] for j in range(3)) + i * q[3][0] for i in range(2)]
+    return {"e": u[0] * u[1] * u[1], "u": u}
+
+
+def test_functions_of_the_users_own_and_their_derivatives(card, torch, robot, given):
+    q, K = given["q"], np.arange(6.0).reshape(2, 3) + np.arange(B)[:, None, None]
+    for f in (energies, energies.derivative("q", "K")):
+        for x, y in zip(
+            f(robot, torch.tensor(q), torch.tensor(K)), f(robot, q, K, device="cuda"), strict=True
+        ):
+            assert isinstance(x, torch.Tensor) and relative(x, y) < 1e-15
+        for x, y in zip(f(robot, q, K, device="cuda"), f(robot, q, K), strict=True):
+            assert relative(x, y) < 1e-14
+
+
+def test_single_states_and_robots_with_samples_of_inertias(card, torch, robot, given):
+    q, v, a = (given[x] for x in "qva")
+    assert rk.kinetic_energy(robot, torch.tensor(q[0]), torch.tensor(v[0])).shape == ()
+    found = rk.aba(robot, *(torch.tensor(x[0]) for x in (q, v, a)))
+    assert found.shape == (robot.nv,) and relative(found, rk.aba(robot, q[0], v[0], a[0])) < 1e-13
+    many = robot.with_inertias(robot.inertial_parameters * np.linspace(1, 2, B)[:, None, None])
+    expected = rk.rnea(many, q, v, a)
+    for _ in range(2):
+        assert relative(rk.rnea(many, *map(torch.tensor, (q, v, a))), expected) < 1e-13
+    assert relative(rk.rnea(many, q, v, a, device="cuda"), expected) < 1e-13
+
+
+def test_gradients_of_tensors_are_those_of_robokit(card, torch, robot, given):
+    """By autograd of a plain call, of to_torch, and of second order; a random functional of aba's result."""
+    names, w = ("q", "v", "tau"), np.random.default_rng(1).normal(size=(B, robot.nv))
+    expected = []
+    for on_cpu in (True, False):
+        tensors = [torch.tensor(given[x], requires_grad=True) for x in names]
+        f = rk.functions["aba"].to_torch(robot) if on_cpu else lambda *x: rk.aba(robot, *x)
+        before = len(card.launches)
+        (f(*tensors) * torch.tensor(w)).sum().backward()
+        assert len(card.launches) == before + 2
+        expected.append([x.grad.numpy() for x in tensors])
+    da_dv, da_dtau = rk.aba_derivatives(robot, *(given[x] for x in names))[1:]
+    for k, D in ((1, da_dv), (2, da_dtau)):
+        for grads in expected:
+            assert relative(grads[k], np.einsum("bi,bij->bj", w, D)) < 1e-10
+    single = [torch.tensor(given[x]).float().requires_grad_() for x in names]
+    rk.aba(robot, *single).sum().backward()
+    assert single[1].grad.dtype == torch.float32
+    q = torch.tensor(given["q"][0], requires_grad=True)
+    energy = rk.functions["potential_energy"].to_torch(robot)
+    assert torch.autograd.gradgradcheck(energy, q)
+
+
+def test_jax_runs_it_in_compiled_programs(card, robot, given):
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        names = ("q", "v", "tau")
+        arrays = [jax.numpy.array(given[x]) for x in names]
+        expected = rk.aba(robot, *(given[x] for x in names))
+        launches = len(card.launches)
+        compiled = jax.jit(lambda q, v, tau: 2 * rk.aba(robot, q, v, tau))
+        assert relative(compiled(*arrays), 2 * expected) < 1e-13
+        assert isinstance(rk.aba(robot, *arrays), jax.Array)
+        assert len(card.launches) == launches + 2
+        assert relative(rk.aba(robot, arrays[0], given["v"][0].tolist(), arrays[2]), rk.aba(
+            robot, given["q"], given["v"][0], given["tau"])) < 1e-13  # fmt: skip
+        aba = rk.functions["aba"].to_jax(robot)
+        slope = jax.jit(
+            jax.vmap(jax.grad(lambda q, v, tau: aba(q, v, tau).sum(), argnums=(1, 2)), (0, 0, None))
+        )
+        found = slope(*arrays[:2], arrays[2][0])
+        D = rk.aba_derivatives(robot, given["q"], given["v"], given["tau"][0])[1:]
+        for x, y in zip(found, D, strict=True):
+            assert relative(x, y.sum(axis=1)) < 1e-10
+        forward = rk.functions["rnea"].to_jax(robot, mode="forward")
+        by_a = jax.vmap(jax.jacfwd(forward, argnums=2))(*arrays)
+        assert relative(by_a, rk.crba(robot, given["q"])) < 1e-12
+        jax.config.update("jax_enable_x64", False)
+        single = rk.functions["aba"].to_jax(robot)(*(jax.numpy.float32(given[x][0]) for x in names))
+        assert single.dtype == "float32" and relative(single, expected[0]) < 1e-4
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def test_what_does_not_go_together_is_said_in_a_sentence(card, torch, robot, given):
+    q, v, a = (torch.tensor(given[x]) for x in "qva")
+    wrong = [
+        (lambda: rk.rnea(robot, q, v.numpy(), a), "v: expected a tensor of PyTorch on cuda:0"),
+        (lambda: rk.rnea(robot, q, v.float(), a), "v: expected float64 as q is, got float32"),
+        (lambda: rk.rnea(robot, q.half(), v, a), "q: expected float32 or float64 on a card, got float16"),
+        (lambda: rk.rnea(robot, q, v[:2], a), "v: expected a batch of 5 like q, got 2"),
+        (lambda: rk.rnea(robot, q, v[:, :3], a), r"v: expected shape \(8,\) or \(B, 8\), got \(5, 3\)"),
+        (lambda: rk.rnea(robot, q, v, a, dtype="float32"), "q: expected float32, as dtype says, got float64"),
+        (lambda: rk.rnea(robot, q, v, a, out=a[:2]), r"out: expected float64 \(5, 8\)"),
+        (lambda: rk.rnea(robot, q, v, a, out=np.empty((5, 8))), "out: expected a tensor of PyTorch"),
+        (lambda: rk.rnea(robot, q, v, a, out=v[:1].expand(5, 8)), "out: .*broadcast"),
+        (lambda: rk.rnea(robot, q, v, a, device="cuda:1"), 'q: it is on cuda:0, and device="cuda:1"'),
+        (lambda: rk.rnea(robot, q, v, a, device="cpu"), "copy them to the host"),
+        (lambda: rk.rnea(robot, q, v, a, device="gpu"), 'device: expected "cpu", "cuda" or "cuda:1"'),
+        (lambda: rk.rnea(robot, q, v, a, device="cuda", engine="python"), 'engine="python" runs on the'),
+        (lambda: rk.joint_reactions(robot, q, v, a), "joint_reactions: expected NumPy's arrays"),
+    ]
+    for call, text in wrong:
+        with pytest.raises(rk.RobokitError, match=text):
+            call()
+    assert issubclass(DeviceError, rk.RobokitError)
+
+
+class Foreign:
+    """An array on a card of a library that nobody knows."""
+
+    __cuda_array_interface__ = None
+
+
+def test_arrays_of_an_unknown_library_are_refused(card, torch, robot, given):
+    with pytest.raises(DeviceError, match=r"give arrays of PyTorch, CuPy or JAX"):
+        rk.crba(robot, Foreign())
+    assert "q" in INPUTS
