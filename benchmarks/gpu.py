@@ -1,0 +1,440 @@
+"""A card beside the processor, MuJoCo Warp and MJX: agreement, states and steps a second, the first call.
+
+python benchmarks/gpu.py                      all; under four minutes on an H200 with 16 processors
+python benchmarks/gpu.py --part functions falls --robot G1
+python benchmarks/gpu.py --manual             writes benchmarks/gpu.json, which the manual shows
+
+It needs a card of NVIDIA and ``pip install 'robokit[cuda,torch]'``; mujoco-warp and mujoco-mjx (with JAX for
+cards) are measured where they are installed, with the same robots, shapes and starts. Functions are timed by
+the card's clock in CUDA graphs, the best of repeats; falls by the wall clock, from the call to the results,
+the best of two: 500 steps of 1 ms from 2 cm above the ground. Figures are millions a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import functools
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fidelity_cases import scenes
+from measure import ROOT, commit, machine
+from models import states
+
+import robokit as rk
+from robokit.errors import DeviceError
+
+PLACE = ROOT / "benchmarks" / "gpu.json"
+ROBOTS = {
+    "humanoid": "humanoid",
+    "G1": scenes.G1,
+    "Talos": "example-robot-data:talos",
+    "quadruped": "quadruped",
+}
+WHOLE = "humanoid", "G1"
+"""Robots that fall in batches of all sizes; the others in two."""
+
+SIZES = tuple(2**k for k in range(10, 18))
+FEW = 2**13, 2**17
+DTYPES = "float32", "float64"
+DT, STEPS, DISTINCT = 1e-3, 500, 1024
+WORLDS = 2**13, 2**15, 2**17
+"""Sizes of MuJoCo Warp's batches; MJX's is the first."""
+
+LONG = 4.0
+"""A fall that takes longer than this is timed once [s]."""
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "RNEA": lambda robot, q, v, a: rk.rnea(robot, q, v, a),
+    "CRBA": lambda robot, q, v, a: rk.crba(robot, q),
+    "ABA": lambda robot, q, v, a: rk.aba(robot, q, v, a),
+    "FK": lambda robot, q, v, a: rk.forward_kinematics(robot, q),
+    "∂RNEA": lambda robot, q, v, a: rk.rnea_derivatives(robot, q, v, a),
+    "∂ABA": lambda robot, q, v, a: rk.aba_derivatives(robot, q, v, a),
+}
+
+COLD = """
+import sys, time
+started = time.perf_counter()
+import numpy as np
+import robokit as rk
+from robokit.errors import DeviceError
+robot = rk.load_urdf(rk.find_robot(sys.argv[1]), base="floating")
+q = np.resize(rk.standing_configuration(robot, height=0.02), (8192, robot.nq))
+rk.rollout(robot, q, steps=100, dt=1e-3, ground=True, record_every=100, device="cuda", dtype="float32")
+print(time.perf_counter() - started)
+"""
+
+
+@functools.cache
+def load(name: str) -> rk.Robot:
+    """A robot with the damping that falls assume written down, as MuJoCo has it."""
+    return scenes.same_joints(scenes.load(ROBOTS.get(name, name)))
+
+
+def starts(robot: rk.Robot, count: int) -> np.ndarray:
+    """Poses 2 cm above the ground, leaning by 4 degrees; 64 of them, again and again."""
+    few = [rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k) for k in range(64)]
+    return np.resize(np.array(few), (count, robot.nq))
+
+
+def the_card() -> dict[str, Any]:
+    """The card, its driver and versions.
+
+    Raises:
+        SystemExit: there is none, or no PyTorch for it.
+    """
+    from robokit.engine.cuda import driver
+
+    try:
+        card = driver.card()
+    except DeviceError as error:
+        raise SystemExit(
+            f"benchmarks/gpu.py measures a card, and there is none that it can use: {error}"
+        ) from None
+    try:
+        import torch
+    except ImportError:
+        raise SystemExit("benchmarks/gpu.py needs PyTorch: pip install 'robokit[cuda,torch]'") from None
+    if not torch.cuda.is_available():
+        raise SystemExit(f"PyTorch {torch.__version__} cannot use {card.name}: install it for CUDA")
+    said = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    version = said.stdout.split("\n")[0].strip() or "of unknown version"
+    return {"card": card.name, "driver": version, "memory": card.memory()[1], "torch": torch.__version__}
+
+
+# ---- functions ---------------------------------------------------------------------------------------------
+
+
+def side_by_side(x: np.ndarray, dtype: str, rows: int) -> Any:
+    """A batch on the card, its numbers side by side: the transposed of an array (n, rows)."""
+    import torch
+
+    few = torch.as_tensor(np.ascontiguousarray(x.T), dtype=getattr(torch, dtype), device="cuda")
+    return few.repeat(1, -(-rows // len(x)))[:, :rows].T
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Least time of one call on the card [s]: of graphs of several calls."""
+    import torch
+
+    call()
+    torch.cuda.synchronize()
+    inner, best = 1, math.inf
+    while True:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(inner):
+                call()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        for _ in range(5):
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            best = min(best, 1e-3 * begin.elapsed_time(end) / inner)
+        if inner * best > 2e-4 or inner > 100:
+            return best
+        inner = 2 + int(4e-4 / best)
+
+
+def leaves(x: Any) -> list[Any]:
+    """The arrays of a result."""
+    if hasattr(x, "dtype"):
+        return [x]
+    parts = x if isinstance(x, tuple | list) else (x.E, x.r) if hasattr(x, "E") else vars(x).values()
+    return [y for part in parts for y in leaves(part)]
+
+
+def agreement(robot: rk.Robot, call: Callable[..., Any], dtype: str, few: list[np.ndarray]) -> float:
+    """Largest difference of a result from the processor's in double precision, relative to its size."""
+    there = leaves(call(robot, *(side_by_side(x, dtype, len(x)) for x in few)))
+    here = leaves(call(robot, *few))
+    pairs = [(x.double().cpu().numpy(), np.asarray(y)) for x, y in zip(there, here, strict=True)]
+    return max(float(np.linalg.norm(x - y) / np.linalg.norm(y)) for x, y in pairs)
+
+
+def functions(name: str, found: dict[str, Any]) -> None:
+    """Every function of one robot: agreement, and rates by batch size."""
+    import torch
+
+    robot = load(name)
+    few = list(states(robot, DISTINCT))
+    for what, call in CALLS.items():
+        for dtype in DTYPES:
+            row: dict[str, Any] = {"robot": name, "what": what, "dtype": dtype, "rates": {}}
+            found["functions"].append(row)
+            with said_in(row):
+                row["error"] = agreement(robot, call, dtype, few)
+                for rows in SIZES:
+                    given = [side_by_side(x, dtype, rows) for x in few]
+                    row["rates"][rows] = rows / seconds(lambda: call(robot, *given)) / 1e6  # noqa: B023
+            torch.cuda.empty_cache()
+            show(row)
+
+
+# ---- falls -------------------------------------------------------------------------------------------------
+
+
+def fall(robot: rk.Robot, rows: int, collide: bool, dtype: str, **options: Any) -> rk.Rollout:
+    """A fall of so many rows."""
+    options = {"device": "cuda", "steps": STEPS, **options}
+    return scenes.many(
+        robot, starts(robot, rows), None, dt=DT, ground=scenes.ground(), self_collision=collide,
+        record_every=options["steps"], dtype=dtype, **options,
+    )  # fmt: skip
+
+
+def fall_agreement(robot: rk.Robot, collide: bool, dtype: str, steps: int = 100) -> dict[str, float]:
+    """Differences of falls from the processor's in double precision, largest of a row [m | rad]."""
+    there = fall(robot, 64, collide, dtype, steps=steps)
+    here = fall(robot, 64, collide, "float64", steps=steps, device="cpu")
+    apart = np.abs(np.asarray(there.q[-1], float) - here.q[-1]).max(axis=1)
+    return {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}
+
+
+def falls(name: str, found: dict[str, Any]) -> None:
+    """Falls of one robot, with and without self-collision."""
+    robot = load(name)
+    for collide in (False, True):
+        for dtype in DTYPES:
+            row: dict[str, Any] = {
+                "who": "robokit",
+                "robot": name,
+                "collide": collide,
+                "dtype": dtype,
+                "rates": {},
+            }
+            found["falls"].append(row)
+            with said_in(row):
+                row["apart"] = fall_agreement(robot, collide, dtype)
+                for rows in SIZES if name in WHOLE and dtype == "float32" else FEW:
+                    best = math.inf
+                    for _ in range(2):
+                        started = time.perf_counter()
+                        run = fall(robot, rows, collide, dtype)
+                        spent = time.perf_counter() - started
+                        best = min(best, spent)
+                        if spent > LONG:
+                            break
+                    row["rates"][rows] = rows * STEPS / best / 1e6
+                    row["failed"] = len(run.failed)
+            show(row)
+
+
+def cold(found: dict[str, Any]) -> None:
+    """Seconds of a process that loads G1 and takes 100 steps of 8,192 falls: nothing compiled, and again."""
+    with tempfile.TemporaryDirectory() as empty:
+        env = os.environ | {"ROBOKIT_CACHE_DIR": empty}
+        for what in ("first", "again"):
+            done = subprocess.run(
+                [sys.executable, "-c", COLD, ROBOTS["G1"]],
+                env=env,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            said = done.stdout if done.returncode == 0 else done.stderr
+            last = (said.strip().splitlines() or ["nothing was said"])[-1]
+            found["cold"][what] = float(last) if done.returncode == 0 else last
+    print(f"a rollout of 8,192 G1 in a new process [s]: {found['cold']}", flush=True)
+
+
+# ---- peers -------------------------------------------------------------------------------------------------
+
+
+class Peer:
+    """MuJoCo Warp or MJX with one model in its own process: it compiles at once, and measures when told."""
+
+    def __init__(self, who: str, robot: str, collide: bool, worlds: tuple[int, ...]) -> None:
+        file = ROBOTS.get(robot, robot)
+        asked = {
+            "who": who,
+            "robot": robot,
+            "file": file,
+            "collide": collide,
+            "worlds": worlds,
+            "steps": STEPS,
+        }
+        call = [sys.executable, str(ROOT / "benchmarks" / "gpu_peers.py"), json.dumps(asked)]
+        self.who, self.ready = who, threading.Event()
+        self.results: list[dict[str, Any]] = []
+        self.errors = Path(tempfile.mkstemp(suffix=".txt")[1])
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with contextlib.suppress(json.JSONDecodeError):  # libraries print too
+                said = json.loads(line)
+                if "ready" in said:
+                    self.ready.set()
+                else:
+                    self.results.append(said)
+                    print(f"  {said}", flush=True)
+        self.ready.set()
+
+    def measure(self, found: dict[str, Any], most: float) -> None:
+        """Let it measure, and take its results; what takes longer than so many seconds is ended."""
+        started = time.perf_counter()
+        self.ready.wait(most)
+        with contextlib.suppress(OSError):
+            assert self.process.stdin is not None
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        self.reader.join(max(0.0, most - time.perf_counter() + started))
+        ended = self.process.poll() is None
+        if ended:
+            self.process.kill()
+        if self.process.wait():
+            last = (self.errors.read_text().strip().splitlines() or ["?"])[-1][:300]
+            said = {"who": self.who, "failed": f"ended after {most:g} s" if ended else last}
+            self.results.append(said)
+            print(f"  {said}", flush=True)
+        self.errors.unlink()
+        for each in self.results:
+            if "versions" in each:
+                found["versions"] |= each["versions"]
+            else:
+                found["peers"].append(each)
+
+
+def peers(names: list[str]) -> list[Peer]:
+    """Those that are installed. MJX compiles for each size, and for minutes where meshes meet meshes."""
+    both = [(name, collide) for name in names for collide in (False, True)]
+    out = []
+    if _installed("mujoco_warp"):
+        out += [Peer("MuJoCo Warp", *each, WORLDS) for each in both]
+    if _installed("mujoco.mjx"):
+        out += [Peer("MJX", *each, WORLDS[:1]) for each in both if each != ("G1", True)]
+    return out
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+# ---- all of it ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def said_in(row: dict[str, Any]) -> Iterator[None]:
+    """What fails is said in the row, and the next one follows."""
+    started = time.perf_counter()
+    try:
+        yield
+    except Exception as problem:
+        row["problem"] = f"{type(problem).__name__}: {problem}"[:300]
+    row["seconds"] = round(time.perf_counter() - started, 1)
+
+
+def show(row: dict[str, Any]) -> None:
+    """One line."""
+    head = [str(row["robot"]), row.get("what", "falls"), row["dtype"]]
+    head += ["with self-collision" if row["collide"] else "ground alone"] if "collide" in row else []
+    apart = row.get("error", row.get("apart"))
+    rates = " ".join(f"{rows}: {rate:.4g}" for rows, rate in row["rates"].items())
+    print(
+        f"{', '.join(head)}: apart {apart}; {rates} M/s {row.get('problem', '')} ({row['seconds']} s)",
+        flush=True,
+    )
+
+
+def compile_all(names: list[str], parts: list[str]) -> None:
+    """Compile for each robot, in processes side by side: all that is measured is then in the cache."""
+    with contextlib.ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen([sys.executable, __file__, "--compile", name, "--part", *parts])
+            )
+            for name in names
+        ]
+        for each in started:
+            each.wait()
+
+
+def compile_one(name: str, parts: list[str]) -> None:
+    """Compile what is measured of one robot; what fails is said when it is measured."""
+    robot = load(name)
+    few = [x[:32] for x in states(robot, 32)]
+    for dtype in DTYPES:
+        for call in CALLS.values() if "functions" in parts else ():
+            with contextlib.suppress(Exception):
+                call(robot, *(side_by_side(x, dtype, 32) for x in few))
+        for collide in (False, True) if "falls" in parts else ():
+            with contextlib.suppress(Exception):
+                fall(robot, 64, collide, dtype, steps=1)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = "functions", "falls", "peers", "cold"
+    parser.add_argument("--part", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument(
+        "--robot", nargs="+", default=list(ROBOTS), help="names; default: " + ", ".join(ROBOTS)
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument("--manual", action="store_true", help="write them where the manual shows them")
+    parser.add_argument("--compile", metavar="ROBOT", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.compile:
+        compile_one(arguments.compile, arguments.part)
+        return
+    started = time.perf_counter()
+    found: dict[str, Any] = {
+        **the_card(), "machine": machine(), "versions": {}, "commit": commit(),
+        "date": datetime.date.today().isoformat(), "functions": [], "falls": [], "peers": [], "cold": {},
+    }  # fmt: skip
+    print(
+        ", ".join(f"{key} {found[key]}" for key in ("card", "driver", "torch", "machine", "commit")),
+        flush=True,
+    )
+    beside = peers([name for name in arguments.robot if name in WHOLE]) if "peers" in arguments.part else []
+    compile_all(arguments.robot, arguments.part)
+    print(f"compiled after {time.perf_counter() - started:.0f} s", flush=True)
+    for each in beside:
+        each.ready.wait(90.0)
+    for name in arguments.robot:
+        for part, run in (("functions", functions), ("falls", falls)):
+            if part in arguments.part:
+                run(name, found)
+    for each in beside:
+        each.measure(found, 60.0)
+    if "cold" in arguments.part:
+        cold(found)
+    found["seconds"] = round(time.perf_counter() - started)
+    print(f"{found['seconds']} s in all")
+    for place in filter(None, (arguments.json, PLACE if arguments.manual else None)):
+        place.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"written to {place}")
+
+
+if __name__ == "__main__":
+    main()
