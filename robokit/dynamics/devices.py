@@ -87,3 +87,32 @@ def beside(x: Any, constant: Any) -> Any:
     found = common(["x"], [x], None, None)
     assert found is not None
     return found.library.constant(np.asarray(constant, found.dtype), found.number)
+
+
+def card_number(device: Any, *given: Any) -> int | None:
+    """The number of the card that something is to run on; None for the processor.
+
+    Args:
+        device: that is asked for by name; None for where the arrays are.
+        given: arrays, and what is no array.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    if device is None and not on_card(*given):
+        return None
+    from robokit.engine.cuda.arrays import library_of, number_of
+
+    if device is not None:
+        return number_of(device)
+    libraries = ((library_of(x), x) for x in given)
+    return next(library.number(x) for library, x in libraries if library is not None)
+
+
+def on_host(x: Any) -> Any:
+    """An array on a card as one of NumPy's; anything else as it is."""
+    if not on_card(x):
+        return x
+    if hasattr(x, "detach"):
+        return x.detach().cpu().numpy()
+    return x.get() if hasattr(x, "get") else np.asarray(x)

@@ -6,5 +6,6 @@ flat_code   a recorded program as LLVM IR for a card
 target      how kernels are written, assembled and kept on disk for a card
 launch      a kernel on one card, called with pointers
 arrays      those of PyTorch, CuPy and JAX on a card
+rollout     many steps of a recorded kernel, whose states stay on the card
 xla         launches inside compiled programs of JAX
 """

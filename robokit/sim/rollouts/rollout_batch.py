@@ -10,7 +10,9 @@ import numpy as np
 
 from robokit.arguments import output
 from robokit.dynamics import kinetic_energy, potential_energy
-from robokit.errors import ShapeError
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import DeviceError, ShapeError
 from robokit.sim.measuring.run_ends import figures
 from robokit.sim.motion import ledger
 from robokit.sim.run.energy_growth import first_excess, negligible, spring_energy
@@ -55,6 +57,7 @@ class Batch:
         carried: bool = False,
         given: Sequence[np.ndarray] = (),
         measured: np.ndarray | None = None,
+        number: int | None = None,
     ) -> None:
         """Take the starts.
 
@@ -69,6 +72,7 @@ class Batch:
             carried: whether the carried numbers are recorded.
             given: inputs from actuators and pushes.
             measured: numbers of the measures before the first step, (rows, size).
+            number: of the card that takes the steps; None for the processor.
         """
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
         self.given = list(given)
@@ -82,7 +86,7 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.runner = runner_of(program, dt)
+        self.runner = runner_of(program, dt, number)
         parameters = program.parameters(dt).astype(np.float64 if program.contact else dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
@@ -177,7 +181,7 @@ class Batch:
         found = np.full(len(rows), self.marks[k])
         if k == 0:
             return found
-        if isinstance(self.runner, ContactRunner):
+        if self.program.contact:
             return np.array([self.runner.failed.get(row, self.marks[k]) for row in rows.tolist()])
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays
@@ -192,9 +196,10 @@ class Batch:
             ),
         ]
         again[3] = np.zeros_like(again[3])
-        memory, waiting = self.runner.workspace(), np.ones(len(rows), bool)
+        runner = runner_of(self.program, self.dt)
+        memory, waiting = runner.workspace(), np.ones(len(rows), bool)
         for step in range(last - first):
-            self.runner.run(again, memory, range(len(rows)), step, 1)
+            runner.run(again, memory, range(len(rows)), step, 1)
             q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
             now = waiting & _not_finite(q, v, sums)
             found[now], waiting[now] = first + step + 1, False
@@ -203,12 +208,34 @@ class Batch:
         return found
 
 
-def runner_of(program: Program, dt: float) -> Any:
-    """What takes many rows of a program through many steps."""
-    if not program.contact:
-        return program.kernel().rollout_runner()
-    own = ContactStepper(program, dt)
-    return ContactRunner(program, lambda _: own.state)
+def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
+    """What takes many rows of a program through many steps.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        number: of the card that does it; None for the processor.
+
+    Raises:
+        DeviceError: there is no such card, or it has no such steps.
+    """
+    if number is None:
+        if not program.contact:
+            return program.kernel().rollout_runner()
+        own = ContactStepper(program, dt)
+        return ContactRunner(program, lambda _: own.state)
+    from robokit.engine.cuda import driver, rollout  # a processor's run need not import them
+    from robokit.sim.stepping.contact_card import CardRunner
+
+    card = driver.card(number)
+    if program.contact:
+        own = ContactStepper(program, dt)
+        return CardRunner(program, lambda _: own.state, card, program.dtype)
+    kernel = program.kernel()
+    try:
+        return rollout.RolloutOnCard(kernel, card)
+    except (CompilerMissing, TraceTooLarge) as error:
+        raise DeviceError(f'device="cuda:{number}": {kernel.name} has no code for a card: {error}') from error
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_finite, real_array, whole_number
 from robokit.caching import cached_attribute
+from robokit.dynamics.devices import card_number, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
@@ -66,6 +67,7 @@ class Rollout:
         tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. A copy where they shared memory
             with ``out``.
         ground: the ground, or None.
+        device: what it was computed on, "cpu" or "cuda:0".
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
             deepest_penetration of the worst row [m], loop_gap of the worst row at the end [m], ...
     """
@@ -85,6 +87,7 @@ class Rollout:
     given: Sequence[np.ndarray] = field(default=(), repr=False)
     ledgers: RowLedgers | None = field(default=None, repr=False)
     measures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    device: str = "cpu"
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
@@ -151,6 +154,12 @@ class Rollout:
         dtype = self.q.dtype
         pairs = (records.q, self.q[:n, row]), (records.v, self.v[:n, row])
         if not all(np.array_equal(np.array(a).astype(dtype), b) for a, b in pairs):
+            if self.device != "cpu":
+                raise ShapeError(
+                    f"row {row} was computed on {self.device}, to other bits than the processor's; "
+                    'rk.simulate from its start, or a rollout with reproducible=True and dtype="float64", '
+                    "has a trajectory"
+                )
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
         found = trajectory_of(program, self.summary["dt"], records, notes)
         found.tau = None if self.tau is None else records.inputs.rows(records.steps)[0]
@@ -247,6 +256,7 @@ def rollout(
     reproducible: bool | None = None,
     springs: Any = None,
     motions: Any = None,
+    device: Any = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -296,6 +306,10 @@ def rollout(
             start, in any batch, at any place in it, and on any number of threads.
         springs: as in :func:`robokit.simulate`, the same for all rows.
         motions: as in :func:`robokit.simulate`; arrays may be (steps + 1, B), one motion a row.
+        device: "cuda", or "cuda:1", takes the steps on a graphics card (:doc:`/gpu`), where the states stay
+            from record to record; records come back as NumPy's arrays. There steps of "contact" are computed
+            in the dtype too. Starts and joint forces may be arrays on a card, which then is the device.
+            None, or "cpu": the processor. :class:`robokit.Simulation` keeps the states on the card for good.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -305,6 +319,7 @@ def rollout(
             joint forces of single rows may be NaN: such a row fails.
         UnknownName: as :func:`robokit.simulate`, and another dtype.
         SingularInertia: as :func:`robokit.simulate`.
+        DeviceError: no such card, or one without the steps that are asked for; the text says what to do.
 
     Warns:
         SimulationWarning: as :func:`robokit.simulate`, of the worst row; rows that failed.
@@ -322,6 +337,12 @@ def rollout(
     real = "float64" if dtype is None else dtype_name(dtype)
     steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
     threads = None if threads is None else whole_number("threads", threads, 1)
+    number = card_number(device, q0, v0, tau)
+    if number is not None and threads is not None:
+        raise ShapeError(
+            f"threads: expected None with a card, got {threads}; they are those of the processor"
+        )
+    q0, v0, tau = map(on_host, (q0, v0, tau))
     wanted = wanted_measures(measures)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq, robot=robot)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot=robot)
@@ -380,14 +401,16 @@ def rollout(
     first = None
     if chosen:
         first = chosen.first(q, v, np.zeros((1, robot.nv)) if forces is None else forces[0], setup.dt)
-    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first)
+    batch = Batch(
+        program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first, number=number
+    )
     compiled = time.perf_counter()
     warn_of_length(batch.refused, robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.robot = robot
+    found.robot, found.device = robot, "cpu" if number is None else f"cuda:{number}"
     if chosen:
         found.measures = _measured(batch, chosen, found)
     found.summary |= (
