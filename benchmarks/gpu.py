@@ -156,10 +156,9 @@ def seconds(call: Callable[[], Any]) -> float:
 
 def leaves(x: Any) -> list[Any]:
     """The arrays of a result."""
-    if hasattr(x, "dtype"):
-        return [x]
-    parts = x if isinstance(x, tuple | list) else (x.E, x.r) if hasattr(x, "E") else vars(x).values()
-    return [y for part in parts for y in leaves(part)]
+    if hasattr(x, "rotation"):
+        return [x.rotation, x.position]
+    return [y for part in x for y in leaves(part)] if isinstance(x, tuple) else [x]
 
 
 def agreement(robot: rk.Robot, call: Callable[..., Any], dtype: str, few: list[np.ndarray]) -> float:
