@@ -292,9 +292,9 @@ def of_band(x: Any, r: Any, do: Any) -> None:
 def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
     """Write entries of H or A by fours of a row, where dofs are rows in their order; else one by one.
 
-    In lanes vectors are full anyway. Numbers are the same to the bit.
+    In lanes vectors are full anyway, and a thread of a card has none. Numbers are the same to the bit.
     """
-    if in_lanes(x):
+    if in_lanes(x) or hasattr(x, "unrolls"):
         by_entries()
     else:
         cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)

@@ -31,6 +31,7 @@ from robokit.contact.vectors import (
     vector,
     write_row,
 )
+from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.inertia import ArticulatedInertia
@@ -142,7 +143,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
     cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
     for_range(rows, of_row)
-    cond(constraints > 0, lambda: _of_bodies(x, constraints), nothing)
+    cond(constraints > 0, lambda: once(x, _of_bodies, constraints), nothing)
 
 
 def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:

@@ -14,6 +14,7 @@ given, conditions on these and loops over nothing.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,6 +168,7 @@ class Known:
                         self.same.setdefault(inside, set()).add(outside)
                 for inside, outside in zip(function.arrays, node[2], strict=True):
                     self.bound.setdefault(inside, set()).add(outside)
+        self.read = {node[1] for node in graph.nodes if node[0] == LOAD}
         self._values: dict[int, Any] = {}
         self._arrays: dict[int, int | None] = {}
 
@@ -177,6 +179,16 @@ class Known:
             own = self.graph.functions[0].arrays
             self._arrays[number] = number if number in own else outside.pop() if len(outside) == 1 else None
         return self._arrays[number]
+
+    @functools.cached_property
+    def idle(self) -> set[int]:
+        """Arrays of the kernel that nothing reads."""
+        read = set(self.read)
+        count = -1
+        while len(read) > count:
+            count = len(read)
+            read |= {k for inside in list(read) for k in self.bound.get(inside, ())}
+        return set(self.graph.functions[0].arrays) - read
 
     def value(self, number: int) -> Any:
         """A whole number or a truth that is known, or None."""
@@ -439,6 +451,8 @@ class CardFunction(FunctionWriter):
 
     def _store(self, array: int, index: int, value: int) -> None:
         kind, place = self.graph.arrays[array].kind, self.places[array]
+        if place.base == "%work" and self.known.array(array) in self.known.idle:
+            return
         size = 4 if kind == INTEGER else self.real.bytes
         where = f"ptr addrspace({place.space}) {self._address(array, index)}"
         self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}, align {size}")

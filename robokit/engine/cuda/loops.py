@@ -159,6 +159,7 @@ class Loops:
         weakref.finalize(self, _free, card, list(self.memory.values())).atexit = False
         card.fill(self.memory["tile"], bytes_["tile"], 0, stream)
         card.fill(self.memory["given"], bytes_["given"], 0, stream)
+        card.fill(self.memory["work"], bytes_["work"], 0, stream)  # known.HeldArray.zero
         card.write(self.memory["shared"], self._shared(shared), stream)
         card.synchronize(stream)
 

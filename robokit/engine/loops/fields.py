@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.loops.known import unrolled
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call
 
@@ -63,7 +64,8 @@ def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """
     known = vars(x).setdefault("once", {})
     if function not in known:
-        known[function] = lambda *given: function(x, *given)
+        plain = lambda *given: function(x, *given)  # noqa: E731
+        known[function] = unrolled(x, function) if hasattr(x, "unrolls") else plain
     return call(known[function], *arguments)
 
 

@@ -37,7 +37,7 @@ from robokit.engine.loops.record import (
     LoopGraph,
     told,
 )
-from robokit.engine.loops.recorder import recording
+from robokit.engine.loops.recorder import Recorder, recording
 from robokit.engine.loops.rows import MOVES, Driver, moves_module, no_times
 from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
@@ -119,6 +119,9 @@ class LoopKernel:
         >>> kernel(x=np.ones((4, 3)))["out"].ravel()  # a batch: the same code for any number of rows
         array([3., 3., 3., 3.])
     """
+
+    recorder = Recorder
+    """What its function is recorded by."""
 
     def __init__(
         self,
@@ -246,7 +249,7 @@ class LoopKernel:
                 graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
             given.append(Array(graph, number, a.kind, shape, a.role != "in"))
-        with recording(graph, link):
+        with recording(graph, link, self.recorder):
             self.function(*known.values(), *given)
         return graph
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.contact.step import card_kernel
+from robokit.contact.step_of_robot import kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.errors import DeviceError
@@ -57,7 +57,7 @@ class ContactOnCard:
         **options: Any,
     ) -> None:
         self.program, self.arrays, self.card, self.rows, self.dtype = program, state.arrays, card, rows, dtype
-        self.kernel = card_kernel(state.kernel.reproducible, program.springs.functions)
+        self.reproducible = state.kernel.reproducible
         self.options, self.steps_held = options, steps
         self.own = self._numbers_of_rows()
         self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in PLACES.items()}}
@@ -72,12 +72,16 @@ class ContactOnCard:
         return row_numbers(self.program, dt, scene_of(self.program), np.arange(self.rows))
 
     def _make(self) -> None:
+        differ = {*self.own, *GIVEN}
+        more = self.reproducible, self.program.springs.functions
+        self.kernel = kernel_of_robot(self.arrays, self.sizes, differ, *more)
         where = []
         for a in self.kernel.arrays:
             changes, own = a.name in GIVEN, a.role != "in" or a.name in self.own
             where.append("work" if a.role == "work" else "given" if changes else "tile" if own else "shared")
         fixed = zip(self.kernel.arrays, where, strict=True)
-        shared = {a.name: self.arrays[a.name] for a, base in fixed if base == "shared"}
+        known = self.arrays | self.kernel.contents
+        shared = {a.name: known[a.name] for a, base in fixed if base == "shared"}
         contents = {
             a.name: shared[a.name] for a in self.kernel.arrays if a.name in shared and a.kind == "integer"
         }

@@ -1,0 +1,169 @@
+"""The step of a robot that is known when it is compiled, for cards: what follows from the tree is a straight line.
+
+Where nothing touches but the world, the entries of A are those of H, and its factors have no others: then
+they are straight lines, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robokit.contact.conservation import _energies, _seen
+from robokit.contact.kinematics import advance, bias, generalized, mass_matrix, multiply, place_bodies, velocities
+from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.monitor import NOTES
+from robokit.contact.pattern import symbolic
+from robokit.contact.robot_data import BLOCK, FEW
+from robokit.contact.step import ARRAYS, step
+from robokit.engine.loops.known import KnownKernel
+
+Arrays = Mapping[str, np.ndarray]
+
+OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
+"""Functions that only the tree decides."""
+
+OF_PATTERN = (assemble, factor, back_substitute)
+"""Those that the pattern of A decides."""
+
+
+def kernel_of_robot(
+    arrays: Arrays, sizes: Mapping[str, int], rows_differ: set[str], reproducible: bool = False, springs: Any = ()
+) -> KnownKernel:
+    """The kernel of steps of a robot.
+
+    Args:
+        arrays: of its step, by name.
+        sizes: of these.
+        rows_differ: names of inputs that rows have of their own, or that change.
+        reproducible: whether its results are the same bits everywhere.
+        springs: tensions that are functions.
+    """
+    taken = [a for a in ARRAYS if a not in NOTES]
+    contents = {
+        a.name: arrays[a.name]
+        for a in taken
+        if a.role == "in" and a.name not in rows_differ and a.name in KNOWN
+    }
+    entries = _entries(arrays, sizes["nv"])
+    zeros, unrolls, instead = {"H": _zeros_of_H(entries, sizes)}, list(OF_TREE), {}
+    if alone(arrays, sizes):
+        of_A = _zeros_of_A(entries, sizes)
+        found = _pattern(entries, sizes) | {"dof_place": arrays["dof_row"]}
+        taken = [replace(a, role="in") if a.name in found else a for a in taken]
+        contents |= found
+        zeros |= {"A": of_A, "A_skew": of_A}
+        unrolls += OF_PATTERN
+        instead[symbolic] = lambda _: None
+
+    def whole_step(x: Any) -> None:
+        if springs:
+            x.spring_functions = springs
+        step(x)
+
+    name = "contact_of_robot" + "_of_springs" * bool(springs)
+    return KnownKernel(name, whole_step, taken, sizes, contents, unrolls, zeros, instead, reproducible)
+
+
+KNOWN = (
+    "parent",
+    "body_dofs",
+    "joint_kind",
+    "joint_placement",
+    "joint_turn",
+    "joint_slide",
+    "joint_axis",
+    "joint_coordinate",
+    "joint_leads",
+    "coordinate_from",
+    "coordinate_gain",
+    "coordinate_offset",
+    "dof_parent",
+    "dof_body",
+    "dof_row",
+    "dof_gain",
+    "dof_axis",
+    "armature",
+    "path",
+    "ancestors",
+    "row_path",
+    "row_columns",
+    "part_rows",
+    "body_part",
+    "bands",
+    "blocks",
+    "block_mask",
+    "block_part",
+    "column_row",
+    "body_tip",
+    "inertia",
+    "gravity",
+    "orders",
+    "keeps",
+    "push_body",
+    "push_in_world",
+)
+"""Inputs whose numbers are in the code."""
+
+
+def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
+    """Whether nothing couples two bodies but joints."""
+    tips = arrays["body_tip"][arrays["shape_body"][arrays["pair_shapes"]].reshape(-1, 2)]
+    return (
+        bool((tips < 0).any(axis=1).all())
+        and sizes["n_loops"] == sizes["n_springs"] == 0
+        and sizes["n_parts"] <= FEW
+    )
+
+
+def _entries(arrays: Arrays, nv: int) -> list[set[int]]:
+    """Columns of the entries of each row of H, the diagonal too."""
+    found = []
+    for r in range(nv):
+        first, count = arrays["row_path"][r].tolist()
+        found.append({r, *arrays["row_columns"][first : first + count].tolist()})
+    return found
+
+
+def _zeros_of_H(entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:
+    n = sizes["n_columns"]
+    rows = [*entries, *({r} for r in range(len(entries), n))]
+    return frozenset(n * r + c for r in range(n) for c in range(n) if c not in rows[r])
+
+
+def _filled(entries: list[set[int]]) -> list[set[int]]:
+    """Columns of the entries of the factors of a matrix that has these."""
+    rows = [set(row) for row in entries]
+    for k in reversed(range(len(rows))):
+        for i in rows[k] - {k}:
+            rows[i] |= {j for j in rows[k] if j <= i}
+    return rows
+
+
+def _zeros_of_A(entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:
+    n, rows = sizes["n_blocks"], _filled(entries)
+    rows += [{r} for r in range(len(rows), BLOCK * n)]
+    found = set()
+    for r in range(BLOCK * n):
+        for c in range(BLOCK * n):
+            if c not in rows[r]:
+                found.add(((r // BLOCK * n + c // BLOCK) * BLOCK + r % BLOCK) * BLOCK + c % BLOCK)
+    return frozenset(found)
+
+
+def _pattern(entries: list[set[int]], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """What :func:`symbolic` finds."""
+    n, rows = sizes["n_blocks"], _filled(entries)
+    blocks = [{c // BLOCK for r in rows[BLOCK * k : BLOCK * (k + 1)] for c in r} - {k} for k in range(n)]
+    for k in reversed(range(n)):  # handed on as a whole
+        if blocks[k]:
+            blocks[max(blocks[k])] |= blocks[k] - {max(blocks[k])}
+    pattern = np.zeros((n, n), np.int32)
+    for k, each in enumerate(blocks):
+        pattern[k, : len(each)] = sorted(each, reverse=True)
+    place = np.arange(sizes["nv"], dtype=np.int32)
+    lengths = np.array([len(each) for each in blocks], np.int32)
+    return {"pattern": pattern, "pattern_length": lengths, "place": place}
