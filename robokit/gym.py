@@ -165,6 +165,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         num_envs: int = 1,
         threads: int | None = None,
         render_mode: str | None = None,
+        device: Any = None,
     ) -> None:
         """Prepare them.
 
@@ -173,6 +174,8 @@ class Environments(VectorEnv):  # type: ignore[misc]
             num_envs: how many.
             threads: as of :class:`robokit.Simulation`.
             render_mode: None, for nothing is drawn.
+            device: "cuda" takes the steps on a graphics card, as of :class:`robokit.Simulation`; what is
+                seen, done and rewarded stays in NumPy's arrays.
 
         Raises:
             InvalidValue: a render mode.
@@ -186,7 +189,8 @@ class Environments(VectorEnv):  # type: ignore[misc]
             task = TASKS[task]()
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         self.home = task.home()
-        self.sim = Simulation(task.robot, self.home, batch=num_envs, threads=threads, **task.options)
+        options = {"batch": num_envs, "threads": threads, "device": device} | task.options
+        self.sim = Simulation(task.robot, self.home, **options)
         places = {joint.name: joint.q_slice.start for joint in task.robot.joints}
         self._about = self.home[[places[name] for name in self.sim.driven]]
         self._age, self._over = np.zeros(num_envs, int), np.zeros(num_envs, bool)
@@ -242,8 +246,9 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
     def _sound(self) -> tuple[np.ndarray, np.ndarray]:
         """The states; where one is not finite, that of the start."""
+        q, v = np.asarray(self.sim.q, float), np.asarray(self.sim.v, float)
         bad = self.sim.failed[:, None]
-        return np.where(bad, self.home, self.sim.q), np.where(bad, 0.0, self.sim.v)
+        return np.where(bad, self.home, q), np.where(bad, 0.0, v)
 
     def _observed(self) -> np.ndarray:
         return np.clip(self.task.observation(*self._sound()), -LARGEST, LARGEST)

@@ -7,7 +7,6 @@ in other programs for cards. To look would be to wait.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,11 +23,6 @@ from robokit.engine.signature import Signature
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError
 from robokit.model.robot import Robot
-
-KEPT = 256
-"""Lists and numbers among arrays on a card that are kept there, so that they are copied once."""
-
-_constants: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
 def run_on_card(
@@ -129,7 +123,7 @@ def launch(
     if len(given) != len(signature.arguments):
         signature.arrays(given)  # says so
     for (name, count), x in zip(signature.arguments, given, strict=True):
-        array = _there(name, x, where, stream)
+        array = _there(name, x, where)
         seen = library.seen(array)
         if not seen.shape and count == 1:
             seen = seen._replace(shape=(1,), strides=(1,))
@@ -165,7 +159,7 @@ def launch(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _there(name: str, x: Any, where: Common, stream: int) -> Any:
+def _there(name: str, x: Any, where: Common) -> Any:
     """An argument as an array on the card; constants are copied once.
 
     Raises:
@@ -174,7 +168,7 @@ def _there(name: str, x: Any, where: Common, stream: int) -> Any:
     if arrays.library_of(x) is not None:
         return x
     if isinstance(x, _Fixed):
-        return _kept(("of a robot", id(x.array), where, stream), x.array, where)
+        return where.library.kept(x.array.astype(where.dtype, copy=False), where.number, id(x.array))
     fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
     if not fixed and getattr(x, "ndim", 0):
         kind = "an array of NumPy" if isinstance(x, np.ndarray) else "one in the memory of the processor"
@@ -183,20 +177,7 @@ def _there(name: str, x: Any, where: Common, stream: int) -> Any:
             "copy it there first"
         )
     array = np.ascontiguousarray(real_array(name, x, "numbers", dtype=where.dtype))
-    return _kept((array.shape, array.tobytes(), where, stream), array, where)
-
-
-def _kept(key: tuple[Any, ...], array: np.ndarray, where: Common) -> Any:
-    """NumPy's array on the card, where it is kept for the next call on the same stream."""
-    found = _constants.get(key)
-    if found is None:
-        copied = where.library.constant(np.ascontiguousarray(array, where.dtype), where.number)
-        found = _constants[key] = copied, array
-        while len(_constants) > KEPT:
-            _constants.popitem(last=False)
-    else:
-        _constants.move_to_end(key)
-    return found[0]
+    return where.library.kept(array, where.number)
 
 
 def _targets(signature: Signature, out: Any) -> list[tuple[str, Any] | None]:
@@ -241,10 +222,7 @@ def body_forces_on_card(robot: Robot, q: Any, f_ext: Any, engine: Any, reproduci
         return f_ext.reshape(*f_ext.shape[:-2], rows * 6)
     where = arrays.common(["q", *f_ext], [q, *f_ext.values()], getattr(engine, "number", None), None)
     assert where is not None
-    wrenches = [
-        (robot.link(link).body, _there(f"f_ext[{link!r}]", x, where, where.library.stream(where.number)))
-        for link, x in f_ext.items()
-    ]
+    wrenches = [(robot.link(link).body, _there(f"f_ext[{link!r}]", x, where)) for link, x in f_ext.items()]
     states = max([1, *(len(x) for _, x in wrenches if x.ndim == 2)])
     single = all(x.ndim == 1 for _, x in wrenches)
     world = where.library.zeros((states, rows, 6), where.dtype, where.number)

@@ -16,12 +16,14 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
-from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, WrongType
+from robokit.dynamics.devices import beside, card_number, on_card, on_host
+from robokit.dynamics.run import dtype_name
+from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
@@ -47,6 +49,9 @@ from robokit.sim.starts.given_states import check_angles, check_quaternions, num
 from robokit.sim.starts.start_warnings import check_starts, warn_of_start
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
+
+if TYPE_CHECKING:
+    from robokit.sim.rollouts.card_states import CardStates
 
 NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
@@ -126,6 +131,8 @@ class Simulation:
         reproducible: bool | None = None,
         springs: Any = None,
         motions: Any = None,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         """Put a robot at its start; nothing moves before the first step.
 
@@ -136,7 +143,7 @@ class Simulation:
             dt: time step [s]; None as in :func:`robokit.simulate`.
             ground, actuators, pushes: as in :func:`robokit.simulate`.
             controller: (t, q, v) -> joint forces (nv,) [N m | N], called at the middle of each step as in
-                :func:`robokit.simulate`, and added to those given to :meth:`step`. Not with a batch.
+                :func:`robokit.simulate`, and added to those given to :meth:`step`. Of a batch only on a card.
             control_every: steps from one call of the controller to the next. From 2 on it is a sampled one:
                 it sees the state as it is when it is called, and its forces are held until the next call.
             batch: B rows that move independently of each other; None for one robot.
@@ -146,6 +153,12 @@ class Simulation:
             threads: of a batch; None for as many as pay.
             reproducible, springs, motions: as in :func:`robokit.simulate`; with a batch arrays of motions may
                 be (steps + 1, B). After its end an array holds its last position.
+            device: of a batch: "cuda", or "cuda:1", keeps the rows on a graphics card (:doc:`/gpu`). ``q``
+                and ``v`` are then arrays there that every step writes, of the library whose arrays are given
+                as start, joint forces or targets (PyTorch or CuPy), on whose current stream the steps are;
+                else views that ``torch.as_tensor`` and ``cupy.asarray`` take as they are. A controller is
+                then (t, q, v) -> (B, nv) of such arrays, called before a step. None: where the start is.
+            dtype: of a batch on a card: "float64" (None) or "float32", of the states and of the steps.
 
         Raises:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
@@ -155,8 +168,9 @@ class Simulation:
             if not callable(controller):
                 raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
             check_call("controller", controller, ("t", "q", "v"), "joint forces")
+        number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
-            batch, control_every, threads, record_every, controller is not None
+            batch, control_every, threads, record_every, controller is not None, number is not None
         )
         recorded = None if record_every == 0 or batch else record_every
         if not isinstance(robot, Robot):
@@ -168,9 +182,9 @@ class Simulation:
         moving = with_rotors(robot, drives)
         held, prescribed = springs_of(springs, robot), motions_of(motions)
         self._motions = Motions.at_start(robot, prescribed, dt)
-        q, v = self._starts(robot, q0, v0, batch)
+        q, v = self._starts(robot, on_host(q0), on_host(v0), batch)
         setup = set_up(
-            moving, 0.0, dt, ground, integrator, recorded, joint_damping, many=bool(batch),
+            moving, 0.0, dt, ground, integrator, recorded, joint_damping, dtype=real, many=bool(batch),
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
             by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
@@ -197,9 +211,19 @@ class Simulation:
         self._recording = not batch and record_every != 0
         self._targets: np.ndarray | None = None
         self._quick: _QuickInputs | None = None
-        self._many: ManyStates | None = None
+        self._many: ManyStates | CardStates | None = None
+        self._law, self._law_every = (controller, control_every) if batch else (None, 1)
+        self._control: Any = None
         self._about: tuple[Any, ...] | None = None
         self._broken = False
+        if batch and number is not None:
+            from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
+            from robokit.sim.rollouts.card_states import CardStates
+
+            library = next((found for x in (q0, v0) if (found := library_of(x))), None)
+            start = self._program, *self._start, batch, setup.dt, inputs
+            self._many = CardStates(*start, number, library)
+            return
         if batch:
             self._many = ManyStates(self._program, *self._start, batch, setup.dt, inputs, threads)
             return
@@ -349,8 +373,7 @@ class Simulation:
             else:
                 tau = control if tau is None else _twice("tau")
         if self._many is not None:
-            forces = self._forces(tau)
-            self._many.step(forces, self._wanted(targets), steps)
+            self._step_many(self._many, tau, targets, steps)
             return
         run = self._run
         if tau is not None or targets is not None or self._forced:
@@ -371,6 +394,23 @@ class Simulation:
         if not good:
             run.fail()
             self._fail()
+
+    def _step_many(self, many: ManyStates | CardStates, tau: Any, targets: Any, steps: int) -> None:
+        """Steps of a batch; on a card a controller may have its say before some of them."""
+        forces, wanted = self._forces(tau), self._wanted(targets)
+        if self._law is None:
+            many.step(forces, wanted, steps)
+            return
+        end = many.done + steps
+        while many.done < end:
+            due = many.done % self._law_every == 0
+            if due or self._control is None:
+                self._control = self._forces(self._law(self.time, many.q, many.v))
+            few = min(end - many.done, self._law_every - many.done % self._law_every)
+            own = self._control
+            if own is not None and forces is not None:
+                own = own + (forces if on_card(forces) else beside(own, forces))
+            many.step(forces if own is None else own, wanted, few)
 
     def _interrupted(self) -> None:
         """The next step begins with what is due before it."""
@@ -475,6 +515,8 @@ class Simulation:
         if tau is None:
             return None
         nv, accepted = self.robot.nv, self._shapes(self.robot.nv)
+        if on_card(tau):
+            return self._there("tau", tau, nv)
         x = np.array(tau) if tau.__class__ is np.ndarray and tau.dtype == float else None
         if x is None:
             x = np.array(real_array("tau", tau, accepted))
@@ -493,6 +535,10 @@ class Simulation:
         if linear is None:
             raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
         self._targets = wanted
+        if on_card(wanted):
+            from robokit.sim.rollouts.card_states import wanted_on_card
+
+            return wanted_on_card(wanted, linear)
         ahead, gain, limit, rest = linear
         assert wanted is not None
         t = np.maximum(np.minimum(wanted, limit), -limit)
@@ -502,6 +548,8 @@ class Simulation:
     def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
         if not n:
             raise ShapeError("targets: there are no actuators; give rk.Simulation(actuators=...), or tau")
+        if on_card(targets):
+            return self._there("targets", targets, n)
         if isinstance(targets, Mapping):
             old = np.zeros(n) if self._targets is None else self._targets.copy()
             unknown = [name for name in targets if name not in self.driven]
@@ -525,6 +573,18 @@ class Simulation:
             raise ShapeError(f"targets: expected shape {accepted}, got {x.shape}")
         _finite("targets", x)
         return x
+
+    def _there(self, name: str, x: Any, n: int) -> Any:
+        """An array on a card, checked."""
+        from robokit.engine.cuda.arrays import common
+
+        many = self._many
+        if not isinstance(many, ManyStates | None):
+            common([name], [x], many.card.number, many.dtype.name)
+            if tuple(x.shape) in ((n,), (self.batch, n)):
+                return x
+            raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(x.shape)}")
+        raise DeviceError(f'{name}: on a card, and the simulation is not; give rk.Simulation(device="cuda")')
 
     def _shapes(self, n: int) -> str:
         return f"({n},) or ({self.batch}, {n})" if self.batch else f"({n},)"
@@ -550,6 +610,7 @@ class Simulation:
             self._start_over(q, v)
             return
         B, robot, starts = self._many.rows, self.robot, []
+        q, v, rows = on_host(q), on_host(v), on_host(rows)
         chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
         if chosen.dtype != bool or chosen.shape != (B,):
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
@@ -591,10 +652,11 @@ class Simulation:
 
     def state(self) -> SimulationState:
         """All that the next steps depend on: :meth:`restore` goes on from it to the last bit."""
-        targets = None if self._targets is None else self._targets.copy()
+        targets = None if self._targets is None else np.array(on_host(self._targets))
         if self._many is not None:
             many = self._many
-            now = many.q.copy(), many.v.copy(), many.done, many.state(), None, targets, None
+            q, v = np.array(on_host(many.q)), np.array(on_host(many.v))
+            now = q, v, many.done, many.state(), None, targets, None
             return SimulationState(self.time, *now, self._arguments())
         run = self._run
         memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
@@ -799,14 +861,30 @@ def _finite(name: str, x: np.ndarray) -> None:
         check_finite(name, x)
 
 
+def _device(
+    device: Any, dtype: Any, batch: Any, threads: Any, start: Sequence[Any]
+) -> tuple[int | None, str]:
+    """Number of the card that has the rows, None for the processor, and the dtype of their numbers."""
+    number = card_number(device, *start)
+    if number is None:
+        if dtype is not None and dtype_name(dtype) != "float64":
+            raise ShapeError(f'dtype: expected None or "float64" on the processor, got {dtype!r}')
+        return None, "float64"
+    if batch is None:
+        raise DeviceError(f'device="cuda:{number}": a card moves many robots at once; give batch=...')
+    if threads is not None:
+        raise ShapeError(f"threads: expected None, since a card takes the steps, got {threads}")
+    return number, "float64" if dtype is None else dtype_name(dtype)
+
+
 def _counts(
-    batch: Any, control_every: Any, threads: Any, record_every: Any, controlled: bool
+    batch: Any, control_every: Any, threads: Any, record_every: Any, controlled: bool, there: bool
 ) -> tuple[int | None, int, int | None, int | None]:
-    """The whole numbers among the arguments; ``controlled``: whether there is a controller."""
+    """The whole numbers among the arguments; whether there is a controller, and rows are on a card."""
     if batch is not None:
         batch = whole_number("batch", batch, 1)
-    if batch and (controlled or record_every):
-        what = "controller" if controlled else "record_every"
+    if batch and ((controlled and not there) or record_every):
+        what = "record_every" if record_every else "controller"
         raise ShapeError(f"{what}: expected none with batch={batch}; give tau or targets to each step")
     control_every = whole_number("control_every", control_every, 1)
     if control_every > 1 and not controlled:

@@ -12,6 +12,7 @@ import ctypes
 import re
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -32,6 +33,8 @@ def for_host(text: str) -> str:
     for name in SPECIAL:
         text = re.sub(rf"(?m)^declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(name)}\(\).*$", "", text)
         text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}(", f"@thread.{name}(")
+    text = re.sub(r"external global \[0 x (\w+)\]", rf"global [{SHARED} x \1] zeroinitializer", text)
+    text = text.replace("@llvm.nvvm.barrier0(", "@thread.barrier(")
     kernels = KERNEL.findall(text)
     text = text.replace("ptx_kernel ", "")
     read = "".join(f"declare i32 @thread.{name}()\n" for name in SPECIAL if f"@thread.{name}(" in text)
@@ -41,7 +44,11 @@ def for_host(text: str) -> str:
 
 
 def _loop(name: str, parameters: str) -> str:
-    """The function ``launch.NAME(words, grid, block)``: the kernel in every thread, one after the other."""
+    """The function ``launch.NAME(words, grid, block)``: the kernel in every thread, one after the other.
+
+    And ``team.NAME(words, warp, warps, grid)``: in the threads of one warp of each block, while others do so in
+    the other warps; they wait for each other at each barrier.
+    """
     kinds = [part.split()[0] for part in parameters.split(",") if part.strip()]
     loads = "".join(
         f"  %p{k} = getelementptr i64, ptr %words, i64 {k}\n  %a{k} = load {SLOTS[kind]}, ptr %p{k}\n"
@@ -65,19 +72,63 @@ thread:
 done:
   ret void
 }}
+define void @team.{name}(ptr %words, i32 %warp, i32 %warps, i32 %grid) {{
+entry:
+{loads}  %first = mul i32 %warp, 32
+  %block = mul i32 %warps, 32
+  %all = mul i32 %grid, 32
+  br label %thread
+thread:
+  %k = phi i32 [0, %entry], [%next, %thread]
+  %lane = urem i32 %k, 32
+  %cta = udiv i32 %k, 32
+  %tid = add i32 %first, %lane
+  call void @thread.set(i32 %tid, i32 %cta, i32 %block, i32 %grid)
+  call void @{name}({given})
+  %next = add i32 %k, 1
+  %more = icmp ult i32 %next, %all
+  br i1 %more, label %thread, label %done
+done:
+  ret void
+}}
 """
 
 
-THREADS = (
-    "".join(
-        f"@value.{n} = global i32 0\n"
-        f'define i32 @"thread.{n}"() {{\n  %x = load i32, ptr @value.{n}\n  ret i32 %x\n}}\n'
-        for n in SPECIAL
-    )
-    + "define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {\n"
-    + "".join(f"  store i32 %{v}, ptr @value.{n}\n" for v, n in zip("abcd", SPECIAL, strict=False))
-    + "  ret void\n}\n"
+SHARED = 232448 // 4
+"""Numbers in a block's shared memory."""
+
+
+LIBC = ctypes.CDLL(None)
+KEYS = [ctypes.c_uint() for _ in SPECIAL]
+for key in KEYS:
+    LIBC.pthread_key_create(ctypes.byref(key), None)
+GATE = ctypes.create_string_buffer(64)
+"""A barrier of POSIX threads."""
+
+_numbers = "".join(
+    f"""define i32 @"thread.{n}"() {{
+  %p = call ptr @pthread_getspecific(i32 {key.value})
+  %x = ptrtoint ptr %p to i32
+  ret i32 %x
+}}
+"""
+    for n, key in zip(SPECIAL, KEYS, strict=True)
 )
+_set = "".join(
+    f"  %p{v} = inttoptr i32 %{v} to ptr\n  %s{v} = call i32 @pthread_setspecific(i32 {key.value}, ptr %p{v})\n"
+    for v, key in zip("abcd", KEYS, strict=False)
+)
+THREADS = f"""declare ptr @pthread_getspecific(i32)
+declare i32 @pthread_setspecific(i32, ptr)
+declare i32 @pthread_barrier_wait(ptr)
+{_numbers}define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {{
+{_set}  ret void
+}}
+define void @thread.barrier() {{
+  %x = call i32 @pthread_barrier_wait(ptr inttoptr (i64 {ctypes.addressof(GATE)} to ptr))
+  ret void
+}}
+"""
 
 
 class Module:
@@ -112,9 +163,15 @@ class Function:
     registers, local, largest_block = 255, 0, 1024
 
     def __init__(self, module: Module, name: str) -> None:
-        self.module, place = module, module._engine.get_function_address(f"launch.{name}")
-        assert place, f"no kernel {name}"
-        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)(place)
+        self.module, find = module, module._engine.get_function_address
+        assert find(f"launch.{name}"), f"no kernel {name}"
+        integer = ctypes.c_int32
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, integer, integer)(find(f"launch.{name}"))
+        self.team = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *3 * [integer])(find(f"team.{name}"))
+
+    def give_shared(self, size: int) -> None:
+        """A block's shared memory."""
+        assert size <= 4 * SHARED
 
     def resident(self, threads: int) -> int:
         """Blocks of a multiprocessor."""
@@ -166,12 +223,25 @@ class HostCard:
         return Module(self, code.decode())
 
     def launch(
-        self, function: Function, blocks: int, threads: int, arguments: Sequence[Any], stream: int = 0
+        self,
+        function: Function,
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        stream: int = 0,
+        shared: int = 0,
     ) -> None:
-        """All threads, one after the other."""
+        """All threads, one after the other; with shared memory the warps of a block at the same time."""
         self.launches.append((blocks, threads))
         words = (ctypes.c_uint64 * len(arguments))(*(getattr(x, "value", x) for x in arguments))
-        function.run(ctypes.addressof(words), blocks, threads)
+        place, warps = ctypes.addressof(words), threads // 32
+        if not shared:
+            function.run(place, blocks, threads)
+            return
+        LIBC.pthread_barrier_init(GATE, None, warps)
+        with ThreadPoolExecutor(warps) as pool:
+            for each in [pool.submit(function.team, place, w, warps, blocks) for w in range(warps)]:
+                each.result()
 
     def allocate(self, size: int, stream: int = 0) -> int:
         """Memory, 0xff in every byte: NaN where nobody writes."""
@@ -204,6 +274,10 @@ class HostCard:
 
     def synchronize(self, stream: int = 0) -> None:
         """Nothing to wait for."""
+
+    def capturing(self, stream: int = 0) -> bool:
+        """There are no graphs."""
+        return False
 
     def event(self, stream: int = 0) -> Event:
         """Now."""

@@ -8,9 +8,13 @@ number by number.
 
 from __future__ import annotations
 
+import math
 import sys
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from robokit.engine.cuda import driver
 from robokit.errors import DeviceError, ShapeError
@@ -23,6 +27,11 @@ def platform() -> str:
     """What JAX calls the kind of device that is meant."""
     return PLATFORM
 
+
+KEPT = 256
+"""Lists and numbers among arrays on a card that are kept there, so that they are copied once."""
+
+_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 GIVE = 'give arrays of PyTorch, CuPy or JAX, or NumPy\'s with device="cuda"'
 
@@ -60,7 +69,8 @@ class Library:
         return kind is not None and isinstance(x, kind)
 
     @property
-    def _module(self) -> Any:
+    def module(self) -> Any:
+        """The library."""
         return sys.modules[self.name]
 
     def number(self, x: Any) -> int | None:
@@ -101,6 +111,33 @@ class Library:
         """Copy the numbers of one array into another one."""
         out[...] = x
 
+    def clip(self, x: Any, least: Any, most: Any) -> Any:
+        """Its numbers, none below those of one array or above those of another."""
+        return self.module.clip(x, least, most)
+
+    def picked(self, x: Any, places: np.ndarray, number: int) -> Any:
+        """The numbers at some places of the last axis."""
+        return x[..., self.kept(places, number)]
+
+    def kept(self, x: np.ndarray, number: int, key: Any = None) -> Any:
+        """NumPy's array on a card, where it stays for the next call on the same stream.
+
+        Args:
+            x: the array.
+            number: of the card.
+            key: that stands for its content, if it never changes while it is there.
+        """
+        stream, content = self.stream(number), key or x.tobytes()
+        place = self.name, number, stream, x.dtype.str, x.shape, content
+        found = _kept.get(place)
+        if found is None:
+            found = _kept[place] = self.constant(np.ascontiguousarray(x), number), x
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+        else:
+            _kept.move_to_end(place)
+        return found[0]
+
 
 class _Torch(Library):
     name, kind, words = "torch", "Tensor", "a tensor of PyTorch"
@@ -113,21 +150,24 @@ class _Torch(Library):
         return Seen(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
-        torch = self._module
+        torch = self.module
         where = torch.device(PLATFORM, number)
         return torch.empty(shape, dtype=getattr(torch, dtype), device=where)
 
     def stream(self, number: int) -> int:
-        return int(self._module.cuda.current_stream(number).cuda_stream) if PLATFORM == "cuda" else 0
+        return int(self.module.cuda.current_stream(number).cuda_stream) if PLATFORM == "cuda" else 0
 
     def contiguous(self, x: Any) -> Any:
         return x.contiguous()
 
     def constant(self, x: Any, number: int) -> Any:
-        return self._module.tensor(x, device=self._module.device(PLATFORM, number))
+        return self.module.tensor(x, device=self.module.device(PLATFORM, number))
 
     def last_first(self, x: Any) -> Any:
         return x.movedim(-1, 0)
+
+    def picked(self, x: Any, places: np.ndarray, number: int) -> Any:
+        return x.index_select(-1, self.kept(places.astype(np.int64), number))
 
     def put(self, out: Any, x: Any) -> None:
         out.detach().copy_(x)
@@ -143,32 +183,43 @@ class _Cupy(Library):
         return Seen(int(x.data.ptr), x.shape, tuple(s // x.itemsize for s in x.strides), x.dtype.name)
 
     def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
-        with self._module.cuda.Device(number):
-            return self._module.empty(shape, dtype)
+        with self.module.cuda.Device(number):
+            return self.module.empty(shape, dtype)
 
     def stream(self, number: int) -> int:
-        return int(self._module.cuda.get_current_stream().ptr)
+        return int(self.module.cuda.get_current_stream().ptr)
 
     def contiguous(self, x: Any) -> Any:
-        return self._module.ascontiguousarray(x)
+        return self.module.ascontiguousarray(x)
 
     def constant(self, x: Any, number: int) -> Any:
-        with self._module.cuda.Device(number):
-            return self._module.asarray(x)
+        with self.module.cuda.Device(number):
+            return self.module.asarray(x)
 
     def last_first(self, x: Any) -> Any:
-        return self._module.moveaxis(x, -1, 0)
+        return self.module.moveaxis(x, -1, 0)
 
 
 class _Jax(Library):
     name, kind, words = "jax", "Array", "an array of JAX"
+
+    def seen(self, x: Any) -> Seen:
+        x.block_until_ready()  # its stream is nobody's
+        strides = tuple(math.prod(x.shape[k + 1 :]) for k in range(x.ndim))
+        return Seen(x.unsafe_buffer_pointer(), x.shape, strides, x.dtype.name)
+
+    def stream(self, number: int) -> int:
+        return 0
+
+    def clip(self, x: Any, least: Any, most: Any) -> Any:
+        return self.module.numpy.clip(x, least, most)
 
     def has_card(self, jax: Any) -> bool:
         """Whether JAX computes on a card where nothing else is said."""
         return jax.default_backend() == ("gpu" if PLATFORM == "cuda" else PLATFORM)
 
     def number(self, x: Any) -> int | None:
-        jax = self._module
+        jax = self.module
         if isinstance(x, jax.core.Tracer):
             return 0 if self.has_card(jax) else None
         device = next(iter(x.devices()))
@@ -176,7 +227,7 @@ class _Jax(Library):
         return int(device.local_hardware_id or 0) if device.platform == wanted else None
 
     def constant(self, x: Any, number: int) -> Any:
-        return self._module.numpy.asarray(x)
+        return self.module.numpy.asarray(x)
 
 
 TORCH, CUPY, JAX = _Torch(), _Cupy(), _Jax()

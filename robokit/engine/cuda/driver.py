@@ -28,7 +28,7 @@ OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_CODE, OLD_DRIVER = 2, 3, 100, 209,
 """Numbers of errors that are explained here; the driver has a sentence for all of them."""
 
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
-_LOCAL_BYTES, _REGISTERS, _LARGEST_BLOCK = 3, 4, 0
+_LOCAL_BYTES, _REGISTERS, _LARGEST_BLOCK, _SHARED_BYTES, _SHARED_PERCENT = 3, 4, 0, 8, 9
 
 _cards: dict[int, Card] = {}
 _lock = threading.RLock()
@@ -213,7 +213,13 @@ class Card:
         return Module(self, code)
 
     def launch(
-        self, function: Function, blocks: int, threads: int, arguments: Sequence[Any], stream: int = 0
+        self,
+        function: Function,
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        stream: int = 0,
+        shared: int = 0,
     ) -> None:
         """Queue a launch.
 
@@ -222,12 +228,13 @@ class Card:
             blocks, threads: number of blocks, and of threads in each.
             arguments: pointers and whole numbers of 64 bits; others as values of ctypes.
             stream: on which.
+            shared: bytes of memory that a block shares (:meth:`Function.give_shared` before).
         """
         words = [_word(a) for a in arguments]
         places = (ctypes.c_void_p * len(words))(*(ctypes.addressof(w) for w in words))
         with self.current():
             self._call(
-                "cuLaunchKernel", function.handle, blocks, 1, 1, threads, 1, 1, 0,
+                "cuLaunchKernel", function.handle, blocks, 1, 1, threads, 1, 1, shared,
                 ctypes.c_void_p(stream), places, None,
             )  # fmt: skip
 
@@ -303,6 +310,13 @@ class Card:
         with self.current():
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
+    def capturing(self, stream: int = 0) -> bool:
+        """Whether a stream records a CUDA graph, in which nothing may wait."""
+        status = ctypes.c_int()
+        with self.current():
+            failed = self._library.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
+        return not failed and status.value == 1
+
     def event(self, stream: int = 0) -> Event:
         """A moment on a stream: when all that is queued on it now is done."""
         return Event(self, stream)
@@ -355,6 +369,13 @@ class Function:
         with self.module.card.current():
             self.module.card._call("cuFuncGetAttribute", ctypes.byref(value), which, self.handle)
         return value.value
+
+    def give_shared(self, size: int) -> None:
+        """Have blocks share up to so many bytes of a multiprocessor's own memory."""
+        card = self.module.card
+        with card.current():
+            card._call("cuFuncSetAttribute", self.handle, _SHARED_BYTES, size)
+            card._call("cuFuncSetAttribute", self.handle, _SHARED_PERCENT, 100)
 
     def resident(self, threads: int) -> int:
         """How many blocks of so many threads one multiprocessor holds."""

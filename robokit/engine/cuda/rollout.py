@@ -106,6 +106,11 @@ class RolloutOnCard:
             self._kernel([*self.columns, *after], self.rows, stream)
             for o, (_, k) in enumerate(self.feedback):
                 self.next[o], self.columns[k] = self.columns[k][0], after[o]
+        if count % 2:  # back to where they were: the same steps may be repeated by a CUDA graph
+            for o, (_, k) in enumerate(self.feedback):
+                here, there = self.columns[k][0], self.next[o]
+                self.card.copy(there, here, self.sizes[k] * self.rows * self.dtype.itemsize, stream)
+                self.next[o], self.columns[k] = here, (there, self.rows, 1)
 
     def look(self, arrays: Sequence[np.ndarray], which: Sequence[int] | None = None) -> None:
         """Copy the states from the card into the arrays of the host, (1, rows, n); waits."""

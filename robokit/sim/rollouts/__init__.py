@@ -2,6 +2,7 @@
 
 rollout_function  rollout(robot, q0, v0, ...) -> Rollout
 rollout_batch     the rows of a rollout: their present states and records
+card_states      rows that are stepped together on a card
 many_states      rows that are stepped together, as their caller says
 """
 

@@ -1,0 +1,270 @@
+"""Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.cuda import driver
+from robokit.engine.cuda.arrays import Library, column, common, library_of
+from robokit.engine.cuda.views import View, seen_by
+from robokit.sim.rollouts.rollout_batch import runner_of
+from robokit.sim.run.run_inputs import RunInputs
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.contact_card import ContactOnCard
+from robokit.sim.stepping.contact_rows import commands
+from robokit.sim.stepping.energies import first_carried
+from robokit.sim.stepping.steppers import ContactStepper
+
+Array = Any
+"""Of NumPy, or on the card."""
+
+
+class CardStates:
+    """Rows that are stepped together on a card, with the methods of ManyStates.
+
+    Attributes:
+        rows: B.
+        done: steps taken.
+        library: whose arrays the states are seen as; None for plain views.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        rows: int,
+        dt: float,
+        inputs: RunInputs,
+        number: int,
+        library: Library | None,
+    ) -> None:
+        """At the start; arguments as of ManyStates, and the number of a card."""
+        self.rows, self.done, self.library = rows, 0, library
+        self.program, self.dt, self.inputs = program, dt, inputs
+        self.card, self.dtype = driver.card(number), np.dtype(program.dtype)
+        self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
+        size = rows * self.dtype.itemsize
+        self._memory = [_Memory(self.card, size * x.shape[1]) for x in self._start]
+        self._views = [
+            View(self.card, m.pointer, (rows, x.shape[1]), self.dtype, m)
+            for m, x in zip(self._memory, self._start, strict=True)
+        ]
+        self._steps: _Contact | _Passive = (_Contact if program.contact else _Passive)(self, number)
+        self._steps.start(np.arange(rows), *self._start)
+        self._tau: Array = None
+        self._wanted: Array = None
+        self.change = 0
+        self._show(0)
+
+    @property
+    def q(self) -> Array:
+        """Configurations, (B, nq), the memory that each step writes."""
+        return seen_by(self.library, self._views[0])
+
+    @property
+    def v(self) -> Array:
+        """Velocities, (B, nv), likewise."""
+        return seen_by(self.library, self._views[1])
+
+    @property
+    def failed(self) -> np.ndarray:
+        """(B,) rows whose state is no longer finite, on the host; waits."""
+        return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views))
+
+    def stream(self) -> int:
+        """The caller's."""
+        return 0 if self.library is None else self.library.stream(self.card.number)
+
+    def step(self, tau: Array, u: Array, steps: int) -> None:
+        """So many steps.
+
+        Args:
+            tau: joint forces, (nv,) or (B, nv); None for none.
+            u: what driven joints are given, (B, n); None for what they have.
+            steps: how many.
+        """
+        for x in (tau, u):
+            if self.library is None and x is not None:
+                self.library = library_of(x)
+        stream, end = self.stream(), self.done + steps
+        while self.done < end:
+            now = self.done >= self.change
+            if now:
+                self._found, self.change = self.inputs.at(self.done, *self._start)
+            if now or tau is not None or u is not None or self._tau is not None or self._wanted is not None:
+                own = u if u is not None else self._found[0] if self.program.given.drives else None
+                self._steps.give(tau, own, self._found, stream)
+            self._tau, self._wanted = tau, u
+            few = min(end, self.change) - self.done
+            self._steps.take(few, stream)
+            self.done += few
+        self._show(stream)
+
+    def _show(self, stream: int) -> None:
+        """The states where the views look."""
+        for k, name in enumerate("qv"):
+            self._steps.show(name, (self._views[k].pointer, self.rows, 1), stream)
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...) of the host: nothing was before."""
+        self._steps.start(rows, q, v)
+        self._show(self.stream())
+
+    def state(self) -> Any:
+        """All that :meth:`restore` needs, on the host."""
+        return self._steps.state()
+
+    def restore(self, state: Any, done: int) -> None:
+        """Go on from there."""
+        self._steps.restore(state)
+        self.done, self.change = done, 0
+        self._show(self.stream())
+
+
+class _Memory:
+    """Memory of a card, given back when nobody needs it."""
+
+    def __init__(self, card: Any, size: int) -> None:
+        self.card, self.pointer = card, card.allocate(size)
+
+    def __del__(self) -> None:
+        if hasattr(self, "pointer"):
+            self.card.free(self.pointer)
+
+
+class _Contact:
+    """Steps with contacts: engine/cuda/loops.py."""
+
+    def __init__(self, own: CardStates, number: int) -> None:
+        self.own, self.given = own, own.program.given
+        state = ContactStepper(own.program, own.dt).state
+        self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
+
+    def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        self.on.start(q, v, None if len(rows) == self.own.rows else rows)
+
+    def give(self, tau: Array, u: Array, found: list[np.ndarray], stream: int) -> None:
+        """Inputs of the steps to come."""
+        arrays, loops = self.on.arrays, self.on.loops
+        rest = list(found)
+        if self.given.drives:
+            rest.pop(0)
+        for on, name in ((self.given.places, "push_wrench"), (self.given.motions, "motion_values")):
+            if on:
+                loops.write(name, rest.pop(0).astype(float), stream)
+        if library_of(tau) is None and library_of(u) is None:
+            forces = np.zeros((1, self.own.program.robot.nv)) if tau is None else np.atleast_2d(tau)
+            x = {"joint_forces": forces}
+            if u is not None:
+                x |= commands(arrays, np.asarray(u, float), forces)
+            for name, each in x.items():
+                if each.size:
+                    loops.write(name, each, stream)
+            return
+        library, number = self.own.library, self.own.card.number
+        assert library is not None
+        driven = arrays["dof_row"][arrays["motor_dof"]]
+        if u is None:
+            loops.take("joint_forces", self._column(tau), stream)
+            return
+        command = u if library_of(u) else library.kept(np.asarray(u, self.own.dtype), number)
+        if tau is None:
+            loops.write("joint_forces", np.zeros((1, self.own.program.robot.nv)), stream)
+        else:
+            tau = tau if library_of(tau) else library.kept(np.asarray(tau, self.own.dtype), number)
+            command = command + library.picked(tau, driven, number)
+            free = np.ones(self.own.program.robot.nv, self.own.dtype)
+            free[driven] = 0.0
+            self._held = tau * library.kept(free, number)
+            loops.take("joint_forces", self._column(self._held), stream)
+        self._command = command
+        loops.take("motor_command", self._column(command), stream, part=(0, 2, len(driven)))
+
+    def _column(self, x: Array) -> tuple[int, int, int]:
+        found = column(self.own.library.seen(x), x.ndim - 1)  # type: ignore[union-attr]
+        assert found is not None
+        return found
+
+    def take(self, steps: int, stream: int) -> None:
+        self.on.steps(steps, stream)
+        if not self.own.card.capturing(stream):
+            self.on.settle()
+
+    def show(self, name: str, place: tuple[int, int, int], stream: int) -> None:
+        self.on.loops.give(name, place, stream)
+
+    def state(self) -> Any:
+        return self.on.kept()
+
+    def restore(self, state: Any) -> None:
+        self.on.put_back({name: x.copy() for name, x in state.items()})
+
+
+class _Passive:
+    """Steps of passive motion: engine/cuda/rollout.py."""
+
+    def __init__(self, own: CardStates, number: int) -> None:
+        self.own, self.on = own, runner_of(own.program, own.dt, number)
+        program, rows = own.program, own.rows
+        parameters = program.parameters(own.dt)
+        given, _ = own.inputs.at(0, *own._start)
+        self.arrays = [
+            *(x[None].astype(own.dtype) for x in own._start),
+            np.zeros((1, 1, program.robot.nv)),
+            np.zeros((1, rows, program.entries)),
+            first_carried(program, *own._start)[None],
+            parameters[None] if parameters.ndim == 2 else parameters[None, None],
+            *(np.atleast_2d(x)[None] for x in given),
+        ]
+        self.on.begin(self.arrays, rows)
+        self._held: list[Array] = []
+
+    def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        self.on.look(self.arrays)
+        for k, x in ((0, q), (1, v), (3, 0.0), (4, first_carried(self.own.program, q, v))):
+            self.arrays[k][0, rows] = x
+            self.on.put(k, self.arrays[k][0])
+
+    def give(self, tau: Array, u: Array, found: list[np.ndarray], stream: int) -> None:
+        """Inputs of the steps to come."""
+        inputs: list[Array] = [np.zeros((1, self.own.program.robot.nv)) if tau is None else tau]
+        inputs += [u, *found[1:]] if self.own.program.given.drives else found
+        self._held = []
+        for k, x in zip((2, *range(6, 6 + len(inputs))), inputs, strict=False):
+            library = library_of(x)
+            if library is None:
+                self.on.put(k, np.atleast_2d(x))
+                continue
+            place = column(library.seen(x), x.ndim - 1)
+            assert place is not None
+            self.on.columns[k] = place
+            self._held.append(x)
+
+    def take(self, steps: int, stream: int) -> None:
+        self.on.steps(steps, None, stream)
+
+    def show(self, name: str, place: tuple[int, int, int], stream: int) -> None:
+        k = "qv".index(name)
+        size = self.own.rows * self.on.sizes[k] * self.own.dtype.itemsize
+        self.own.card.copy(place[0], self.on.columns[k][0], size, stream)
+
+    def state(self) -> Any:
+        self.on.look(self.arrays)
+        return [self.arrays[k].copy() for k in (0, 1, 3, 4)]
+
+    def restore(self, state: Any) -> None:
+        for k, x in zip((0, 1, 3, 4), state, strict=True):
+            self.arrays[k][...] = x
+            self.on.put(k, self.arrays[k][0])
+
+
+def wanted_on_card(wanted: Array, linear: tuple[np.ndarray, ...]) -> Array:
+    """What driven joints are given for targets that are on a card; see DrivenJoints.linear."""
+    found = common(["targets"], [wanted], None, None)
+    assert found is not None
+    library, number, dtype = found
+    ahead, gain, limit, rest = (library.kept(np.asarray(x, dtype), number) for x in linear)
+    return ahead + gain * library.clip(wanted, -limit, limit) + rest
