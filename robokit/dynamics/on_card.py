@@ -52,6 +52,10 @@ def run_on_card(
         DeviceError: arrays on several cards or on another one than is asked for; no card; no code for it.
         ShapeError: a wrong shape or dtype, arrays of several libraries, or some that are not on the card.
     """
+    if out is None and number is None and dtype is None and arguments:
+        result = _quickly(robot, key, reproducible, arguments)
+        if result is not None:
+            return result
     names = row_of(key).inputs.split()
     names = [*names, *("a direction" for _ in range(len(arguments) - len(names)))]
     found = arrays.common(names[: len(arguments)], arguments, number, dtype)
@@ -73,6 +77,47 @@ def run_on_card(
     if found is None:
         return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
     return launch(own.signature, found, code, (*arguments, *last), out)
+
+
+def _quickly(robot: Robot, key: Key, reproducible: bool | None, arguments: Sequence[Any]) -> Any:
+    """The usual call: tensors of one kind and one card, of a kernel that is there; else None."""
+    library = arrays.library_of(arguments[0])
+    described = None if library is None else library.quick(arguments)
+    if library is None or described is None:
+        return None
+    number, dtype, seen = described
+    place = "on a card", key, reproducible, dtype, number
+    found = robot.kernels.get(place)
+    if found is None:
+        own = kernel(robot, key, dtype, reproducible)
+        if isinstance(own, Bound):
+            return None
+        code = own.on_card(driver.card(number))
+        if not code.loaded:
+            return None
+        sizes = [n for _, n in own.signature.arguments]
+        shapes = [(shape, math.prod(shape)) for shape in own.signature.output_shapes]
+        found = robot.kernels.setdefault(place, (code, sizes, shapes))
+    code, sizes, shapes = found
+    if len(sizes) != len(seen):
+        return None
+    rows, columns = 0, []
+    for n, (pointer, shape, strides) in zip(sizes, seen, strict=True):
+        if len(shape) == 2 and shape[1] == n and rows in (0, shape[0]) and shape[0]:
+            rows = shape[0]
+            columns.append((pointer, strides[1], strides[0] if rows > 1 else 0))
+        elif len(shape) == 1 and shape[0] == n:
+            columns.append((pointer, strides[0], 0))
+        else:
+            return None  # the slow way says why, or knows better
+    results = []
+    for shape, n in shapes:
+        memory = library.empty((n, rows or 1), dtype, number)
+        columns.append((memory.data_ptr(), rows or 1, 1))
+        one = len(shape) == 1 and rows
+        results.append(memory.t() if one else arrays.result(library, memory, shape, not rows))
+    code(columns, rows or 1, library.stream(number))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 class _Fixed:

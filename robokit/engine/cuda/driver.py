@@ -66,10 +66,6 @@ def _sentence(library: Any, status: int) -> str:
     return f"{text.value.decode(errors='replace')} (error {status})"
 
 
-def _word(value: int) -> Any:
-    return value if isinstance(value, ctypes._SimpleCData) else ctypes.c_uint64(value)
-
-
 def driver_version() -> tuple[int, int]:
     """The newest CUDA that the driver knows, e.g. (13, 0).
 
@@ -226,17 +222,23 @@ class Card:
         Args:
             function: of code that was loaded to this card.
             blocks, threads: number of blocks, and of threads in each.
-            arguments: pointers and whole numbers of 64 bits; others as values of ctypes.
+            arguments: pointers and whole numbers, of 64 bits each.
             stream: on which.
             shared: bytes of memory that a block shares (:meth:`Function.give_shared` before).
         """
-        words = [_word(a) for a in arguments]
-        places = (ctypes.c_void_p * len(words))(*(ctypes.addressof(w) for w in words))
+        count = len(arguments)  # the words, then where each of them is
+        words = (ctypes.c_uint64 * (2 * count))(*arguments)
+        first = ctypes.addressof(words)
+        words[count:] = list(range(first, first + 8 * count, 8))
+        there = function.handle, blocks, 1, 1, threads, 1, 1, shared, ctypes.c_void_p(stream)
+        given = (*there, ctypes.c_void_p(first + 8 * count), None)
+        context = ctypes.c_void_p()
+        self._library.cuCtxGetCurrent(ctypes.byref(context))
+        if context.value == self._context.value:  # the usual case, without the time of a context manager
+            self._call("cuLaunchKernel", *given)
+            return
         with self.current():
-            self._call(
-                "cuLaunchKernel", function.handle, blocks, 1, 1, threads, 1, 1, shared,
-                ctypes.c_void_p(stream), places, None,
-            )  # fmt: skip
+            self._call("cuLaunchKernel", *given)
 
     # -- memory ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from robokit.engine.cuda.driver import Card, Function
 from robokit.errors import ShapeError
@@ -21,6 +22,25 @@ ROUNDS = 4
 """Blocks of a multiprocessor from which on a batch is large."""
 
 
+TEAM = "; team "
+"""Before the numbers of a team, in the second line of a text."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """How code is launched in which the warps of a block work on the same states.
+
+    Attributes:
+        warps: of a block.
+        states: of a block.
+        shared: bytes that they share.
+    """
+
+    warps: int
+    states: int
+    shared: int
+
+
 class OnCard:
     """A kernel on a card.
 
@@ -30,12 +50,20 @@ class OnCard:
         count: arrays that it takes: inputs, tables and outputs.
     """
 
-    def __init__(self, card: Card, name: str, count: int, load: Callable[[], Function]) -> None:
+    _function: Function | None
+    _team: Team | None
+
+    def __init__(
+        self, card: Card, name: str, count: int, load: Callable[[], tuple[Function, Team | None]]
+    ) -> None:
         """A kernel whose code is loaded when it is first needed."""
         self.card, self.name, self.count = card, name, count
-        self._load, self._function, self._lock = load, None, threading.Lock()
+        self._load, self._function, self._team, self._lock = load, None, None, threading.Lock()
 
-    _function: Function | None
+    @property
+    def loaded(self) -> bool:
+        """Whether its code is on the card."""
+        return self._function is not None
 
     def ready(self) -> Function:
         """The function, with its code on the card: made, or found on disk, at the first call.
@@ -48,7 +76,10 @@ class OnCard:
         if self._function is None:
             with self._lock:
                 if self._function is None:
-                    self._function = self._load()
+                    function, self._team = self._load()
+                    if self._team is not None:
+                        function.give_shared(self._team.shared)
+                    self._function = function
         return self._function
 
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
@@ -71,6 +102,11 @@ class OnCard:
             raise ShapeError(f"{self.name}: numbers of a state more than {LARGEST} numbers apart")
         function = self.ready()
         if rows <= 0:
+            return
+        team = self._team
+        if team is not None:
+            blocks = -(-rows // team.states)
+            self.card.launch(function, blocks, WARP * team.warps, (*words, rows), stream, team.shared)
             return
         threads = BLOCK if rows >= ROUNDS * BLOCK * self.card.multiprocessors else WARP
         self.card.launch(function, -(-rows // threads), threads, (*words, rows), stream)
