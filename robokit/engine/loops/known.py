@@ -68,6 +68,7 @@ class HeldArray(Array):
         if shape:
             return HeldArray(super().__getitem__(index), self.zero)
         if not isinstance(offset, int):
+            control_flow.recorder.now.write_held()
             return super().__getitem__(index)
         if offset in self.zero:
             return 0 if self.kind == INTEGER else 0.0
@@ -78,26 +79,67 @@ class HeldArray(Array):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         offset, _ = self._at(index)
+        now = control_flow.recorder.now
         if not isinstance(offset, int):
+            now.write_held()
             super().__setitem__(index, value)
         elif offset not in self.zero:
-            held = self._held()
-            super().__setitem__(index, value)
-            held[offset] = float(value) if self.kind != INTEGER and isinstance(value, int) else value
-            graph = self.graph
-            number = graph.array_here(self.number)
-            graph.held[number] = graph.versions[number], held
+            self._held()[offset] = float(value) if self.kind != INTEGER and isinstance(value, int) else value
+            now.waiting[self.graph.array_here(self.number), offset] = self, index, value
+            if not now.unrolls:  # arrays that are arguments are not held: they may be the same
+                now.write_held()
+
+    def write(self, index: Any, value: Any) -> None:
+        """Write a number that is held."""
+        graph, held = self.graph, self._held()
+        super().__setitem__(index, value)
+        number = graph.array_here(self.number)
+        graph.held[number] = graph.versions[number], held
 
 
 class KnownRecorder(Recorder):
-    """Records; where it unrolls, loops whose turns are known are as many turns, one after the other."""
+    """Records; where it unrolls, loops whose turns are known are as many turns, one after the other.
+
+    What a straight line writes to an array is written where the line ends, once.
+    """
 
     unrolls = False
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.waiting: dict[tuple[int, int], tuple[HeldArray, Any, Any]] = {}
+
+    def write_held(self) -> None:
+        """Write what waits."""
+        waiting, self.waiting = self.waiting, {}
+        for array, index, value in waiting.values():
+            array.write(index, value)
+
+    def _ended(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """A body at whose end what waits is written."""
+
+        def ended(*given: Any) -> Any:
+            found = body(*given)
+            self.write_held()
+            return found
+
+        return ended
+
+    def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """As :func:`robokit.spatial.control_flow.cond`."""
+        self.write_held()
+        return super().cond(condition, self._ended(then), self._ended(otherwise))
+
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """As :func:`robokit.spatial.control_flow.call`."""
+        self.write_held()
+        return super().call(function, arguments)
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
         if not (self.unrolls and isinstance(count, int)):
-            return super().for_range(count, body, start)
+            self.write_held()
+            return super().for_range(count, self._ended(body), start)
         for k in range(count):
             start = control_flow.carried_on(body(k, *start), start)
         return start
@@ -107,7 +149,8 @@ class KnownRecorder(Recorder):
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
         if not (self.unrolls and isinstance(test(*start), (bool, np.bool_))):
-            return super().while_loop(test, body, start, most)
+            self.write_held()
+            return super().while_loop(test, self._ended(body), start, most)
         while test(*start):
             start = control_flow.carried_on(body(*start), start)
         return start
@@ -134,7 +177,10 @@ def unrolled(x: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     def recorded(*given: Any) -> Any:
         on = function in x.unrolls
         with _unrolling(on):
-            return x.instead.get(function, function)(x, *(HeldArray(a) if on and isinstance(a, Array) else a for a in given))
+            own = (HeldArray(a) if on and isinstance(a, Array) else a for a in given)
+            found = x.instead.get(function, function)(x, *own)
+            control_flow.recorder.now.write_held()
+            return found
 
     return recorded
 
