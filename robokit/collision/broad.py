@@ -16,6 +16,7 @@ from typing import Any
 
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
+from robokit.spatial.precision import rounding
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 MARGIN = 0.25
@@ -57,7 +58,7 @@ def _find(x: Any, balls: Any) -> None:
         margin = where(r < float("inf"), MARGIN * size + AHEAD * balls[s, 4], 0.0)
         for k, number in enumerate((*c, margin)):
             x.ball_then[s, k] = number
-        large = (r + margin) * (1.0 + GUARD)
+        large = (r + margin) * (1.0 + rounding(GUARD, 0.5))
         at = where(axis == 0, c.x, where(axis == 1, c.y, c.z))
         for k, number in enumerate((at - large, at + large, large)):
             ends[s, k] = number

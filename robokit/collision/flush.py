@@ -16,15 +16,16 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.narrow import shape_pose
-from robokit.collision.support import TINY, support, vector
+from robokit.collision.support import support, vector
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, in_precision
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
-FLUSH = 1e-6
-"""Of the size of a solid: what is off by less is flush."""
+FLUSH = 1e-6, 1e-5
+"""Of the size of a solid, in double and in single precision: what is off by less is flush."""
 
 
 ZERO = (0.0, 0.0, 0.0)
@@ -69,7 +70,7 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
     first, corners = x.shape_faces[a, 0], x.shape_corners[a, 0]
     R, r = shape_pose(x, a)
     S, o = shape_pose(x, b)
-    flush = FLUSH * x.shape_bound[a]
+    flush = in_precision(*FLUSH) * x.shape_bound[a]
 
     def face(k: Any, *best: Any) -> Any:
         f = vector(x.face_normal, first + k)
@@ -82,7 +83,7 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
         depth = flush + abs(gap)
         q = R.transpose_apply(p - r)
         inward = _middle(x, a, first + k) - q
-        inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + TINY))
+        inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + smallest()))
 
         def over() -> Any:
             height, _ = once(x, _height, a, tuple(q), ZERO)
@@ -118,7 +119,7 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
 def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
     R, r = shape_pose(x, s)
     q, m = R.transpose_apply(p - r), R.transpose_apply(n)
-    flush = FLUSH * x.shape_bound[s]
+    flush = in_precision(*FLUSH) * x.shape_bound[s]
     height, _ = once(x, _height, s, tuple(q), ZERO)
 
     def inside() -> Any:
@@ -130,7 +131,7 @@ def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
         outward = vector(x.face_normal, face)
         along = outward - m * m.dot(outward)
         rise = along.dot(outward)
-        along = chosen(rise > LEVEL, along * (1.0 / (rise + TINY)), outward)
+        along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
         out = q + along * (3.0 * flush - height)
         S, o = shape_pose(x, a)
         back = S.transpose_apply(R @ out + r - o)
@@ -153,7 +154,7 @@ def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
         c = vector(x.corners, corners + x.polygon[x.face_corners[face, 0]])
         outward = vector(x.face_normal, face)
         h = outward.dot(q - c)
-        nearer = (h > most) & (outward.dot(n) >= -FLUSH)
+        nearer = (h > most) & (outward.dot(n) >= -in_precision(*FLUSH))
         return where(nearer, h, most), where(nearer, face, at)
 
     return for_range(x.shape_faces[s, 1], higher, -float("inf"), first)

@@ -24,9 +24,10 @@ from functools import partial
 from typing import Any
 
 from robokit.collision.fields import FACES, POINTS, ROW
-from robokit.collision.support import TINY, unit
+from robokit.collision.support import unit
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, while_loop, whole, zeros
+from robokit.spatial.precision import RATIO, rounding, smallest
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
@@ -50,6 +51,11 @@ TURNS = 100
 
 ROOM = 40
 """Faces that a new corner of EPA's polytope may bring."""
+
+
+def settling(settled: float) -> Any:
+    """What a distance or depth may be off, in the precision that there is."""
+    return in_precision(settled, max(settled * RATIO**0.5, ROUNDING * RATIO))
 
 
 def at(row: Any, k: int = 0) -> Vector3:
@@ -139,21 +145,21 @@ def _gjk(
         def nearer() -> Any:
             more, v = call(nearest, count + 1)
             now = sqrt(added(k * k for k in v))
-            inside = (more == 4) | (now <= ROUNDING * size)
-            stalls = where(length + h <= SETTLED * size, APART, INSIDE)
+            inside = (more == 4) | (now <= rounding(ROUNDING) * size)
+            stalls = where(length + h <= settling(SETTLED) * size, APART, INSIDE)
             return where(inside, INSIDE, where(now < length, GOES, stalls)), more, v, now
 
         def at_end() -> Any:
             return where(-h > far, FAR, APART), count, v, length
 
-        ends = (-h > far) | (length + h <= ROUNDING * size)
+        ends = (-h > far) | (length + h <= rounding(ROUNDING) * size)
         status, count, v, length = cond(ends, at_end, nearer)
         return size, count, status, v, length
 
     v = at(S[0])
     length = sqrt(v.dot(v))
     size, count, v, length = for_range(3, enter, length, 1, tuple(v), length)
-    begin = where((count < 4) & (length > ROUNDING * size), GOES, INSIDE)
+    begin = where((count < 4) & (length > rounding(ROUNDING) * size), GOES, INSIDE)
     size, count, status, *_ = while_loop(
         lambda size, count, status, v, length: status == GOES,
         turn,
@@ -200,13 +206,13 @@ def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
     def edge(i: Any, j: Any) -> None:
         a, b = at(S[i]), at(S[j])
         e = b - a
-        t = clamp(-a.dot(e) / (e.dot(e) + TINY), 0.0, 1.0)
+        t = clamp(-a.dot(e) / (e.dot(e) + smallest()), 0.0, 1.0)
         _better(best, a + e * t, ((i, 1.0 - t), (j, t)))
 
     def triangle(i: Any, j: Any, k: Any) -> None:
         a, b, c = at(S[i]), at(S[j]), at(S[k])
         n = (b - a).cross(c - a)
-        scale = 1.0 / (n.dot(n) + TINY)
+        scale = 1.0 / (n.dot(n) + smallest())
         to_b, to_c = (c - a).cross(a).dot(n) * scale, a.cross(b - a).dot(n) * scale
         inside = (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
 
@@ -300,7 +306,7 @@ def _inside(
             nearest = cond(-h > 0.5 * out[0], points, lambda: [out[k] for k in range(4, 10)])
             _result(out, -h, Vector3(*d), Vector3(*nearest[:3]), Vector3(*nearest[3:]))
 
-        cond(-h > out[0] + ROUNDING * size, better, lambda: None)
+        cond(-h > out[0] + rounding(ROUNDING) * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
     cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note, settled))
@@ -329,7 +335,7 @@ def _completed(vertex: Vertex, S: Any, count: Any, size: Any, last: Vector3, P: 
         below = vertex(tuple(-d), row)
         down = below + d.dot(a)
         cond(down > up, lambda: _copy_row(row, P[n]), lambda: None)
-        thin = maximum(up, down) <= ROUNDING * 10.0 * size
+        thin = maximum(up, down) <= rounding(ROUNDING) * 10.0 * size
         sign = where((h < below) | ((h <= below) & (d.dot(last) >= 0.0)), 1.0, -1.0)
         return n + 1, where(thin, 1, flat), *(d * sign)
 
@@ -363,7 +369,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float)
         a = at(P[i])
         n = (at(P[j]) - a).cross(at(P[k]) - a)
         length = sqrt(n.dot(n))
-        n = n * (1.0 / (length + TINY))
+        n = n * (1.0 / (length + smallest()))
         _put(F[f], n)
         F[f, 3] = where(length > 0.0, n.dot(a), float("inf"))
         for m, c in enumerate((i, j, k)):
@@ -380,7 +386,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float)
         f = nearest(faces)
         n = at(F[f])
         h = vertex(tuple(n), P[points])
-        is_face = h - F[f, 3] <= settled * size
+        is_face = h - F[f, 3] <= settling(settled) * size
         # A face that is none yet may bound the depth as well, but the points of its corners are elsewhere.
         cond((-h > out[0]) | is_face, lambda: _at_face(P, F, corners, f, h, out), lambda: None)
 
@@ -408,7 +414,7 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
     w = at(P[new])
 
     def sort(f: Any, kept: Any, seen: Any) -> Any:
-        sees = (at(F[f]).dot(w) - F[f, 3] > 1e2 * ROUNDING * size) | (F[f, 3] >= float("inf"))
+        sees = (at(F[f]).dot(w) - F[f, 3] > 1e2 * rounding(ROUNDING) * size) | (F[f, 3] >= float("inf"))
 
         def go() -> Any:
             for m in range(3):
@@ -449,7 +455,7 @@ def _at_face(P: Any, F: Any, corners: Any, f: Any, h: Any, out: Any) -> None:
     i, j, k = (corners[f, m] for m in range(3))
     a, b, c = at(P[i]), at(P[j]), at(P[k])
     p, area = n * F[f, 3], (b - a).cross(c - a)
-    scale = 1.0 / (area.dot(area) + TINY)
+    scale = 1.0 / (area.dot(area) + smallest())
     to_b, to_c = (p - a).cross(c - a).dot(area) * scale, (b - a).cross(p - a).dot(area) * scale
     to_a = 1.0 - to_b - to_c
     points = [at(P[i], m) * to_a + at(P[j], m) * to_b + at(P[k], m) * to_c for m in (3, 6)]

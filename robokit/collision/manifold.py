@@ -24,6 +24,7 @@ from typing import Any
 from robokit.collision.support import COS, SIN, Facing, corner, facing, tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, zeros
+from robokit.spatial.precision import rounding
 from robokit.spatial.scalars import added, clamp, minimum, sqrt, where
 
 POINTS = 8
@@ -73,7 +74,8 @@ def manifold(
 
     both = (faces[0].count > 1) & (faces[1].count > 1)
     deepest, size = cond(both, polygons, lambda: (float("inf"), 0.0))
-    cond(deepest > distance + AS_DEEP * size, lambda: add(3, half_way, distance, n), lambda: None)
+    misses = deepest > distance + rounding(AS_DEEP, 0.5) * size
+    cond(misses, lambda: add(3, half_way, distance, n), lambda: None)
 
 
 def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
@@ -181,7 +183,7 @@ def _clipped(
         e = vector(face, where(s + 1 < sides, s + 1, 0)) - p
         across = e - up * up.dot(e)
         normal = Vector3(*(where(sides == 2, a, b) for a, b in zip(-across, e.cross(up), strict=True)))
-        margin = BESIDE * e.dot(e)
+        margin = rounding(BESIDE, 0.5) * e.dot(e)
         there = most - here
 
         def beyond(k: Any) -> Any:

@@ -24,12 +24,10 @@ from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, POINT, PO
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop, whole
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
 Triple = tuple[Scalar, Scalar, Scalar]
-
-TINY = 1e-300
-"""Added to lengths that are divided by, which may be 0."""
 
 RIM = 8
 """Corners of the polygon that stands for a round face."""
@@ -56,7 +54,7 @@ def vector(array: Any, k: Any) -> Vector3:
 
 def unit(v: Vector3) -> Vector3:
     """v over its length."""
-    return v * (1.0 / (sqrt(v.dot(v)) + TINY))
+    return v * (1.0 / (sqrt(v.dot(v)) + smallest()))
 
 
 def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
@@ -139,7 +137,7 @@ def part_of_cube(d: Vector3) -> Any:
     u = where(x_most, d.y, where(y_most, d.z, d.x))
     v = where(x_most, d.z, where(y_most, d.x, d.y))
     along = where(x_most, d.x, where(y_most, d.y, d.z))
-    scale = 0.5 * CUBE / (abs(along) + TINY)
+    scale = 0.5 * CUBE / (abs(along) + smallest())
     row = minimum(whole(clamp(u * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
     column = minimum(whole(clamp(v * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
     side = where(x_most, 0, where(y_most, 2, 4)) + where(along < 0.0, 1, 0)
@@ -158,20 +156,20 @@ def _of_all(x: Any, s: Any, d: Vector3) -> Any:
 
 def _of_ellipsoid(axes: Vector3, d: Vector3) -> Vector3:
     scaled = Vector3(axes.x * d.x, axes.y * d.y, axes.z * d.z)
-    k = 1.0 / (sqrt(scaled.dot(scaled)) + TINY)
+    k = 1.0 / (sqrt(scaled.dot(scaled)) + smallest())
     return Vector3(axes.x * scaled.x * k, axes.y * scaled.y * k, axes.z * scaled.z * k)
 
 
 def _of_cylinder(size: Vector3, d: Vector3) -> Vector3:
     radius, half = size.x, size.y
-    k = radius / (sqrt(d.x * d.x + d.y * d.y) + TINY)
+    k = radius / (sqrt(d.x * d.x + d.y * d.y) + smallest())
     return Vector3(d.x * k, d.y * k, where(d.z < 0.0, -half, half))
 
 
 def _of_cone(size: Vector3, d: Vector3) -> Vector3:
     radius, half = size.x, size.y
     across = sqrt(d.x * d.x + d.y * d.y)
-    k = where(2.0 * half * d.z > radius * across, 0.0, radius / (across + TINY))
+    k = where(2.0 * half * d.z > radius * across, 0.0, radius / (across + smallest()))
     return Vector3(d.x * k, d.y * k, where((k > 0.0) | (d.z < 0.0), -half, half))
 
 

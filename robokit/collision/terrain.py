@@ -21,7 +21,8 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, whole
+from robokit.spatial.control_flow import cond, for_range, in_precision, whole
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
@@ -30,8 +31,9 @@ OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
 three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
 normal are looked for. Then the middle of the body's ball."""
 
-FLUSH = 1e-6
-"""Of the size of a cell: what is off by less is in one plane, or on an edge."""
+FLUSH = 1e-6, 1e-5
+"""Of the size of a cell, in double and in single precision: what is off by less is in one plane, or on an
+edge."""
 
 LEVEL = 1e-12
 """Square of the sine of an angle: normals with less between them are the same."""
@@ -63,7 +65,7 @@ def vector(array: Any, k: Any) -> Vector3:
 
 def unit(v: Vector3) -> Vector3:
     """v over its length."""
-    return v * (1.0 / (sqrt(v.dot(v)) + 1e-300))
+    return v * (1.0 / (sqrt(v.dot(v)) + smallest()))
 
 
 def height(x: Any, i: Any, j: Any) -> Any:
@@ -145,7 +147,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
         n: its normal.
     """
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
-    flush = FLUSH * (dx + dy)
+    flush = in_precision(*FLUSH) * (dx + dy)
     sine = n.cross(vector(x.cell, NORMAL))
     own = sine.dot(sine) < LEVEL
     most, least = _around(x, s, place, p, n, flush)
@@ -156,7 +158,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     i, j, half = place
     # A corner of the body on a seam is that triangle's which is below the body.
     inward = vector(x.cell, CENTRE) - p
-    share = minimum(1.0, 8.0 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + 1e-300))
+    share = minimum(1.0, 8.0 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
     u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
     w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
     k, m = whole(u), whole(w)
@@ -273,7 +275,7 @@ def sooner(x: Any, y: Vector3, radius: Any, depth: Any) -> Any:
         m = unit((a - b).cross(o - b))
         ridge = n.dot(o - a) < 0.0
         other = radius - m.dot(y - a)
-        return where(ridge & (other < depth * (1.0 - FLUSH)), 1, found)
+        return where(ridge & (other < depth * (1.0 - in_precision(*FLUSH))), 1, found)
 
     return cond(depth > 0.0, lambda: for_range(3, side, 0), lambda: 0) > 0
 

@@ -39,6 +39,7 @@ from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.precision import rounding, smallest
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
@@ -53,9 +54,6 @@ keeps the rest of its error, and the rounding of forces turns no robot that hard
 SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
 stays there, and what is missing is carried until there is motion again."""
-
-TINY = 1e-300
-"""Added to what is divided by."""
 
 MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT, GIVEN_AT = 0, 6, 7, 10, 11
 """Places in ``kept``."""
@@ -219,7 +217,7 @@ def _hold_energy(x: Any) -> None:
     T, V = once(x, _energies)
     touched = x.account[TOUCHED] > 0.0
     target = x.kept[ENERGY_AT] + x.account[GIVEN]
-    change = _bounded(x, (target - T - V) * _inverse(2.0 * T, SMALL * (T + abs(V))), touched)
+    change = _bounded(x, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
     s = sqrt(1.0 + 2.0 * change)
@@ -239,7 +237,7 @@ def _hold_together(x: Any) -> None:
     touched, given = x.account[TOUCHED] > 0.0, x.kept[GIVEN_AT] + x.account[GIVEN]
     target = where(touched, given, x.kept[ENERGY_AT] + x.account[GIVEN])
     x.kept[GIVEN_AT] = given
-    gain = _inverse(2.0 * T_s, SMALL * (T_s + abs(held)))
+    gain = _inverse(2.0 * T_s, rounding(SMALL) * (T_s + abs(held)))
     change = _bounded(x, (target - T_s - held) * gain, touched)
     x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + held, target)
     s = sqrt(1.0 + 2.0 * change)
@@ -351,9 +349,9 @@ def _share(
     """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
     omega = _solve(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + TINY))
-    gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
-    farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + TINY)
+    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
+    gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
+    farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
     change: Scalar = 0.0
     turned, turn = k, [1.0, 0.0, 0.0, 0.0]
     for _ in range(2):
@@ -425,7 +423,7 @@ def _solve(factor: Any, b: Vector3) -> Vector3:
 
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
     """1 / slope, and 0 where slope is small beside noise."""
-    return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
+    return 1.0 / (slope + noise * noise / (slope + smallest()) + smallest())
 
 
 def _within(x: Scalar, square: Scalar) -> Scalar:

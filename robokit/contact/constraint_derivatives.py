@@ -21,12 +21,13 @@ from robokit.contact.contact_motions import frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
-from robokit.contact.laws import LEAST, slip, tangent
+from robokit.contact.laws import slip, tangent
 from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import maximum, where
 
 PLAIN, ALL = 2, 4
@@ -175,7 +176,7 @@ def by_load(x: Any, i: Any) -> list[Any]:
     u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
     N = x.c_g[x.c_of[i], 2]
     dx, dy, size = slip(u, aim)
-    rolls = where(size > x.c_mu[i] * N * x.c_R[i, 0], x.c_mu[i] / (size + LEAST), 0.0)
+    rolls = where(size > x.c_mu[i] * N * x.c_R[i, 0], x.c_mu[i] / (size + smallest()), 0.0)
     turns = aim[2] - u[2]
     arm = where(abs(turns) > x.c_arm[i] * N * x.c_R[i, 1], x.c_arm[i], 0.0)
     return [-rolls * dx, -rolls * dy, where(turns < 0.0, -arm, arm)]

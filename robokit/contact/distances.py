@@ -22,7 +22,7 @@ from typing import Any
 from robokit.collision.fields import CYLINDER, FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
 from robokit.collision.gjk import FAR, INSIDE
 from robokit.collision.narrow import narrow, nearest_cores, place, shape_pose, towards
-from robokit.collision.support import TINY, support, unit, vector
+from robokit.collision.support import support, unit, vector
 from robokit.collision.terrain import FARTHEST, NORMAL, cells_below, enter, height
 from robokit.contact.fields import MOTION, ROBOT
 from robokit.contact.kinematics import place_links
@@ -32,6 +32,7 @@ from robokit.engine.loops.fields import whole as whole_array
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
@@ -285,7 +286,7 @@ def _of_balls(x: Any, a: Any, b: Any) -> Any:
     c_a, c_b = (place(x, x.shape_body[s], vector(x.corners, x.shape_corners[s, 0])) for s in (a, b))
     between, radii = c_b - c_a, (x.shape_radius[a], x.shape_radius[b])
     length = sqrt(between.dot(between))
-    n = between * (1.0 / (length + TINY))
+    n = between * (1.0 / (length + smallest()))
     points = c_a + n * radii[0], c_b - n * radii[1]
     write(x.nearest, 0, (length - radii[0] - radii[1], *n, *points[0], *points[1]))
     return where(length > MEETS * (radii[0] + radii[1]), 1, 0)
@@ -304,9 +305,9 @@ def _of_segments(x: Any, a: Any, b: Any) -> Any:
 
     (p_a, e_a), (p_b, e_b) = ends(a), ends(b)
     r, radii = p_b - p_a, (x.shape_radius[a], x.shape_radius[b])
-    square_a, square_b = 1.0 / (e_a.dot(e_a) + TINY), 1.0 / (e_b.dot(e_b) + TINY)
+    square_a, square_b = 1.0 / (e_a.dot(e_a) + smallest()), 1.0 / (e_b.dot(e_b) + smallest())
     across = e_a.cross(e_b)
-    t = clamp(r.cross(e_b).dot(across) / (across.dot(across) + TINY), 0.0, 1.0)
+    t = clamp(r.cross(e_b).dot(across) / (across.dot(across) + smallest()), 0.0, 1.0)
 
     def of_a(t: Any) -> tuple[Any, Any]:
         return t, clamp((e_a * t - r).dot(e_b) * square_b, 0.0, 1.0)
@@ -321,7 +322,7 @@ def _of_segments(x: Any, a: Any, b: Any) -> Any:
         nearer = other.dot(other) < least.dot(least)
         t, u, least = where(nearer, t_, t), where(nearer, u_, u), chosen(nearer, other, least)
     length = sqrt(least.dot(least))
-    n = least * (1.0 / (length + TINY))
+    n = least * (1.0 / (length + smallest()))
     y_a, y_b = p_a + e_a * t + n * radii[0], p_b + e_b * u - n * radii[1]
     write(x.nearest, 0, (length - radii[0] - radii[1], *n, *y_a, *y_b))
     return where(length > MEETS * (radii[0] + radii[1]), 1, 0)
@@ -347,7 +348,7 @@ def _of_box(x: Any, box: Any, ball: Any, box_first: Any) -> Any:
         face, least = chosen(nearer, u * where(s < 0.0, -1.0, 1.0), face), maximum(abs(s) - h, least)
     length = sqrt(out.dot(out))
     outside = length > ROUNDING * x.shape_bound[box]
-    n = R @ chosen(outside, out * (1.0 / (length + TINY)), face)
+    n = R @ chosen(outside, out * (1.0 / (length + smallest())), face)
     d = where(outside, length, least)
     on_box, on_ball = c - n * d, c - n * radius
     write(x.nearest, 0, (d - radius, *(n * where(box_first, 1.0, -1.0))))

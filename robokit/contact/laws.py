@@ -26,10 +26,8 @@ from typing import Any
 
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from robokit.spatial.control_flow import cond
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
-
-LEAST = 1e-300
-"""Added to lengths that are divided by, which may be 0."""
 
 
 def tried(g: Any, u: Any, aim: Any, w: Any, R: Any) -> Any:
@@ -51,7 +49,7 @@ def rubs(p: Any, mu: Any, leans: Any) -> tuple[Any, Any, Any]:
     size = sqrt(p[0] * p[0] + p[1] * p[1])
     sticks = size < mu * p[2]
     N = where(sticks, p[2], maximum(0.0, (p[2] + leans * size) / (1.0 + mu * leans)))
-    return N, where(sticks, 1.0, minimum(1.0, mu * N / (size + LEAST))), size
+    return N, where(sticks, 1.0, minimum(1.0, mu * N / (size + smallest()))), size
 
 
 def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
@@ -64,7 +62,7 @@ def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
     """
     size = sqrt(p[0] * p[0] + p[1] * p[1])
     most, bound = maximum(0.0, rolling * N), maximum(0.0, torsion * N)
-    return clamp(p[2], -bound, bound), minimum(1.0, most / (size + LEAST)), size
+    return clamp(p[2], -bound, bound), minimum(1.0, most / (size + smallest())), size
 
 
 def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any, leans: Any) -> tuple[Any, Any, Any]:
@@ -166,7 +164,7 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex
 
 def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, Any, Any]:
     """Direction of p_t, and k: how an impulse that keeps its size turns with it."""
-    along = 1.0 / (size + LEAST)
+    along = 1.0 / (size + smallest())
     return p[0] * along, p[1] * along, share / (R_t + (1.0 - share) * w)
 
 

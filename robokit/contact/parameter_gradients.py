@@ -25,11 +25,12 @@ from typing import Any
 from robokit.contact.constraint_derivatives import acts, by_load, restitution_rates
 from robokit.contact.fields import FRICTION, MOTOR, SPIN
 from robokit.contact.kinematics import velocities
-from robokit.contact.laws import LEAST, slip
+from robokit.contact.laws import slip
 from robokit.contact.vectors import add, force, inertia, matrix, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import clamp, where
 
 
@@ -104,7 +105,7 @@ def _of_constraint(x: Any, i: Any) -> None:
         R_t, R_n = x.c_R[i, 0], x.c_R[i, 1]
         N = (aim[2] - u[2]) / R_n
         slides = size > x.c_mu[i] * R_t * N
-        along = where(slides, N / (size + LEAST), 0.0)
+        along = where(slides, N / (size + smallest()), 0.0)
         add(x.of_pair, (pair, 0), -along * (w.x * dx + w.y * dy))
         cond(x.contact_bounces[c] > 0, lambda: bounce(w), nothing)
 

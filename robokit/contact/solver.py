@@ -23,13 +23,14 @@ from typing import Any
 
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
-from robokit.contact.laws import LEAST, lean, nearest, row_nearest, row_tangent, tangent, tried
+from robokit.contact.laws import lean, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
+from robokit.spatial.precision import rounding, smallest
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 CAP = 30
@@ -43,8 +44,8 @@ WILD = 10.0
 of 100 links loses 28 % of its energy by it, at 10 and without it 2 %; without it flung chains do not stay
 finite."""
 
-ROUNDING = 1e-12
-"""Of the momentum: an error below it is rounding."""
+ROUNDING = 1e-12, 3e-6
+"""Of the momentum, in double and in single precision: an error below it is rounding."""
 
 OUTSIDE = 1e-10
 """Share of the impulses by which they may be outside of their sets, and momentum be lost."""
@@ -52,8 +53,9 @@ OUTSIDE = 1e-10
 LESS = 0.9
 """Of the square of the error, what a share has to leave no more than: at 1 two states may take turns."""
 
-BEYOND = 1e-6
-"""How far a share goes beyond the place where the first force changes its state, relative to it."""
+BEYOND = 1e-6, 1e-5
+"""How far a share goes beyond the place where the first force changes its state, relative to it: in double
+and in single precision."""
 
 HERE = 0.0
 """The share at which a direction begins."""
@@ -97,7 +99,7 @@ def attempt(x: Any, convex: Any, before: Any) -> tuple[Any, Any, Any]:
         convex: 1 for the convex law, 0 for Coulomb's.
         before: iterations before it.
     """
-    goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], LOOPS), x.tolerance[0])
+    goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
     x.n_of[4] = convex
 
     def turn(it: Any, e: Any, settled: Any) -> tuple[Any, Any, Any]:
@@ -112,7 +114,7 @@ def attempt(x: Any, convex: Any, before: Any) -> tuple[Any, Any, Any]:
             return once(x, error), once(x, outside)
 
         now, out = cond((now <= goal) & (share == 1.0), seen_whole, lambda: (now, 1.0))
-        return it + 1, now, where((now <= goal) & (out <= OUTSIDE), 1, 0)
+        return it + 1, now, where((now <= goal) & (out <= rounding(OUTSIDE, 0.5)), 1, 0)
 
     return while_loop(
         lambda it, e, settled: (settled == 0) & (it < before + CAP) & (e < math.inf),
@@ -284,7 +286,7 @@ def outside(x: Any) -> Any:
 
     moved, all_ = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
     rows_moved, rows_all = for_range(x.n_of[1], of_row, 0.0, 0.0)
-    return maximum(moved / (all_ + LEAST), rows_moved / (rows_all + LEAST))
+    return maximum(moved / (all_ + smallest()), rows_moved / (rows_all + smallest()))
 
 
 def finish(x: Any) -> None:
@@ -342,7 +344,7 @@ def ray(x: Any) -> None:
     gain, cost = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
     gain, cost = for_range(x.n_of[1], of_row, gain, cost)
     cost = for_range(x.nv, lambda j, total: total + x.Jg[j] * x.d[j], cost)
-    theta = clamp(gain / (cost + LEAST), 0.0, 1.0)
+    theta = clamp(gain / (cost + smallest()), 0.0, 1.0)
     for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
     for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, theta * x.r_g[i]))
@@ -484,8 +486,8 @@ def error(x: Any) -> Any:
     left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     x.errors[0] = left
     rows = for_range(x.n_of[1], by_row, 0.0)
-    found, rounding = sqrt(left + x.errors[1]), ROUNDING * sqrt(all_)
-    return where(found <= rounding, 0.0, found - rounding) / (sqrt(given) + sqrt(acted) + sqrt(rows) + LEAST)
+    found, least = sqrt(left + x.errors[1]), in_precision(*ROUNDING) * sqrt(all_)
+    return where(found <= least, 0.0, found - least) / (sqrt(given) + sqrt(acted) + sqrt(rows) + smallest())
 
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
@@ -574,7 +576,7 @@ def search(x: Any, later: Any) -> Any:
 
     def to_change(sign: Any) -> tuple[Any, Any]:
         first = once(x, first_change, sign)
-        beyond = (1.0 + BEYOND) * first + AHEAD
+        beyond = (1.0 + in_precision(*BEYOND)) * first + rounding(AHEAD, 0.5)
         back = where(first < math.inf, -beyond, 1.0)
         share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
         return share, once(x, error_of_laws, share)
@@ -621,4 +623,4 @@ def _at(way: Any, speed: Any) -> Any:
     """way / speed where that lies ahead, else infinity."""
     moves = abs(speed) > 0.0
     share = way / where(moves, speed, 1.0)
-    return where(moves & (share > AHEAD), share, math.inf)
+    return where(moves & (share > rounding(AHEAD, 0.5)), share, math.inf)

@@ -26,8 +26,8 @@ from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may
 
 Arrays = dict[str, np.ndarray]
 
-TOLERANCE = 1e-6
-"""Of a step's residual, over the impulses of the step, before the polish that squares it."""
+TOLERANCES = {"float64": 1e-6, "float32": 1e-4}
+"""Of a step's residual, over the impulses of the step, before the polish that squares it, by precision."""
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
@@ -72,6 +72,7 @@ class ContactState:
     """A state and its steps.
 
     Attributes:
+        dtype: of its real numbers.
         arrays: all that callers of the step give, by name; the state among them.
         sizes: of the arrays.
         refused: why there is no machine code, or None.
@@ -87,12 +88,14 @@ class ContactState:
             dt: time step [s].
             numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
                 "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
-            options: ``tolerance``; ``reproducible``; ``engine``, "python" for no machine code; ``springs``,
-                tensions that are functions.
+            options: ``tolerance``; ``dtype``; ``reproducible``; ``engine``, "python" for no machine code;
+                ``springs``, tensions that are functions.
         """
+        self.dtype: str = options.get("dtype", "float64")
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
         self.kernel = kernel(bool(options.get("reproducible", False)), options.get("springs", ()))
-        given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
+        tolerance = options.get("tolerance", TOLERANCES[self.dtype])
+        given = {"dt": np.array([dt]), "tolerance": np.array([tolerance])}
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
@@ -112,7 +115,7 @@ class ContactState:
         self.forget()
 
     def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
-        x = a.zeros(self.sizes)
+        x = a.zeros(self.sizes, self.dtype)
         if a.name in given:
             x[...] = given[a.name]
         return x
@@ -169,7 +172,7 @@ class ContactState:
         if sum(self.arrays[a.name].nbytes for a in NOTES) < KEPT_BYTES:
             return {name: x.copy() for name, x in found.items()}
         self.sizes |= NOTED_AT_START
-        self.arrays |= {a.name: a.zeros(self.sizes) for a in NOTES[1:]}
+        self.arrays |= {a.name: a.zeros(self.sizes, self.dtype) for a in NOTES[1:]}
         self._call = None
         return found
 
@@ -183,7 +186,7 @@ class ContactState:
         for a in self.kernel.taken:
             old = self.arrays[a.name]
             if old.shape != a.at(larger):
-                new = made[a.name] = a.zeros(larger)
+                new = made[a.name] = a.zeros(larger, self.dtype)
                 if a.name.endswith("_pair"):
                     new[...] = -1
                 new[: len(old)] = old
@@ -202,7 +205,7 @@ class ContactState:
         except NoMachineCode:
             self.refused = self.kernel.refused
             work = [a for a in self.kernel.arrays if a.role == "work"]
-            self.work = {a.name: a.zeros(self.sizes) for a in work}
+            self.work = {a.name: a.zeros(self.sizes, self.dtype) for a in work}
             taken = [self.arrays[a.name] for a in self.kernel.taken]
 
             def plain(steps: int) -> None:
@@ -215,7 +218,7 @@ class ContactState:
         return self._call
 
     def _compiled(self) -> Any:
-        environment = self.kernel.environment(self.sizes, "float64")
+        environment = self.kernel.environment(self.sizes, self.dtype)
         held = zip(self.kernel.arrays, environment.memory, strict=True)
         self.work = {
             a.name: x.reshape(-1)[: math.prod(a.at(self.sizes))].reshape(a.at(self.sizes))
@@ -223,7 +226,7 @@ class ContactState:
             if x is not None
         }
         self.soon = self.kernel.soon and self.kernel.seconds < ENOUGH
-        driver = self.kernel.driver("single", "float64")
+        driver = self.kernel.driver("single", self.dtype)
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
         given = address(pointers), address(environment)

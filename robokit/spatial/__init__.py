@@ -3,7 +3,8 @@
 sines      sine and cosine that are the same on every machine
 scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
 elementary exp, log, tan, atan2, ... made of these
-control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, solution
+control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, in_precision, solution
+precision  bounds of rounding, in double and in single precision
 vector3    Vector3, Matrix3, Symmetric3
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
 plucker    Motion, Force, Transform (E, r)

@@ -4,6 +4,7 @@
     cond(condition, then, otherwise)    call(function, *arguments)
     vmap(function)(*sequences)          zeros(*shape)
     whole(x)                            solution(residual, unknown, *parameters)
+    in_precision(double, single)
 
 On plain numbers a loop is a loop of Python, and a debugger can step into it. While the engine records, what
 is known then is unrolled or chosen as in Python, and what is not becomes part of the recorded program.
@@ -183,6 +184,17 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
     if any(n < 0 for n in sizes):
         raise ValueError(f"zeros: a size is below 0: {', '.join(map(str, sizes))}")
     return Memory.of(sizes, kind)
+
+
+def in_precision(double: float, single: float) -> Any:
+    """A constant that depends on the numbers a recorded program computes with; on plain numbers the first.
+
+    Args:
+        double: its value in double precision.
+        single: and in single precision; both of one sign.
+    """
+    recording = getattr(recorder, "now", None)
+    return double if recording is None else recording.in_precision(double, single)
 
 
 def solution(

@@ -48,13 +48,19 @@ def same(one, other):
         assert a.summary == b.summary
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("collisions", [False, True])
-def test_falls_have_the_bits_of_single_rows(both, collisions):
+def test_falls_have_the_bits_of_single_rows(both, collisions, dtype):
     """Of 11 humanoids, on two threads; a motor's torques differ by row and step, and one row fails."""
     robot, q, v = humanoids(11)
     tau = 0.5 * np.random.default_rng(4).normal(size=(240, 11, robot.nv))
-    tau[150:, 6] = 1e308
-    given = {"tau": tau, "ground": rk.Ground(friction=np.linspace(0.1, 1.0, 11)), "threads": 2}
+    tau[150:, 6] = np.finfo(dtype).max
+    given = {
+        "dtype": dtype,
+        "tau": tau,
+        "ground": rk.Ground(friction=np.linspace(0.1, 1.0, 11)),
+        "threads": 2,
+    }
     with pytest.warns(UserWarning, match="finite"):
         one, other, taken = both(robot, q, v, self_collision=collisions, duration=0.24, **given)
     same(one, other)

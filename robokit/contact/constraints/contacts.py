@@ -44,7 +44,8 @@ from robokit.contact.constraints.adding import add_constraint, body_velocity, ro
 from robokit.contact.constraints.spin import add_spin, rolling_velocity
 from robokit.contact.fields import FRICTION
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
+from robokit.spatial.precision import smallest
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 TANGENTIAL = 30.0
@@ -57,8 +58,10 @@ would be back after eight steps, and what rests would be taken to bounce."""
 RIGID = 1e-4
 """Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
 
-TINY = 1e-300
-"""Keeps the direction of no bristle finite."""
+HARDEST = 0.0, 1e-3
+"""Least compliance over the mobility, in double and in single precision: A = H + J^T G J is made about one
+origin, where its rounding is that of G d^2 for a contact at the distance d. What an impact leaves of its
+speed is as little."""
 
 
 def collect(x: Any) -> None:
@@ -121,7 +124,8 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
-    R = [where(bounces > 0.5, RIGID * w, 1.0 / (dt * s)) for s in (kd_t, kd)]
+    least = in_precision(*HARDEST) * w
+    R = [where(bounces > 0.5, maximum(RIGID * w, least), maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
         FRICTION,
@@ -235,7 +239,7 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
     slip = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
     e = [x.contact_bristle[c, k] + x.dt[0] * slip[k] for k in range(2)]
     most = where(x.contact_bounces[c] > 0, 0.0, x.c_mu[i] * normal)
-    share = minimum(1.0, most / sqrt(e[0] * e[0] + e[1] * e[1] + TINY))
+    share = minimum(1.0, most / sqrt(e[0] * e[0] + e[1] * e[1] + smallest()))
     return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)
 
 

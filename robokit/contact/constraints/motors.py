@@ -29,6 +29,7 @@ from robokit.contact.constraints.adding import add_row, moves, speed, value
 from robokit.contact.fields import MOTOR
 from robokit.contact.kinematics import own_inertia
 from robokit.spatial.control_flow import call, cond, for_range
+from robokit.spatial.precision import rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 
 NOTHING = 1e-16
@@ -56,7 +57,7 @@ def collect(x: Any) -> None:
             u = x.motor_command[m, 0] + follow * clamp(x.motor_command[m, 1], -most, most)
             u = u - kp * value(x, j) - lag * speed(x, j)
             row, gain, effort = x.dof_row[j], x.dof_gain[j], x.motor_limits[m, 0] * dt
-            R = 1.0 / (dt * b + NOTHING * own_inertia(x, row) / (gain * gain))
+            R = 1.0 / (dt * b + rounding(NOTHING) * own_inertia(x, row) / (gain * gain))
             add_row(x, MOTOR, m, j, 1.0, R, R * (dt * u), -effort, effort, most)
 
         cond(moves(x, j), add, lambda: None)

@@ -43,13 +43,14 @@ from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, in_lanes, motion, nothing, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import call, cond, for_range
+from robokit.spatial.control_flow import call, cond, for_range, in_precision
+from robokit.spatial.precision import rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, sqrt, where
 
 LENGTH, RATE, TENSION, STIFFNESS, DAMPING, LAG = range(6)
 """Places in ``spring_state``."""
 
-HUGE = 1e300
+HUGE = 1e300, 1e37
 """Bound of an impulse that has none: it may be multiplied by 0."""
 
 
@@ -155,9 +156,9 @@ def _give(x: Any, k: Any) -> None:
     extra = where(stiffer, 1.0 - 1.0 / where(stiffer, R, 1.0), 0.0)
     implicit = alpha * damp + stiff * dt * extra
     moves = W > 0.0
-    least = where(moves, NOTHING / where(moves, W, 1.0), 1.0)
+    least = where(moves, rounding(NOTHING) / where(moves, W, 1.0), 1.0)
     compliance = 1.0 / (dt * implicit + least)
-    low, high = (clamp(dt * x.spring_bounds[k, c], -HUGE, HUGE) for c in (0, 1))
+    low, high = (clamp(dt * x.spring_bounds[k, c], -in_precision(*HUGE), in_precision(*HUGE)) for c in (0, 1))
     x.c_R[k, 0], x.c_R[k, 1], x.c_w[k] = compliance, compliance, W
     x.c_aim[k, 2] = compliance * dt * (alpha * damp * u - f)
     x.c_mu[k], x.c_arm[k] = -high, -low

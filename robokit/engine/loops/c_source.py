@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number, sines
-from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.live import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
@@ -195,7 +195,7 @@ class CWriter:
         """A value, where it is read."""
         node = self.graph.nodes[n]
         if node[0] == CONST:
-            return number(node[1], self.real)
+            return number(node[-1 if self.real is FLOAT32 else 1], self.real)
         if node[0] == WHOLE:
             return str(node[1]) if node[1] >= 0 else f"({node[1]})"
         return self.names.get(n, f"x_{n}")

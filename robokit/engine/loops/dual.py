@@ -450,6 +450,11 @@ class Derivation:
                 return value
             return DualArray(self.level, value, [zeros(*shape) for _ in range(self.directions)])
 
+    def in_precision(self, double: float, single: float) -> Any:
+        """As :func:`robokit.spatial.control_flow.in_precision`."""
+        with self.outside():
+            return control_flow.in_precision(double, single)
+
     def whole(self, x: Any) -> Any:
         """As :func:`robokit.spatial.control_flow.whole`."""
         with self.outside():

@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import FLOAT64, Lines, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
 from robokit.engine.loops.record import (
     CALL,
     CHECK,
@@ -478,7 +478,7 @@ class FunctionWriter:
         node = self.graph.nodes[number]
         lanes = self.lanes if wide else 1
         if node[0] == CONST:
-            return constant(lanes, node[1], self.real)
+            return constant(lanes, node[-1 if self.real is FLOAT32 else 1], self.real)
         if node[0] == WHOLE:
             return str(node[1]) if lanes == 1 else f"splat (i32 {node[1]})"
         name = self.names[number]

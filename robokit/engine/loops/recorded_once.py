@@ -295,7 +295,7 @@ class _Player:
             if n in self.graph.solutions:
                 self._solution(n)
             elif opcode in (CONST, WHOLE):
-                self.value[n] = node[1]
+                self.value[n] = node[1] if len(node) == 2 else control_flow.in_precision(*node[1:])
             elif opcode == LOAD:
                 self.value[n] = self.array[node[1]][self.value[node[2]]]
             elif opcode == STORE:

@@ -34,6 +34,7 @@ from robokit.engine.loops.record import (
     wrong,
 )
 from robokit.engine.trace.graph import Node
+from robokit.engine.trace.ops import CONST
 from robokit.engine.trace.scalar import Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.scalars import holds
@@ -208,6 +209,10 @@ class Recorder:
         number = graph.array(kind, graph.stack[-1], True)
         graph.effect((ZEROS, number, *sizes))
         return Array(graph, number, kind, [n if isinstance(n, Integer) else int(n) for n in shape], True)
+
+    def in_precision(self, double: float, single: float) -> Any:
+        """As :func:`robokit.spatial.control_flow.in_precision`."""
+        return self.graph.wrapped(self.graph.add((CONST, double, single)))
 
     def whole(self, x: Any) -> Any:
         """As :func:`robokit.spatial.control_flow.whole`."""

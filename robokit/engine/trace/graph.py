@@ -19,7 +19,8 @@ from typing import Any, Literal
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
 
 Node = tuple
-"""(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value)."""
+"""(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value), and in single
+precision, if that is another."""
 
 
 Shares = bool | Literal["large", "asked"]
@@ -129,7 +130,7 @@ class Graph:
             return ref
         node = self.nodes[-ref]
         if node[0] == CONST:
-            return self.add((CONST, -node[1]))
+            return self.add((CONST, *(-x for x in node[1:])))
         if node[0] == SUB:
             return self.add((SUB, node[2], node[1]))
         return node[1] if node[0] == NEG else self.add((NEG, -ref))

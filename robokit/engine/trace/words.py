@@ -53,6 +53,10 @@ class Recorder:
             self._not_too_long(begin)
         return carried
 
+    def in_precision(self, double: float, single: float) -> Any:
+        """As :func:`robokit.spatial.control_flow.in_precision`: where loops are recorded it is known."""
+        raise RunTimeLoop
+
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: Any
     ) -> tuple[Any, ...]:

@@ -87,17 +87,15 @@ class Batch:
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
         self.runner = runner_of(program, dt, number)
-        parameters = program.parameters(dt).astype(np.float64 if program.contact else dtype, copy=False)
+        parameters = program.parameters(dt).astype(dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
         with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
             carry = first_carried(program, *(x[0].astype(np.float64) for x in starts)).astype(dtype)
-        if program.contact:  # takes its steps in double precision
-            starts, dtype = [x.astype(np.float64) for x in starts], "float64"
         self.arrays = [
             *starts,
             np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
-            np.zeros((1, rows, program.entries), dtype),
+            np.zeros((1, rows, program.entries), np.float64 if program.contact else dtype),
             carry[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *given,

@@ -293,10 +293,9 @@ def rollout(
             gains and limits may be (B, n), one set a row.
         pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
-        dtype: "float64" (None) or "float32": of the recorded states. Steps of "contact" are computed in
-            double precision all the same, and go on from what they left, not from its record. Those of free
-            motion are computed in single precision, in about 0.55 of the time: a humanoid is then off by 1e-5
-            after 1000 steps. The base's position is rounded to 6e-8 of its distance from the world's origin.
+        dtype: "float64" (None) or "float32": of all steps and of the recorded states. Free motion takes
+            about 0.55 of the time in single precision: a humanoid is then off by 1e-5 after 1000 steps. The
+            base's position is rounded to 6e-8 of its distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
         measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,

@@ -78,7 +78,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
     if s.get("steps_not_settled"):
         warnings.warn(
             f"{s['steps_not_settled']} steps took the most iterations and did not settle; the largest "
-            f"residual is {s['residual_largest']:.2g} of a step's impulses: take a shorter dt",
+            f"residual is {s['residual_largest']:.2g} of a step's impulses: take a shorter dt{_double(s)}",
             SimulationWarning,
             stacklevel=level,
         )
@@ -165,6 +165,13 @@ def _of_free_motion(program: Program, dt: float, notes: Notes) -> None:
             return
 
 
+def _double(s: dict[str, Any]) -> str:
+    """What else helps where single precision was asked for."""
+    return ', or dtype="float64" (float32 is too short for chains of many links)' * (
+        s.get("dtype") == "float32"
+    )
+
+
 def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start: float = 0.0) -> None:
     """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
     if len(failed):
@@ -173,7 +180,8 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
         warnings.warn(
             f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
             f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
-            f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
+            "finite, joint forces that are too large, or a step that is too long: try dt = "
+            f"{s['dt'] / 4:g}{_double(s)}",
             SimulationWarning,
             stacklevel=3,
         )

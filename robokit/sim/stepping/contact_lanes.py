@@ -26,13 +26,13 @@ _alone: Counter[str] = Counter()
 INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
 
-def pays(rows: int, steps: int, shared: Arrays, reproducible: bool) -> bool:
+def pays(rows: int, steps: int, shared: Arrays, reproducible: bool, dtype: str) -> bool:
     """Whether so many steps are sooner over in lanes, if they can go so."""
-    kernel = lanes_kernel(on_planes(shared), reproducible)
-    if rows < LANES:
+    kernel = lanes_kernel(on_planes(shared), reproducible, LANES[dtype])
+    if rows < LANES[dtype]:
         return False
     _alone[kernel.name] += rows * steps
-    return _alone[kernel.name] >= PAYS or kernel.at_hand("batch", "float64")
+    return _alone[kernel.name] >= PAYS or kernel.at_hand("batch", dtype)
 
 
 class Lanes:
@@ -43,16 +43,19 @@ class Lanes:
         rows: what each row has of its own, (rows, ...) each.
         sizes: of these arrays.
         reproducible: whether its results are the same bits everywhere.
+        dtype: of its numbers.
 
     Raises:
         NoMachineCode: there is none, or the rows cannot go so.
     """
 
-    def __init__(self, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], reproducible: bool) -> None:
+    def __init__(
+        self, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], reproducible: bool, dtype: str
+    ) -> None:
         inputs = {name: x for name, x in rows.items() if name in INPUTS}
         if not may_go_in_lanes(shared, inputs):
             raise NoMachineCode("")
-        self.kernel, self.rows = lanes_kernel(on_planes(shared), reproducible), rows
+        self.kernel, self.rows = lanes_kernel(on_planes(shared), reproducible, LANES[dtype]), rows
         numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
         own = [not a.shared and a.name in rows for a in self.kernel.taken]
         self._held = [
@@ -63,8 +66,8 @@ class Lanes:
             [x.strides[0] if one else 0 for x, one in zip(self._held, own, strict=True)], np.int64
         )
         self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
-        self._environment = self.kernel.environment(sizes, "float64", many=True)
-        self._call = CALL(self.kernel.driver("batch", "float64"))
+        self._environment = self.kernel.environment(sizes, dtype, many=True)
+        self._call = CALL(self.kernel.driver("batch", dtype))
 
     def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray) -> None:
         """Steps of rows a..b.

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact import accounts
 from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
@@ -26,6 +27,9 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
 from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
+
+LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]
+"""Entries of a ledger that are no sums."""
 
 SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
@@ -39,8 +43,6 @@ CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[c
 
 class ContactRunner:
     """Rows of a program, divided among threads (as engine/run/rollout_calls.py).
-
-    Steps are taken in double precision, and go on from what they left: a record is rounded, a row is not.
 
     Attributes:
         failed: of each row whose state did not stay finite, the step after which.
@@ -67,7 +69,7 @@ class ContactRunner:
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
-        numbers = simulation.arrays, simulation.kernel.reproducible
+        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and pays(rows, marks[-1], *numbers)
         wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
@@ -100,7 +102,7 @@ class ContactRunner:
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
-        numbers = simulation.arrays, simulation.kernel.reproducible
+        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and pays(rows, LONG, *numbers)
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
@@ -157,7 +159,7 @@ class _Share:
     def __init__(
         self, runner: ContactRunner, simulation: ContactState, arrays: Sequence[np.ndarray], rows: range
     ) -> None:
-        self.runner, self.rows, self.given = runner, rows, arrays
+        self.runner, self.rows, self.given, self.dtype = runner, rows, arrays, simulation.dtype
         self.program, self.kernel = runner.program, simulation.kernel
         self.own, self.seconds = OwnMeasures(self.program), SECONDS
         self.sizes, n = dict(simulation.sizes), len(rows)
@@ -172,7 +174,10 @@ class _Share:
         self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
         if differ(self.program):
             scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
-            self.states |= row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
+            numbers = row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
+            self.states |= {n: x.astype(self.dtype) if x.dtype.kind == "f" else x for n, x in numbers.items()}
+        own = self.dtype == "float64"
+        self.sums = {name: x if own else x.astype(float) for name, x in self._summed()}
         self.done = np.zeros(n, np.int64)
         self.good = self._finite(slice(0, n))
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
@@ -189,6 +194,8 @@ class _Share:
         for name in self.own_state:
             self.states[name][rows] = -1 if name.endswith("_pair") else 0
         self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
+        for total in self.sums.values():
+            total[rows] = 0.0
 
     def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
         """Some of its rows go on from there."""
@@ -225,14 +232,16 @@ class _Share:
         try:
             if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
                 raise NoMachineCode("")
-            self._environment = self.kernel.environment(self.sizes, "float64")
-            self._call = CALL(self.kernel.driver("rows", "float64"))
+            self._environment = self.kernel.environment(self.sizes, self.dtype)
+            self._call = CALL(self.kernel.driver("rows", self.dtype))
         except NoMachineCode:
-            self._work = {a.name: a.zeros(self.sizes) for a in self.kernel.arrays if a.role == "work"}
+            work = [a for a in self.kernel.arrays if a.role == "work"]
+            self._work = {a.name: a.zeros(self.sizes, self.dtype) for a in work}
         self._lanes: Lanes | None = None
         if self.runner.in_lanes and not self.own:
             with contextlib.suppress(NoMachineCode):
-                self._lanes = Lanes(self.shared, self.states, self.sizes, self.kernel.reproducible)
+                code = self.kernel.reproducible, self.dtype
+                self._lanes = Lanes(self.shared, self.states, self.sizes, *code)
 
     # ---- steps -------------------------------------------------------------------------------------------
 
@@ -244,17 +253,33 @@ class _Share:
             started = time.perf_counter()
             for start, end in _runs(self.good[a:b]):
                 self._take(a + start, a + end, step, steps)
+            self._add_up(slice(a, b))
             self.seconds = (time.perf_counter() - started) / ((b - a) * steps)
         part, x = slice(self.rows.start, self.rows.stop), self.states
         with np.errstate(over="ignore"):  # such rows fail
             self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
         self.given[0][0, part][~self.good] = np.nan
-        self.given[3][0, part] = entries_of(self.program, x)
+        self.given[3][0, part] = entries_of(self.program, x | self.sums)
         return True
+
+    def _summed(self) -> list[tuple[str, np.ndarray]]:
+        return [(name, self.states[name]) for name in ("ledger", "outside_impulse", "motor_sums")]
+
+    def _add_up(self, part: slice) -> None:
+        """Ledgers are in double precision: sums over thousands of steps would lose digits in single."""
+        for name, since in self._summed():
+            total = self.sums[name][part]
+            if since.dtype != total.dtype:
+                top = np.maximum(total, since[part])
+                with np.errstate(all="ignore"):
+                    total += since[part]
+                if name == "ledger":
+                    total[:, LARGEST] = top[:, LARGEST]
+                since[part] = 0.0
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
-        n, at, steps, wide = len(self.rows), first, last - first, LANES if self._lanes else 1
+        n, at, steps, wide = len(self.rows), first, last - first, LANES[self.dtype] if self._lanes else 1
         few = 1 if self.own else max(1, min(steps, int(BLOCK_SECONDS / self.seconds)))
         while at < last:
             now, a = min(few, last - at), 0
@@ -327,13 +352,13 @@ class _Share:
 
         def cut(x: np.ndarray) -> np.ndarray:
             x = x[first : first + steps] if len(x) > 1 else x
-            return np.array(x[:, at] if x.shape[1] > 1 else x, float)
+            return np.array(x[:, at] if x.shape[1] > 1 else x, self.dtype)
 
         layout, rest = self.program.given, iter(self.given[6:])
         found = {"joint_forces": cut(self.given[2])}
         if layout.drives:
             u, tau = cut(next(rest)), found["joint_forces"]
-            found |= commands(self.shared, u, tau)
+            found |= {n: x.astype(self.dtype) for n, x in commands(self.shared, u, tau).items()}
         if layout.places:
             wrench = cut(next(rest))
             found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)

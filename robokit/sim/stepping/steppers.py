@@ -81,7 +81,8 @@ class ContactStepper:
 
     def _made(self) -> ContactState:
         program, dt = self.program, self.dt
-        options = {"reproducible": program.reproducible, "springs": program.springs.functions}
+        options: dict[str, Any] = {"reproducible": program.reproducible, "dtype": program.dtype}
+        options["springs"] = program.springs.functions
         return ContactState(program.robot, dt, step_numbers(program, dt), **options)
 
     def _spare(self) -> ContactState:
@@ -93,7 +94,7 @@ class ContactStepper:
             return self._made()
         more = program.measured, program.accuracy, program.reproducible, engine(), self.dt, program.springs
         try:
-            key = sha256(pickle.dumps((*about, *more))).digest()
+            key = sha256(pickle.dumps((*about, *more, program.dtype))).digest()
         except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
             return self._made()
         found = spare.take(key, self._made)
