@@ -19,6 +19,7 @@ from robokit.dynamics.cost import cost
 from robokit.dynamics.other_libraries import autograd_call
 from robokit.dynamics.own_functions import functions
 from robokit.errors import (
+    DeviceError,
     Diagnostic,
     FunctionError,
     InvalidValue,
@@ -209,6 +210,7 @@ __all__ = [
     "Collisions",
     "Contact",
     "Conversion",
+    "DeviceError",
     "Diagnostic",
     "Distances",
     "Excitation",

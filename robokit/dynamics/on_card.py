@@ -19,6 +19,7 @@ from robokit.engine import Bound, NotFinite
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.cuda import arrays, driver
 from robokit.engine.cuda.arrays import Common
+from robokit.engine.cuda.looped import LoopedOnCard
 from robokit.engine.signature import Signature
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError
@@ -307,6 +308,8 @@ def _copied(
         code(columns, 1 if rows is None else rows)
         for x, pointer in zip(outs, held[len(inputs) :], strict=True):
             card.read(x, pointer)
+        if isinstance(code, LoopedOnCard):
+            code.check(1 if rows is None else rows)
     finally:
         for pointer in held:
             card.free(pointer)

@@ -16,6 +16,7 @@ from ladder import State, relative
 import robokit as rk
 from robokit.dynamics.layout import INPUTS
 from robokit.errors import DeviceError
+from robokit.spatial.control_flow import while_loop
 
 pytestmark = pytest.mark.parity
 
@@ -66,7 +67,7 @@ def test_every_function_of_the_table_takes_tensors_and_numpys_arrays(card, torch
         same(copied)
         assert all(type(x) is np.ndarray for x in table_calls.arrays(copied)) and not card.held
         single = given | {x: torch.tensor(given[x]).float() for x in arrays}
-        if name != "forward_dynamics":  # which warns
+        if name in ("rnea", "aba", "crba", "constrained_dynamics", "link_jacobian"):
             same(table_calls.call(name, robot, single), 2e-3)
         if "out" in table_calls.TAKES[name] and len(expected) == 1 and name != "forward_kinematics":
             out = torch.full(expected[0].shape, np.nan, dtype=torch.float64)
@@ -126,6 +127,26 @@ def test_functions_of_the_users_own_and_their_derivatives(card, torch, robot, gi
             assert isinstance(x, torch.Tensor) and relative(x, y) < 1e-15
         for x, y in zip(f(robot, q, K, device="cuda"), f(robot, q, K), strict=True):
             assert relative(x, y) < 1e-14
+
+
+@rk.function(inputs={"x": ()}, outputs={"root": (), "passes": ()})
+def root(tree, x):
+    """Newton's iteration, as long as it takes."""
+    start = (x * x + 1.0, 0.0)
+    step = lambda y, n: (0.5 * (y + start[0] / y), n + 1.0)  # noqa: E731
+    found, passes = while_loop(lambda y, n: abs(y * y - start[0]) > 1e-9 * start[0], step, start)
+    return {"root": found, "passes": passes}
+
+
+def test_functions_with_loops_of_their_own_length(card, torch, robot):
+    x = np.array([0.1, 2.0, -30.0, 400.0])
+    for f in (root, root.derivative("x")):
+        expected = f(robot, x)
+        for _ in range(2):
+            for given in ((torch.tensor(x), {}), (x, {"device": "cuda"})):
+                for a, b in zip(f(robot, given[0], **given[1]), expected, strict=True):
+                    assert relative(a, b) < 1e-14
+    assert len(set(root(robot, x).passes)) == 4
 
 
 def test_single_states_and_robots_with_samples_of_inertias(card, torch, robot, given):

@@ -5,6 +5,7 @@ assemble    from LLVM IR to code of a card: PTX, ptxas and nvlink, part by part 
 flat_code   a recorded program as LLVM IR for a card
 target      how kernels are written, assembled and kept on disk for a card
 launch      a kernel on one card, called with pointers
+looped      a function with loops, called likewise
 arrays      those of PyTorch, CuPy and JAX on a card
 views       memory of a card as an array that these take
 rollout     many steps of a recorded kernel, whose states stay on the card

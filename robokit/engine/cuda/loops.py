@@ -179,6 +179,11 @@ class Loops:
         self.card.write(self.memory["shared"] + place.offset, own, stream)
         self.card.synchronize(stream)
 
+    def clear(self, stream: int = 0) -> None:
+        """Set all numbers of the states to 0: none has failed, or taken a pass."""
+        size = self.tiles * self.layout.sizes["tile"] * self.real.bytes * TILE
+        self.card.fill(self.memory["tile"], size, 0, stream)
+
     def run(self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False) -> None:
         """So many passes of all states, one after the other; of one that failed no more.
 

@@ -1,0 +1,168 @@
+"""Rollouts and simulations on a card, which is the host's, beside those of the processor: the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.engine.cuda import arrays
+
+B = 3
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return rk.load_urdf(rk.find_robot("double_pendulum"))
+
+
+@pytest.fixture(scope="module")
+def q(pendulum):
+    return np.random.default_rng(0).normal(size=(B, pendulum.nq))
+
+
+@pytest.fixture
+def tau(pendulum):
+    return np.random.default_rng(1).normal(size=(40, B, pendulum.nv))
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, x), getattr(b, x), equal_nan=True) for x in ("t", "q", "v"))
+
+
+def test_rollouts_have_the_bits_of_the_processor(card, pendulum, q, tau):
+    """Forces that change, single precision, measures, actuators, a row that fails, samples of inertias."""
+    many = pendulum.with_inertias(pendulum.inertial_parameters * np.linspace(1, 2, B)[:, None, None])
+    endless = tau.copy()
+    endless[10, 1] = 1e300
+    warned = pytest.warns(rk.SimulationWarning, match="1 of 3 rows are no longer finite, row 1")
+    for robot, q0, options in (
+        (pendulum, q, {}),
+        (pendulum, q, {"tau": tau, "dtype": "float32"}),
+        (pendulum, q, {"tau": tau, "measures": True, "record_every": 3}),
+        (pendulum, q, {"actuators": rk.PD(kp=5.0, kd=0.3, target=np.ones((B, 2)))}),
+        (many, q, {"tau": tau[0]}),
+        (pendulum, q, {"tau": endless}),
+    ):
+        fails = options.get("tau") is endless
+        with warned if fails else contextlib.nullcontext():
+            runs = [rk.rollout(robot, q0, steps=40, device=device, **options) for device in ("cuda", "cpu")]
+        assert same(*runs) and [each.device for each in runs] == ["cuda:0", "cpu"]
+        assert runs[0].failed.tolist() == runs[1].failed.tolist() == ([1] if fails else [])
+        assert runs[0].failed_time.tolist() == runs[1].failed_time.tolist()
+        for name, column in runs[1].measures.items():
+            assert np.array_equal(runs[0].measures[name], column, equal_nan=column.dtype.kind == "f"), name
+    assert np.array_equal(runs[0].trajectory(0).q, runs[0].q[:, 0])
+    assert not card.held
+
+
+def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
+    there, here = (rk.Simulation(pendulum, q, batch=B, device=device) for device in ("cuda", "cpu"))
+    state = None
+    for k in range(10):
+        for sim in (there, here):
+            sim.step(tau=tau[k], steps=2)
+        if k == 5:
+            state = there.state()
+            after = np.asarray(there.q)
+    assert there.q.shape == (B, 2) and np.array_equal(there.q, here.q) and np.array_equal(there.v, here.v)
+    assert not np.array_equal(after, there.q) and there.q.__dlpack_device__() == (1, 0)
+    mask = np.array([True, False, True])
+    for sim in (there, here):
+        sim.reset(q[mask], rows=mask)
+        sim.step(steps=5)
+    assert np.array_equal(there.q, here.q) and there.failed.tolist() == [False] * B
+    there.restore(state)
+    assert np.array_equal(there.q, after) and there.steps == 12
+    with pytest.raises(rk.ShapeError, match="expected one of a simulation with the same arguments"):
+        rk.Simulation(pendulum, q, batch=B, device="cuda", dt=2e-3).restore(state)
+
+
+def test_what_a_card_does_not_do_is_said(card, pendulum, q):
+    for call, text in (
+        (
+            lambda: rk.Simulation(pendulum, q[0], device="cuda"),
+            "a card moves many robots at once",
+        ),
+        (lambda: rk.Simulation(pendulum, q, batch=B, device="cuda", threads=2), "threads: expected None"),
+        (lambda: rk.Simulation(pendulum, q, batch=B, dtype="float32"), 'dtype: expected None or "float64"'),
+        (lambda: rk.rollout(pendulum, q, steps=2, device="cuda", threads=2), "threads: expected None"),
+        (lambda: rk.rollout(pendulum, q, steps=2, device="tpu"), 'device: expected "cpu", "cuda"'),
+    ):
+        with pytest.raises(rk.RobokitError, match=text):
+            call()
+
+
+@pytest.mark.parity
+def test_a_simulation_of_tensors_is_one_of_tensors(card, pendulum, q, tau):
+    """Their memory is that of the steps; joint forces, targets, masks and a controller are tensors too."""
+    torch = pytest.importorskip("torch")
+    sim = rk.Simulation(pendulum, torch.tensor(q), batch=B)
+    here = rk.Simulation(pendulum, q, batch=B)
+    seen, place = sim.q, sim.q.data_ptr()
+    for k in range(7):
+        sim.step(tau=torch.tensor(tau[k]))
+        here.step(tau=tau[k])
+    assert isinstance(seen, torch.Tensor) and seen.data_ptr() == sim.q.data_ptr() == place
+    assert np.array_equal(seen, here.q) and sim.v.stride() == (1, B)
+    mask = torch.tensor([False, True, True])
+    sim.reset(torch.zeros(2, 2, dtype=torch.float64), rows=mask)
+    here.reset(np.zeros((2, 2)), rows=mask.numpy())
+    pd = {"actuators": rk.PD(kp=5.0, kd=0.3), "batch": B}
+    for a, b in (
+        (sim, here),
+        (rk.Simulation(pendulum, torch.tensor(q), **pd), rk.Simulation(pendulum, q, **pd)),
+    ):
+        given = {"targets": np.full((B, 2), 0.3)} if a.driven else {}
+        for _ in range(3):
+            a.step(**{k: torch.tensor(x) for k, x in given.items()}, steps=2)
+            b.step(**given, steps=2)
+        assert np.array_equal(a.q, b.q)
+    calls = []
+
+    def law(t, q, v):
+        calls.append(t)
+        return -2.0 * q - 0.1 * v
+
+    a = rk.Simulation(pendulum, torch.tensor(q), batch=B, controller=law, control_every=2)
+    b = rk.Simulation(pendulum, q, batch=B)
+    a.step(steps=6)
+    for _ in range(3):
+        b.step(tau=(-2.0 * b.q) - 0.1 * b.v, steps=2)
+    assert np.array_equal(a.q, b.q) and np.allclose(calls, [0.0, 2 * a.dt, 4 * a.dt])
+    for wrong, text in (
+        ({"tau": torch.zeros(B, 3, dtype=torch.float64)}, r"tau: expected shape \(2,\) or \(3, 2\)"),
+        ({"tau": torch.zeros(B, 2)}, "tau: expected float64"),
+    ):
+        with pytest.raises(rk.ShapeError, match=text):
+            sim.step(**wrong)
+    with pytest.raises(rk.RobokitError, match="tau: on a card, and the simulation is not"):
+        here.step(tau=torch.tensor(tau[0]))
+    assert arrays.TORCH.number(seen) == 0
+
+
+@pytest.mark.slow
+def test_contacts_on_a_card(card):
+    """A quadruped on its feet and above: rollout, steps with motors and forces, resets, restored."""
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    q = np.tile(rk.standing_configuration(robot), (B, 1))
+    q[:, 6] += [0.0, 0.01, 0.05]
+    tau = np.random.default_rng(0).normal(size=(6, B, robot.nv))
+    options = {"ground": True, "reproducible": True, "dt": 1e-3}
+    runs = [rk.rollout(robot, q, steps=60, device=device, **options) for device in ("cuda", "cpu")]
+    assert same(*runs) and np.array_equal(runs[0].contact_force, runs[1].contact_force)
+    options |= {"batch": B, "actuators": rk.PD(kp=50.0, kd=1.0)}
+    there, here = (rk.Simulation(robot, q, device=device, **options) for device in ("cuda", "cpu"))
+    mask = np.array([True, False, True])
+    for k, each in enumerate(tau):
+        for sim in (there, here):
+            sim.step(tau=each, targets=np.full(len(sim.driven), 0.1 * k), steps=2)
+            if k == 3:
+                sim.reset(q[0], rows=mask)
+        assert np.array_equal(there.q, here.q) and np.array_equal(there.v, here.v)
+        if k == 4:
+            state, place = there.state(), np.asarray(there.q)
+    there.restore(state)
+    assert np.array_equal(there.q, place)
