@@ -134,7 +134,7 @@ def root(tree, x):
     """Newton's iteration, as long as it takes."""
     start = (x * x + 1.0, 0.0)
     step = lambda y, n: (0.5 * (y + start[0] / y), n + 1.0)  # noqa: E731
-    found, passes = while_loop(lambda y, n: abs(y * y - start[0]) > 1e-9 * start[0], step, start)
+    found, passes = while_loop(lambda y, n: abs(y * y - start[0]) > 1e-9 * start[0], step, *start)
     return {"root": found, "passes": passes}
 
 
