@@ -39,12 +39,17 @@ MOST = 40
 
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
+    once(x, solve)
+    give_less(x)
+
+
+def give_less(x: Any) -> None:
+    """What bounces give back of a solution is no more than there was."""
 
     def bounced() -> None:
         work = once(x, surplus)
         cond(work > 0.0, lambda: _give_less(x, work), nothing)
 
-    once(x, solve)
     cond(x.n_of[2] > 0, bounced, nothing)
 
 

@@ -66,10 +66,19 @@ AHEAD = 1e-9
 
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
+    begin_solution(x)
+    end_solution(x, once(x, attempt, 0, 0))
+
+
+def begin_solution(x: Any) -> None:
+    """What comes before the first iteration."""
     x.n_of[4] = 0
     once(x, symbolic)
     once(x, begin)
-    by_law = once(x, attempt, 0, 0)
+
+
+def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
+    """What comes after the first attempt, which found this."""
 
     def from_convex(it: Any) -> tuple[Any, Any, Any]:
         once(x, begin)
@@ -91,14 +100,18 @@ def solve(x: Any) -> None:
     report(x, it, e, settled > 0)
 
 
-def attempt(x: Any, convex: Any, before: Any) -> tuple[Any, Any, Any]:
+def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
     """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
 
     Args:
         x: the step.
         convex: 1 for the convex law, 0 for Coulomb's.
         before: iterations before it.
+        at: how many there were, with those of this attempt, where it goes on; else it begins.
+        few: of them at most, now; all by default.
     """
+    at = before if at is None else at
+    end = before + CAP if few is None else minimum(before + CAP, at + few)
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
     x.n_of[4] = convex
 
@@ -117,9 +130,9 @@ def attempt(x: Any, convex: Any, before: Any) -> tuple[Any, Any, Any]:
         return it + 1, now, where((now <= goal) & (out <= rounding(OUTSIDE, 0.5)), 1, 0)
 
     return while_loop(
-        lambda it, e, settled: (settled == 0) & (it < before + CAP) & (e < math.inf),
+        lambda it, e, settled: (settled == 0) & (it < end) & (e < math.inf),
         turn,
-        before,
+        at,
         0.0,
         0,
         most=CAP,

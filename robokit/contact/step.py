@@ -104,6 +104,12 @@ def step(x: Any) -> None:
 
 
 def _step(x: Any) -> None:
+    to_middle(x)
+    cond(fits(x), lambda: _kick(x), lambda: go_back(x))
+
+
+def to_middle(x: Any) -> None:
+    """Half a step of drift, and what acts there."""
     half = 0.5 * x.dt[0]
     begin(x)
     note_state(x)
@@ -115,12 +121,17 @@ def _step(x: Any) -> None:
     close_for_kick(x)
     detect(x)
     collect(x)
-    cond(fits(x), lambda: _kick(x, half), lambda: go_back(x))
 
 
-def _kick(x: Any, half: Any) -> None:
+def _kick(x: Any) -> None:
     give(x)
     solve_bounces(x)
+    from_middle(x)
+
+
+def from_middle(x: Any) -> None:
+    """Accounts of the solution, and the other half of the step."""
+    half = 0.5 * x.dt[0]
     remember(x)
     account(x)
     monitor(x)

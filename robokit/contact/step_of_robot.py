@@ -6,22 +6,32 @@ they are straight lines, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from robokit.contact.bounces import give_less
 from robokit.contact.conservation import _energies, _seen
 from robokit.contact.kinematics import advance, bias, generalized, mass_matrix, multiply, place_bodies, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
 from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import BLOCK, FEW
-from robokit.contact.step import ARRAYS, step
+from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
+from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
+from robokit.contact.vectors import nothing
+from robokit.engine.loops.fields import once, whole
 from robokit.engine.loops.known import KnownKernel
+from robokit.spatial.control_flow import cond
 
 Arrays = Mapping[str, np.ndarray]
+
+FEW_TURNS = 2
+"""Iterations of a pass: the slowest of 32 states takes two to three times those of the mean, and the others go
+on to their next steps in the meantime."""
 
 OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
 """Functions that only the tree decides."""
@@ -31,7 +41,12 @@ OF_PATTERN = (assemble, factor, back_substitute)
 
 
 def kernel_of_robot(
-    arrays: Arrays, sizes: Mapping[str, int], rows_differ: set[str], reproducible: bool = False, springs: Any = ()
+    arrays: Arrays,
+    sizes: Mapping[str, int],
+    rows_differ: set[str],
+    reproducible: bool = False,
+    springs: Any = (),
+    few: int = FEW_TURNS,
 ) -> KnownKernel:
     """The kernel of steps of a robot.
 
@@ -41,8 +56,10 @@ def kernel_of_robot(
         rows_differ: names of inputs that rows have of their own, or that change.
         reproducible: whether its results are the same bits everywhere.
         springs: tensions that are functions.
+        few: iterations of a step in one pass; where a state needs more, its step goes on in the next, and
+            ``turns`` is not 0. With 0 every pass is a step.
     """
-    taken = [a for a in ARRAYS if a not in NOTES]
+    taken = [*(a for a in ARRAYS if a not in NOTES), TURNS]
     contents = {
         a.name: arrays[a.name]
         for a in taken
@@ -62,11 +79,48 @@ def kernel_of_robot(
     def whole_step(x: Any) -> None:
         if springs:
             x.spring_functions = springs
-        step(x)
+        if few:
+            cond(x.needed[0] > 0, nothing, lambda: _pass(x, few))
+        else:
+            step(x)
 
     name = "contact_of_robot" + "_of_springs" * bool(springs)
     return KnownKernel(name, whole_step, taken, sizes, contents, unrolls, zeros, instead, reproducible)
 
+
+def _pass(x: Any, few: int) -> None:
+    """A step, or a part of it: states that settle sooner wait for others no longer than so many iterations."""
+    cond(x.turns[0] == 0, lambda: _begin(x), nothing)
+    cond(x.turns[0] > 0, lambda: _turn(x, few), nothing)
+
+
+def _begin(x: Any) -> None:
+    to_middle(x)
+    cond(fits(x), lambda: _given(x), lambda: go_back(x))
+
+
+def _given(x: Any) -> None:
+    give(x)
+    begin_solution(x)
+    x.turns[0] = 1
+
+
+def _turn(x: Any, few: int) -> None:
+    it, e, settled = once(x, attempt, 0, 0, x.turns[0] - 1, few)
+    x.turns[0] = it + 1
+    over = (settled > 0) | (it >= CAP) | ~(e < math.inf)
+    cond(over, lambda: _end(x, (it, e, settled)), nothing)
+
+
+def _end(x: Any, found: Any) -> None:
+    end_solution(x, found)
+    give_less(x)
+    from_middle(x)
+    x.turns[0] = 0
+
+
+TURNS = whole("turns", 1, role="inout")
+"""0 between two steps, else one more than the iterations so far."""
 
 KNOWN = (
     "parent",

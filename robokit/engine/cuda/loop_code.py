@@ -558,6 +558,7 @@ def card_text(
     part: int,
     registers: int = 0,
     stop: int | None = None,
+    unfinished: int | None = None,
 ) -> str:
     """The modules of a kernel, for assemble.py.
 
@@ -568,9 +569,10 @@ def card_text(
         registers: of a thread at most; 0 for as many as there are.
         stop: number of an array of whole numbers: a pass after which its first is not 0 does not count, and
             the state waits.
+        unfinished: likewise: a pass after which its first is not 0 goes on in the next.
     """
     body = writer.function(writer.pattern(0, writer.layout.places))
-    entry = _entry(writer, body, finite, stop)
+    entry = _entry(writer, body, finite, stop, unfinished)
     groups = _groups(writer, part)
     home = {name: k for k, group in enumerate(groups) for name in group}
     outside = {n for name, called in writer.calls_of.items() for n in called if home[n] != home[name]}
@@ -629,7 +631,13 @@ def _shared(texts: Sequence[str], real: Real) -> str:
 _TWO = ("minnum", "maxnum", "copysign")
 
 
-def _entry(writer: CardWriter, body: str, finite: Sequence[tuple[int, int]], stop: int | None) -> str:
+def _entry(
+    writer: CardWriter,
+    body: str,
+    finite: Sequence[tuple[int, int]],
+    stop: int | None,
+    unfinished: int | None,
+) -> str:
     """``NAME(tiles, givens, jump, works, shared, rows, passes, resumed)``: passes of all states.
 
     tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
@@ -693,15 +701,16 @@ def _entry(writer: CardWriter, body: str, finite: Sequence[tuple[int, int]], sto
     lines.append(
         f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})"
     )
-    if stop is not None:
-        place = writer.layout.places[stop].offset
-        lines += [
-            f"%stops = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place}",
-            f"%stopped = load i32, {pointer} %stops, align 4",
-            "%goes = icmp eq i32 %stopped, 0",
-            "br i1 %goes, label %done, label %stop",
-            "done:",
-        ]
+    for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "pass")):
+        if array is not None:
+            place = writer.layout.places[array].offset
+            lines += [
+                f"%{name}at = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place}",
+                f"%{name} = load i32, {pointer} %{name}at, align 4",
+                f"%{name}not = icmp eq i32 %{name}, 0",
+                f"br i1 %{name}not, label %{name}over, label %{to}",
+                f"{name}over:",
+            ]
     lines += ["%count2 = add i32 %count, 1", f"store i32 %count2, {pointer} %taken, align 4"]
     total, k = constant(1, 0.0, real), 0
     for array, length in finite:

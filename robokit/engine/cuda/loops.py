@@ -59,6 +59,7 @@ class Code:
         heap: see :data:`HEAP`.
         stop: name of an array: a pass after which its first number is not 0 does not count, and the state
             waits.
+        unfinished: name of an array: a pass after which its first number is not 0 goes on in the next.
 
     Attributes:
         text: for assemble.py.
@@ -77,6 +78,7 @@ class Code:
         own_work: bool = False,
         heap: int = HEAP,
         stop: str | None = None,
+        unfinished: str | None = None,
     ) -> None:
         graph, names = kernel._alone, [a.name for a in kernel.arrays]
         self.layout: Layout = layout(kernel.arrays, sizes, real, where, own_work, heap)
@@ -84,8 +86,8 @@ class Code:
         numbers = Known(graph, [sizes[n] for n in kernel.sizes], known)
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
         watched = [(k, math.prod(kernel.arrays[k].at(sizes))) for k in map(names.index, finite)]
-        waits = None if stop is None else names.index(stop)
-        text = card_text(writer, watched, PART, registers, waits) + copies_text(real)
+        looks = [None if name is None else names.index(name) for name in (stop, unfinished)]
+        text = card_text(writer, watched, PART, registers, *looks) + copies_text(real)
         self.text = in_one_order(text) if kernel.reproducible else text
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.contact.step_of_robot import kernel_of_robot
+from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.errors import DeviceError
-from robokit.sim.contact_state import ContactState, enlarged
+from robokit.sim.contact_state import TOLERANCES, ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_rows import commands, entries_of
+from robokit.sim.stepping.contact_rows import LARGEST, commands, entries_of
 from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
@@ -22,6 +22,9 @@ GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
 
 PLACES = {"n_contacts": 48, "n_near": 96, "n_constraints": 48}
 """For what a step finds, at first. Where a row needs more the code is made again."""
+
+SUMMED = ("ledger", "outside_impulse", "motor_sums")
+"""Sums over all steps."""
 
 HELD_BYTES = 1 << 30
 """Of inputs that change with the steps, of one launch."""
@@ -39,6 +42,7 @@ class ContactOnCard:
         rows: how many.
         dtype: of the numbers on the card.
         steps: of which there is place for inputs of their own.
+        few: of kernel_of_robot.
         options: of engine.cuda.loops.Code.
 
     Attributes:
@@ -54,11 +58,13 @@ class ContactOnCard:
         rows: int,
         dtype: str,
         steps: int = 1,
+        few: int = FEW_TURNS,
         **options: Any,
     ) -> None:
-        self.program, self.arrays, self.card, self.rows, self.dtype = program, state.arrays, card, rows, dtype
+        self.program, self.card, self.rows, self.dtype = program, card, rows, dtype
+        self.arrays = state.arrays | {"tolerance": np.array([TOLERANCES[dtype]])}
         self.reproducible = state.kernel.reproducible
-        self.options, self.steps_held = options, steps
+        self.options, self.steps_held, self.few = options, steps, few
         self.own = self._numbers_of_rows()
         self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in PLACES.items()}}
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
@@ -74,7 +80,7 @@ class ContactOnCard:
     def _make(self) -> None:
         differ = {*self.own, *GIVEN}
         more = self.reproducible, self.program.springs.functions
-        self.kernel = kernel_of_robot(self.arrays, self.sizes, differ, *more)
+        self.kernel = kernel_of_robot(self.arrays, self.sizes, differ, *more, self.few)
         where = []
         for a in self.kernel.arrays:
             changes, own = a.name in GIVEN, a.role != "in" or a.name in self.own
@@ -87,7 +93,7 @@ class ContactOnCard:
         }
         self.loops = Loops(
             self.card, self.kernel, self.sizes, where, self.dtype, shared, self.rows, contents,
-            self.steps_held, finite=("q", "v"), stop="needed", **self.options,
+            self.steps_held, finite=("q", "v"), stop="needed", unfinished="turns", **self.options,
         )  # fmt: skip
         for name, x in self.own.items():
             if name not in GIVEN:
@@ -214,6 +220,7 @@ class CardRunner:
         self.rows = ContactOnCard(self.program, state, self.card, rows, self.dtype, held)
         self.rows.start(arrays[0][0], arrays[1][0])
         self.rows.loops.write("measured", arrays[3][0, :, self.program.sums :])
+        self.sums: dict[str, np.ndarray] = {}
         self._look(0)
 
     def roll(
@@ -279,8 +286,10 @@ class CardRunner:
     def _look(self, step: int) -> None:
         """Copy the states from the card; a row that is no longer finite is not a number."""
         loops, x = self.rows.loops, {}
-        for name in ("q", "v", "ledger", "outside_impulse", "motor_sums", "measured"):
+        for name in ("q", "v", *SUMMED, "measured"):
             x[name] = loops.read(name).astype(float)
+        if self.dtype != "float64":
+            self._add_up(x)
         self.given[0][0], self.given[1][0] = x["q"], x["v"]
         self._finite = np.isfinite(x["q"]).all(axis=1) & np.isfinite(x["v"]).all(axis=1)
         taken = loops.read("taken")
@@ -288,6 +297,19 @@ class CardRunner:
             self.failed.setdefault(k, int(taken[k]))
         self.given[0][0][~self._finite] = np.nan
         self.given[3][0] = entries_of(self.program, x)
+
+    def _add_up(self, x: dict[str, np.ndarray]) -> None:
+        """Ledgers are in double precision: sums over thousands of steps would lose digits in single."""
+        for name in SUMMED:
+            before = self.sums.get(name)
+            if before is not None:
+                top = np.maximum(before, x[name])
+                x[name] += before
+                if name == "ledger":
+                    x[name][:, LARGEST] = top[:, LARGEST]
+            self.sums[name] = x[name].copy()
+            if x[name].size:
+                self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
 
     @property
     def good(self) -> np.ndarray:
@@ -297,6 +319,8 @@ class CardRunner:
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
         self.rows.start(q, v, rows)
+        for total in self.sums.values():
+            total[rows] = 0.0
         self._finite[rows] = True
 
     def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
