@@ -12,16 +12,13 @@ NumPy arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
-from robokit.engine.cuda.driver import Card, Function
-from robokit.engine.cuda.launch import OnCard
-from robokit.engine.cuda.target import CardTarget
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.flat_kernel import FlatKernel
@@ -37,6 +34,11 @@ from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
 from robokit.errors import WrongType
+
+if TYPE_CHECKING:
+    from robokit.engine.cuda.driver import Card, Function
+    from robokit.engine.cuda.launch import OnCard, Team
+    from robokit.engine.cuda.looped import LoopedOnCard
 
 ONE_STATE = OneState()
 MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
@@ -81,7 +83,7 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
-        self._on_cards: dict[Card, OnCard] = {}
+        self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
         self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
@@ -305,20 +307,28 @@ class Kernel:
         else:  # Python's floats would be double
             run_plain(self.text, ins, [x[None] for x in outs], 1, tables)
 
-    def on_card(self, card: Card) -> OnCard:
+    def on_card(self, card: Card) -> OnCard | LoopedOnCard:
         """The kernel on a card, the same object each time; its code is made when it is first needed."""
+        from robokit.engine.cuda.launch import OnCard  # `import robokit` stays light
+        from robokit.engine.cuda.looped import LoopedOnCard
+
         with self._lock:
+            if card not in self._on_cards and self._has_loops():
+                assert self._loops is not None
+                self._on_cards[card] = LoopedOnCard(card, self._loops)
             if card not in self._on_cards:
                 self._on_cards[card] = OnCard(
                     card, self.name, len(self.arrays), lambda: self._loaded_to(card)
                 )
             return self._on_cards[card]
 
-    def _loaded_to(self, card: Card) -> Function:
-        real = FLOAT64 if self._is_double else FLOAT32
+    def _loaded_to(self, card: Card) -> tuple[Function, Team | None]:
+        from robokit.engine.cuda.target import CardTarget
+
+        target = CardTarget(FLOAT64 if self._is_double else FLOAT32, card)
         with self._lock:
-            code = self._maker.compiled(CardTarget(real, card))[1]
-        return card.load(code).function(self._maker.symbol)
+            module, team = target.load(self._maker.compiled(target)[1])
+        return module.function(self._maker.symbol), team
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.

@@ -46,8 +46,8 @@ def for_host(text: str) -> str:
 def _loop(name: str, parameters: str) -> str:
     """The function ``launch.NAME(words, grid, block)``: the kernel in every thread, one after the other.
 
-    And ``team.NAME(words, warp, warps, grid)``: in the threads of one warp of each block, while others do so in
-    the other warps; they wait for each other at each barrier.
+    And ``team.NAME(words, warp, warps, grid)``: in the threads of one warp of each block, while others do so
+    in the other warps; they wait for each other at each barrier.
     """
     kinds = [part.split()[0] for part in parameters.split(",") if part.strip()]
     loads = "".join(
@@ -115,7 +115,8 @@ _numbers = "".join(
     for n, key in zip(SPECIAL, KEYS, strict=True)
 )
 _set = "".join(
-    f"  %p{v} = inttoptr i32 %{v} to ptr\n  %s{v} = call i32 @pthread_setspecific(i32 {key.value}, ptr %p{v})\n"
+    f"  %p{v} = inttoptr i32 %{v} to ptr\n"
+    f"  %s{v} = call i32 @pthread_setspecific(i32 {key.value}, ptr %p{v})\n"
     for v, key in zip("abcd", KEYS, strict=False)
 )
 THREADS = f"""declare ptr @pthread_getspecific(i32)
@@ -129,6 +130,9 @@ define void @thread.barrier() {{
   ret void
 }}
 """
+
+
+_kept: list[Any] = []  # the collector would free a context before the code that is in it
 
 
 class Module:
@@ -151,6 +155,7 @@ class Module:
         whole.verify()
         self.card, self._engine = card, llvm.create_mcjit_compiler(whole, machine)
         self._engine.finalize_object()
+        _kept.append((context, self._engine))
 
     def function(self, name: str) -> Function:
         """The kernel of that name."""

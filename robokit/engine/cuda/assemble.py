@@ -75,6 +75,12 @@ def architecture(major: int, minor: int) -> str:
     return f"sm_{fitting[-1][0]}{fitting[-1][1]}"
 
 
+def shared_memory(arch: str) -> int:
+    """Bytes of a multiprocessor's own memory that a block may have (NVIDIA's table of capabilities)."""
+    kilobytes = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
+    return kilobytes.get(arch, 99) << 10
+
+
 @functools.cache
 def tool(name: str) -> str:
     """Path of ptxas or nvlink: of the PyPI package, else of $CUDA_HOME, else of $PATH.

@@ -11,23 +11,25 @@ The functions are the engine's own chunks (emit/straight_line.py) with another b
 operations, in parts of their own; values that cross a cut are in memory of the thread's own, which the
 hardware lays side by side between threads.
 
-The same products are fused with the same sums as in code of batches for a processor with fused multiply-adds:
-LLVM fuses a product that is used once, by a sum of the same basic block, which of those in the processor's
-chunks are found here and written so that no others can be fused; and no cut is made that the processor's code
-has not. So the card computes the same bits.
+The same products are fused with the same sums as in code of batches for a processor with fused multiply-adds.
+There LLVM fuses a product that is used once, by a sum of the same basic block, and of two the first. Which
+these are is found here from the processor's chunks and written as it is; no cut is made that the processor's
+code has not. So the card computes the same bits.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
 
 from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.emit import ir, sincos
-from robokit.engine.emit.ir import Real, constant, suffix
+from robokit.engine.emit.ir import Real, constant, rounded, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.calls import CallPlan, call_plan
-from robokit.engine.trace.ops import ADD, INPUT, INTRINSICS, MUL, SUB
+from robokit.engine.trace.ops import ADD, CONST, INPUT, INTRINSICS, MUL, OPERATIONS, SUB
 from robokit.engine.trace.program import Program
 
 LONG = 12_000
@@ -44,38 +46,50 @@ ONE_FUNCTION = 10**9
 _WORDS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 
 
-def fused_products(program: Program) -> tuple[set[int], set[int]]:
+def fused_products(program: Program, real: Real) -> tuple[set[int], set[int]]:
     """The products that code of batches fuses with a sum, and the nodes that its chunks end with."""
     plan = call_plan(program, 1, True, int(ir.LONGER * ir.CHUNK), 1)
-    nodes, found = program.nodes, set[int]()
+    found = set[int]()
     for chunk in plan.chunks:
-        uses, block, user = Counter[int](), dict[int, int](), dict[int, int]()
-        here, before = 0, plan.inside.get(chunk[0], ()) if chunk else ()
-        for n in chunk:
-            path = plan.inside.get(n, ())
-            if path != before:
-                here, before = here + 1, path
-            block[n] = here
-            uses[n] += n in plan.stored
-            for operand in nodes[n][1:]:
-                uses[operand] += 1
-                user[operand] = n
-        found.update(
-            n
-            for n in chunk
-            if nodes[n][0] == MUL
-            and uses[n] == 1
-            and n in user
-            and nodes[user[n]][0] in (ADD, SUB)
-            and block[user[n]] == block[n]
-        )
+        for _, block in groupby(chunk, lambda n: plan.inside.get(n, ())):
+            found |= _fused_in_block(program, list(block), plan.stored, real)
     return found, {chunk[-1] for chunk in plan.chunks if chunk}
+
+
+def _fused_in_block(program: Program, block: list[int], stored: set[int], real: Real) -> set[int]:
+    """Those in a basic block: a product that is used once, by a sum; a product with 1 is none."""
+    nodes, same, known = program.nodes, dict[int, int](), dict[tuple[Any, ...], int]()
+    uses, user = Counter[int](), dict[int, int]()
+
+    def operand(n: int) -> Any:
+        # Constants that only double precision tells apart make equal values, which LLVM computes once.
+        return ("constant", rounded(nodes[n][1], real)) if nodes[n][0] == CONST else same.get(n, n)
+
+    for n in block:
+        op, *operands = nodes[n]
+        given = [operand(o) for o in operands]
+        key = (op, *(sorted(given, key=repr) if OPERATIONS[op].commutes else given))
+        same[n] = known.setdefault(key, n)
+        uses[same[n]] += n in stored
+        if same[n] == n:
+            for o in given:
+                uses[o] += 1
+                user[o] = n
+    return {
+        n
+        for n in block
+        if nodes[n][0] == MUL
+        and uses[same[n]] == 1
+        and same[n] in user
+        and nodes[user[same[n]]][0] in (ADD, SUB)
+        and not any(nodes[o][0] == CONST and abs(rounded(nodes[o][1], real)) == 1.0 for o in nodes[n][1:])
+    }
 
 
 class CardWriter(CallWriter):
     """Writes chunks whose arguments are columns in the card's memory."""
 
-    plain = CallWriter.plain - {MUL}
+    plain = CallWriter.plain - {ADD, SUB, MUL}
 
     def __init__(self, program: Program, plan: CallPlan, real: Real, fused: set[int]) -> None:
         super().__init__(program, plan, True, real)
@@ -131,23 +145,42 @@ class CardWriter(CallWriter):
 
     def _compute(self, number: int) -> None:
         node = self.program.nodes[number]
-        if node[0] != MUL:
+        if node[0] not in (ADD, SUB, MUL):
             super()._compute(number)
-            return
-        word = "contract " if number in self.fused else ""
-        a, b = self._value(node[1]), self._value(node[2])
-        self.lines.append(f"%v{number} = fmul {word}{self.t} {a}, {b}")
+        elif number not in self.fused:  # else the sum that reads it writes it
+            self.lines.append(f"%v{number} = {self._sum_or_product(*node)}")
+
+    def _sum_or_product(self, op: int, first: int, second: int) -> str:
+        """The instruction of a product or of a sum, with the product that it is fused with."""
+        t, nodes, ending = self.t, self.program.nodes, self.real.suffix
+        if op == MUL:
+            return f"fmul {t} {self._value(first)}, {self._value(second)}"
+        product, other = (first, second) if first in self.fused else (second, first)
+        if product not in self.fused:
+            return f"{'fadd' if op == ADD else 'fsub'} {t} {self._value(first)}, {self._value(second)}"
+        if other in self.fused:
+            self.lines.append(f"%v{other} = {self._sum_or_product(*nodes[other])}")
+            self.known[other] = f"%v{other}"
+        a, b, c = (self._value(n) for n in (*nodes[product][1:], other))
+        if op == SUB:  # first - second
+            negative, minus = (c, self.fresh()) if product == first else (a, self.fresh())
+            self.lines.append(f"{minus} = fneg {t} {negative}")
+            a, c = (a, minus) if product == first else (minus, c)
+        return f"call {t} @llvm.fma.{ending}({t} {a}, {t} {b}, {t} {c})"
 
 
-def flat_code(program: Program, name: str, real: Real) -> str:
+def flat_code(program: Program, name: str, real: Real, in_one_order: bool = False) -> str:
     """The text of a program for a card, as assemble.py takes it.
 
     Args:
         program: what to compute.
         name: of the kernel.
         real: its numbers.
+        in_one_order: whether no product is fused with a sum (engine/reproducible.py).
     """
-    fused, ends = fused_products(program)
+    fused, ends = fused_products(program, real)
+    if in_one_order:
+        fused = set()
     long = len(program.order) > LONG
     plan = call_plan(program, 1, False, PIECE if long else ONE_FUNCTION, ONE_FUNCTION, ends)
     writer = CardWriter(program, plan, real, fused)
@@ -174,8 +207,11 @@ def _module(functions: Sequence[str], real: Real, declared: dict[str, str] | Non
     t, ending = real.kind, suffix(1, real)
     head = [f'target triple = "{TRIPLE}"\n']
     head += [
-        f"declare {t} @llvm.{f}.{ending}({t})\n" for f in INTRINSICS if f"@llvm.{f}." in body or f == "fabs"
+        f"declare {t} @llvm.{f}.{ending}({', '.join([t] * (3 if f == 'fma' else 1))})\n"
+        for f in (*INTRINSICS, "fma")
+        if f"@llvm.{f}." in body or f == "fabs"
     ]
+    head += ["declare void @llvm.nvvm.barrier0()\n"] if "@llvm.nvvm.barrier0(" in body else []
     head += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{word}()\n" for word in _WORDS if f".{word}(" in body]
     head += [
         text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.cuda import assemble
 from robokit.engine.cuda.driver import Card
+from robokit.engine.cuda.launch import TEAM, Team
 from robokit.engine.emit.ir import Real
 
 
@@ -22,6 +27,11 @@ class CardTarget(Target):
         self.real, self.card = real, card
 
     @property
+    def arch(self) -> str:
+        """The architecture."""
+        return self.card if isinstance(self.card, str) else self.card.arch
+
+    @property
     def bits(self) -> int:
         """Of a register for one number."""
         return 8 * self.real.bytes
@@ -32,14 +42,24 @@ class CardTarget(Target):
         return assemble.identity(self.card) if isinstance(self.card, str) else self.card.identity
 
     def write(self, kernel: Planned) -> tuple[str, int]:
-        """The text of one state a thread; it has its own workspace."""
-        from robokit.engine.cuda.flat_code import flat_code
+        """The text: a team of warps for the states of a tile where that pays, else one state a thread."""
+        from robokit.engine.cuda.flat_code import LONG, flat_code
+        from robokit.engine.cuda.team_code import team_code
 
-        return flat_code(kernel.program, kernel.symbol, self.real), 0
+        program, text, one_order = kernel.program, None, kernel.signature.reproducible
+        if len(program.order) > LONG:
+            text = team_code(program, kernel.symbol, self.real, assemble.shared_memory(self.arch), one_order)
+        return text or flat_code(program, kernel.symbol, self.real, one_order), 0
 
     def assemble(self, text: str) -> bytes:
-        """Code of a text."""
-        return assemble.assemble(text, self.card) if isinstance(self.card, str) else self.card.assemble(text)
+        """Code of a text, after a line that says how it is launched."""
+        code = assemble.assemble(text, self.card) if isinstance(self.card, str) else self.card.assemble(text)
+        found = re.search(rf"(?m)^{TEAM}(\d+) (\d+) (\d+)$", text)
+        return json.dumps([int(x) for x in found.groups()] if found else None).encode() + b"\n" + code
 
-    def load(self, code: bytes) -> None:  # type: ignore[override]
-        """Nothing: a function on a card has no address here (launch.py)."""
+    def load(self, code: bytes) -> Any:
+        """Code on the card, and the team that it is for, if it is for one."""
+        assert not isinstance(self.card, str)
+        head, _, rest = code.partition(b"\n")
+        team = json.loads(head)
+        return self.card.load(rest), Team(*team) if team else None

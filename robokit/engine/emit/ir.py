@@ -96,9 +96,13 @@ def number(value: float, real: Real = FLOAT64) -> str:
 
     A single-precision number too is written with the bits of the double of the same value.
     """
-    if real is FLOAT32:
-        value = ctypes.c_float(value).value  # infinity where it is too large, unlike struct
-    return "0x" + struct.pack(">d", value).hex().upper()
+    return "0x" + struct.pack(">d", rounded(value, real)).hex().upper()
+
+
+def rounded(value: float, real: Real) -> float:
+    """The number of that kind which is nearest."""
+    # Infinity where it is too large, unlike struct.
+    return ctypes.c_float(value).value if real is FLOAT32 else value
 
 
 def constant(lanes: int, value: float, real: Real = FLOAT64) -> str:

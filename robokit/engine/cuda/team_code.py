@@ -1,0 +1,153 @@
+"""Writes a long recorded program as LLVM IR for a card: a team of warps computes the states of one tile.
+
+What a thread alone would keep of a long program goes through memory: 5 kB for the derivatives of a humanoid's
+dynamics, more than caches hold for all threads in flight. A team shares one workspace in the multiprocessor's
+own memory. Each warp is a function of its own (passes/teams.py shares the operations out); between two rounds
+they wait for each other. The lanes of each warp are the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robokit.engine.cuda import flat_code
+from robokit.engine.cuda.assemble import PART, REGISTERS
+from robokit.engine.cuda.flat_code import CardWriter, fused_products
+from robokit.engine.cuda.launch import TEAM
+from robokit.engine.emit.ir import Real
+from robokit.engine.passes.calls import CallPlan
+from robokit.engine.passes.teams import Shared, expanded, shared
+from robokit.engine.trace.ops import GUARD
+from robokit.engine.trace.program import Program
+
+WARPS = 8
+
+HELD = 96
+"""Values that a warp keeps in registers from one round to the next, at most."""
+
+FILE = 65536
+"""Registers of a multiprocessor."""
+
+BARRIER = "call void @llvm.nvvm.barrier0()"
+
+
+class TeamWriter(CardWriter):
+    """Writes what each warp does."""
+
+    def __init__(self, program: Program, team: Shared, real: Real, fused: set[int], states: int) -> None:
+        plan = CallPlan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
+        super().__init__(program, plan, real, fused)
+        self.states = states
+        self.team = team
+
+    @property
+    def parameters(self) -> str:
+        """Of each function: the state's places in shared memory, and the arrays."""
+        return super().parameters.replace("ptr addrspace(5) noalias %ws5", "ptr addrspace(3) %ws3")
+
+    def _entry(self, pointers: Sequence[int] = ()) -> list[str]:
+        entry = super()._entry(pointers)
+        return ["%ws = addrspacecast ptr addrspace(3) %ws3 to ptr" if "%ws5" in x else x for x in entry]
+
+    def _address(self, number: int, name: str) -> None:
+        place = self.plan.slot[number] * self.states
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {place}")
+
+    def warp(self, w: int, last: bool) -> str:
+        """The function of a warp."""
+        self._line(())
+        read: dict[int, int] = {}
+        for k, shares in enumerate(self.team.rounds):
+            for n in shares[w]:
+                for o in self.program.nodes[n][1:]:
+                    read[o] = k
+        for k, shares in enumerate(self.team.rounds):
+            if k:
+                self.lines.append(BARRIER)
+            for n in shares[w]:
+                self._compute(n)
+                self.known[n] = f"%v{n}"
+                if n in self.plan.slot:
+                    self._store(n, f"%v{n}")
+                for array, position in self.targets.get(n, ()):
+                    self._output(array, position, f"%v{n}")
+            self.labels += 1  # sines of the next round are computed anew
+            self.pairs.clear()
+            kept = [n for n in self.known if read.get(n, -1) > k]
+            self.known = {n: self.known[n] for n in kept[max(0, len(kept) - HELD) :]}
+        if last:
+            computed = set(self.program.order)
+            for n in self.targets:
+                if n not in computed:
+                    for array, position in self.targets[n]:
+                        self._output(array, position, self._value(n))
+            for each in self.fixed:
+                self._fixed_output(*each)
+        return self._wrapped(w, sorted(self.pointers), self.lines)
+
+
+def team_code(program: Program, name: str, real: Real, room: int, in_one_order: bool = False) -> str | None:
+    """The text of a program for a card, as assemble.py takes it; None where its workspace is too large.
+
+    Args:
+        program: what to compute.
+        name: of the kernel.
+        real: its numbers.
+        room: shared memory of a block [bytes].
+        in_one_order: as of :func:`~robokit.engine.cuda.flat_code.flat_code`.
+    """
+    if any(program.nodes[n][0] == GUARD for n in program.order) or program.tables:
+        return None
+    fused = set() if in_one_order else fused_products(program, real)[0]
+    program, fused = expanded(program, fused)
+    team = shared(program, WARPS, fused)
+    states = 32
+    while states * team.slots * real.bytes > room:
+        states //= 2
+    if states < 8:
+        return None
+    writer = TeamWriter(program, team, real, fused, states)
+    texts = [writer.warp(w, w == WARPS - 1) for w in range(WARPS)]
+    pieces = [t.replace("define internal", "define", 1) for t in texts]
+    declared = {f"chunk{w}": flat_code._declaration(t) for w, t in enumerate(pieces)}
+    parts = [flat_code._module([t], real) for t in pieces]
+    parts.append(flat_code._module([_kernel(writer, name)], real, declared))
+    head = f"{REGISTERS}{min(255, FILE // (32 * WARPS))}\n"
+    head += f"{TEAM}{WARPS} {states} {states * team.slots * real.bytes}\n"
+    return head + "".join(f"{PART}\n{part}" for part in parts)
+
+
+def _kernel(writer: TeamWriter, name: str) -> str:
+    """The function that is launched: a block of the team's warps for each tile of states."""
+    t, arrays, states = writer.real.kind, range(writer.arrays), writer.states
+    parameters = "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in arrays)
+    between = "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in arrays)
+    own = "\n  ".join(
+        f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {t}, ptr addrspace(1) %a{k}, i64 %w{k}"
+        for k in arrays
+    )
+    given = writer.parameters.replace(" noalias", "")
+    cases = " ".join(f"i32 {w}, label %warp{w}" for w in range(1, WARPS))
+    calls = "\n".join(f"warp{w}:\n  call void @chunk{w}({given})\n  br label %done" for w in range(WARPS))
+    return f"""@room = external addrspace(3) global [0 x {t}], align 16
+define ptx_kernel void @{name}({parameters}i64 %rows) {{
+entry:
+  {between}
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %lane = and i32 %tid, {states - 1}
+  %w = lshr i32 %tid, 5
+  %before = mul i32 %block, {states}
+  %row = add i32 %before, %lane
+  %row64 = zext i32 %row to i64
+  %last = sub i64 %rows, 1
+  %past = icmp sgt i64 %row64, %last
+  %t = select i1 %past, i64 %last, i64 %row64
+  %ws3 = getelementptr {t}, ptr addrspace(3) @room, i32 %lane
+  {own}
+  switch i32 %w, label %warp0 [ {cases} ]
+{calls}
+done:
+  ret void
+}}
+"""
