@@ -90,6 +90,10 @@ def add_sweep(sub: argparse.ArgumentParser) -> None:
         "--workers", type=seed_number, metavar="N",
         help="processes; 0 computes in this one, without Dask; default: one a processor",
     )  # fmt: skip
+    sub.add_argument(
+        "--device", metavar="DEVICE",
+        help="cuda computes on the graphics cards, a process for each; cuda:1 on that one; the same bits",
+    )  # fmt: skip
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
     sub.add_argument(
         "--resume",
@@ -144,7 +148,7 @@ def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
     import robokit as rk
 
     return rk.open_sweep(arguments.resume).resume(
-        scheduler=arguments.scheduler, workers=arguments.workers, progress=shown
+        scheduler=arguments.scheduler, workers=arguments.workers, progress=shown, device=arguments.device
     )
 
 
@@ -175,6 +179,7 @@ def _new(arguments: argparse.Namespace, shown: bool) -> Any:
         workers=arguments.workers,
         progress=shown,
         self_collision=arguments.self_collision,
+        device=arguments.device,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import path_argument, whole_number
+from robokit.dynamics.devices import card_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
 from robokit.files import shell_word
 from robokit.model.robot import Robot
@@ -56,6 +57,7 @@ def sweep(
     self_collision: CollisionPairs | bool | None = None,
     gravity: Sequence[float] | None = None,
     actuators: Any = None,
+    device: Any = None,
 ) -> Sweep:
     """Run a simulation many times with different starts, masses, friction, pushes and robots.
 
@@ -95,6 +97,9 @@ def sweep(
         integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
         actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}. The parameters kp, kd,
             effort, target and target_noise change them from row to row.
+        device: "cuda" computes the rows on the graphics cards of the machine (:doc:`/gpu`), a process for
+            each, "cuda:1" on that one. They have the same bits as on a processor, so that a sweep that was
+            begun on one may go on, and be replayed, on the other.
 
     Returns:
         the sweep; :func:`robokit.open_sweep` opens it again.
@@ -134,37 +139,55 @@ def sweep(
         gravity=gravity,
         actuators=actuators,
     )
-    rows = rows_of_a_chunk(recipe) if chunk is None else whole_number("chunk", chunk, 1)
+    device = device_name(device)
+    rows = rows_of_a_chunk(recipe, device) if chunk is None else whole_number("chunk", chunk, 1)
     if out is None:
         for name, value in (("scheduler", scheduler), ("workers", workers), ("resume", resume)):
             if value:
                 raise ShapeError(f"{name}: a sweep without a folder is computed here; give out=FOLDER, too")
         if recipe.trajectories:
             raise ShapeError("trajectories: give out=FOLDER, too; .replay(row) gives any motion without it")
-        return _in_memory(recipe, rows, progress)
+        return _in_memory(recipe, rows, progress, device)
     folder = path_argument("out", out)
     with stage("" if progress else "computing rows"):
         summary = run_sweep(
-            recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
+            recipe,
+            folder,
+            chunk=rows,
+            scheduler=scheduler,
+            workers=workers,
+            resume=resume,
+            progress=progress,
+            device=device,
         )
     found = Sweep(recipe, folder, summary=summary)
     save_trajectories(found)
     return found
 
 
-def rows_of_a_chunk(recipe: Recipe) -> int:
+def device_name(device: Any) -> str | None:
+    """A device as workers are told; None for the processor.
+
+    Raises:
+        DeviceError: there is no such device here.
+    """
+    number = card_number(device)
+    return None if number is None else str(device)
+
+
+def rows_of_a_chunk(recipe: Recipe, device: str | None = None) -> int:
     """How many rows of a sweep are computed and written together, where nobody says."""
     steps = max(round(recipe.duration / dt) for dt in recipe.dt.values())
-    return default_chunk(recipe.count, steps)
+    return default_chunk(recipe.count, steps, device)
 
 
-def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
+def _in_memory(recipe: Recipe, rows: int, progress: bool, device: str | None) -> Sweep:
     """All rows, computed here."""
     tables = []
     seen = SweepProgress(recipe.count, 0, wanted=progress)
     with stage("" if progress else f"computing {recipe.count:,} rows"), contextlib.closing(seen):
         for first in range(0, recipe.count, rows):
-            tables.append(recipe.compute_rows(first, min(first + rows, recipe.count)))
+            tables.append(recipe.compute_rows(first, min(first + rows, recipe.count), device))
             seen.add(tables[-1].num_rows, tables[-1].failures)
     return Sweep(recipe, None, tables)
 
@@ -315,13 +338,18 @@ class Sweep:
         return found
 
     def resume(
-        self, scheduler: str | None = None, workers: int | None = None, progress: bool = False
+        self,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        progress: bool = False,
+        device: Any = None,
     ) -> Sweep:
         """Compute the missing rows; arguments and errors as those of :func:`robokit.sweep`."""
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
         with self._by_recipe():
             how: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "progress": progress}
+            how["device"] = device_name(device)
             chunk = self._description().chunk
             summary = run_sweep(self.recipe, self.folder, chunk=chunk, resume=True, **how)
         found = Sweep(self.recipe, self.folder, summary=summary)

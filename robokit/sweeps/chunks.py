@@ -20,6 +20,7 @@ import json
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -295,12 +296,14 @@ class Place:
         probe: name of a file in it, by which a worker finds out whether it shares the folder.
         count: rows of the sweep.
         source: hash of robokit's source, which must be the same on all machines.
+        device: that computes, as of :func:`robokit.rollout`; None for the processor.
     """
 
     folder: str
     probe: str
     count: int
     source: bytes
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -341,7 +344,8 @@ def compute_chunk(
     """
     _check_source(place)
     recipe = _cached_recipe(reader, text)
-    table = recipe.compute_rows(first, last)
+    how = {} if place.device is None else {"device": card_of_worker(place.device)}
+    table = recipe.compute_rows(first, last, **how)
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
     name = chunk_name(first, place.count, content_hash(table, recipe.hash))
@@ -350,13 +354,27 @@ def compute_chunk(
     return ComputedChunk(first, last - first, table.failures, name, handed_back, peak_memory())
 
 
+def card_of_worker(device: str) -> str:
+    """The card of this process: of "cuda", where workers of Dask share a machine, each has the next one."""
+    from robokit.engine.cuda import driver
+
+    if device != "cuda" or "distributed" not in sys.modules:
+        return device
+    from distributed import get_worker
+
+    try:
+        number = str(get_worker().name).rpartition("-")[2]
+    except ValueError:  # no worker
+        return device
+    return f"cuda:{int(number) % driver.count()}" if number.isdecimal() else device
+
+
 def peak_memory() -> int:
     """Largest memory of this process so far [bytes]; 0 where the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows
         return 0
-    import sys
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak) if sys.platform == "darwin" else 1024 * int(peak)

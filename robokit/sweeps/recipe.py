@@ -145,8 +145,11 @@ class Recipe:
         """
         return public_table(self.compute_rows(first, last))
 
-    def compute_rows(self, first: int, last: int) -> RowTable:
-        """Columns of rows first..last-1: row, the parameters, the measures, final_hash, failure."""
+    def compute_rows(self, first: int, last: int, device: str | None = None) -> RowTable:
+        """Columns of rows first..last-1: row, the parameters, the measures, final_hash, failure.
+
+        ``device``: as of :func:`robokit.rollout`; the rows have the same bits on each.
+        """
         values, B = self.rows(first, last), last - first
         measures = [x if isinstance(x, str) else x.measure for x in self.measures if B]
         measures += [FAILURE] if FAILURE not in measures else []
@@ -155,7 +158,8 @@ class Recipe:
         for name, places in rows_run_together(self, values, B) if B else ():
             own = {key: x[places] for key, x in values.items()}
             runs = prepare_rows(self, name, places.astype(np.uint64) + np.uint64(first), own)
-            rolled = run_rows(self, name, runs, record_every=self.steps(name), measures=measures)
+            how = {"record_every": self.steps(name), "measures": measures, "device": device}
+            rolled = run_rows(self, name, runs, **how)
             hashes[places] = state_hash(rolled.q[-1], rolled.v[-1])
             hashes[places[rolled.failed]] = 0
             why[places] = rolled.measures.pop(FAILURE)
@@ -426,11 +430,12 @@ def run_rows(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
     Raises:
         KeyboardInterrupt: Ctrl-C, at which a rollout returns what its rows have reached until then.
     """
+    options |= {"threads": 1} if options.get("device") is None else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a row is warned of is in its columns
         rolled = rollout(
             runs.robot, runs.q, runs.v, duration=recipe.duration, dt=recipe.dt[name], ground=runs.ground,
-            pushes=runs.pushes or None, actuators=runs.actuators or None, threads=1, reproducible=True,
+            pushes=runs.pushes or None, actuators=runs.actuators or None, reproducible=True,
             self_collision=recipe.robots[name].pairs or False, **recipe.options, **options,
         )  # fmt: skip
     if rolled.summary["interrupted"]:

@@ -77,7 +77,11 @@ class RunSummary:
     redone: tuple[str, ...]
 
 
-def default_chunk(count: int, steps: int) -> int:
+CARD = 32
+"""How many times as many rows as of a processor keep a card as busy, about."""
+
+
+def default_chunk(count: int, steps: int, device: str | None = None) -> int:
     """Rows of a chunk: some seconds of work, and not more than 10,000 chunks.
 
     It follows from the sweep, not from the machine: the folder's files are the same everywhere.
@@ -85,8 +89,9 @@ def default_chunk(count: int, steps: int) -> int:
     Args:
         count: rows of the sweep.
         steps: time steps of a row.
+        device: that computes them; None for a processor.
     """
-    rows = 1 << max(4, (2_000_000 // max(steps, 1)).bit_length() - 1)
+    rows = (1 if device is None else CARD) << max(4, (2_000_000 // max(steps, 1)).bit_length() - 1)
     while rows * 10_000 < count:
         rows *= 2
     return min(rows, max(count, 1))
@@ -101,6 +106,7 @@ def run_sweep(
     workers: int | None = None,
     resume: bool = False,
     progress: bool = False,
+    device: str | None = None,
 ) -> RunSummary:
     """Compute the missing rows of a sweep.
 
@@ -114,6 +120,7 @@ def run_sweep(
             single chunk is by default.
         resume: whether to continue the sweep in the folder.
         progress: whether to show rows, rows per second, failures and the remaining time.
+        device: that computes, as of :func:`robokit.rollout`; with "cuda" there is a process for each card.
 
     Raises:
         RobokitError: the folder holds another sweep or cannot be written, the cluster has ended, or chunks
@@ -132,7 +139,7 @@ def run_sweep(
     else:
         create_folder(where, sweep_file)
     with hold_folder(where):
-        return _Run(recipe, where, sweep_file).go(scheduler, workers, progress)
+        return _Run(recipe, where, sweep_file, device).go(scheduler, workers, progress)
 
 
 class _Run:
@@ -142,11 +149,13 @@ class _Run:
         recipe: of the sweep.
         folder: of the sweep, as the user gave it.
         sweep_file: what its sweep.json says.
+        device: that computes.
     """
 
-    def __init__(self, recipe: Any, folder: Path, sweep_file: SweepFile) -> None:
+    def __init__(self, recipe: Any, folder: Path, sweep_file: SweepFile, device: str | None = None) -> None:
         self.recipe, self.folder, self.sweep_file = recipe, folder, sweep_file
-        self.place = Place(str(folder.absolute()), probe_name(), sweep_file.count, source_digest())
+        where = str(folder.absolute()), probe_name(), sweep_file.count, source_digest()
+        self.place = Place(*where, device)
         self.memory = 0
         self.progress: SweepProgress
         self._kept: list[ChunkFile] = []
@@ -243,6 +252,9 @@ class _Run:
         return str(type(self.recipe).from_json(text).hash)
 
     def _compute(self, chunks: ChunkQueue, scheduler: str | None, workers: int | None) -> None:
+        if scheduler is None and workers is None and self.place.device is not None:
+            workers = cards(self.place.device)
+            workers = 0 if workers == 1 else workers
         if scheduler is None and (workers == 0 or (workers is None and chunks.number == 1)):
             chunks.compute_here()
             return
@@ -285,6 +297,18 @@ class _Run:
             f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume "
             f"{shell_word(self.folder)}"
         )
+
+
+def cards(device: str) -> int:
+    """How many cards a device is: all of the machine for "cuda", else one.
+
+    Raises:
+        DeviceError: there is no such card.
+    """
+    from robokit.engine.cuda import arrays, driver
+
+    arrays.number_of(device)
+    return driver.count() if device == "cuda" else 1
 
 
 def _failures(failed: dict[tuple[int, int], str]) -> str:

@@ -412,6 +412,7 @@ class LocalProcesses:
             # -P: or files of the current folder would be imported in place of Python's own modules.
             *(sys.executable, "-P", "-m", "dask", "worker", self._scheduler.scheduler_address),
             *("--nworkers", str(self.workers), "--nthreads", "1", "--host", "127.0.0.1"),
+            *("--name", f"start{self._starts}"),  # chunks.card_of_worker reads the numbers behind it
             # A worker without dashboard listens, too, and without an address everywhere.
             *("--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--preload-nanny", __name__),
         ]

@@ -166,3 +166,26 @@ def test_contacts_on_a_card(card):
             state, place = there.state(), np.asarray(there.q)
     there.restore(state)
     assert np.array_equal(there.q, place)
+
+
+def test_sweeps_have_the_same_rows_on_a_card(card, pendulum):
+    drawn = {"mass": rk.Uniform(0.5, 2.0), "joint:upper_joint": rk.Uniform(-1.0, 1.0)}
+    what = {"parameters": drawn, "count": 6, "ground": None, "duration": 0.02, "seed": 3}
+    here = rk.sweep(pendulum, **what).rows()
+    there = rk.sweep(pendulum, **what, device="cuda").rows()
+    for name in here.column_names:
+        assert list(map(repr, there[name])) == list(map(repr, here[name])), name
+    assert card.launches and not card.held
+    with pytest.raises(rk.DeviceError, match='device: expected "cpu", "cuda"'):
+        rk.sweep(pendulum, **what, device="gpu")
+
+
+@pytest.mark.slow
+def test_a_sweep_that_was_begun_on_a_card_goes_on_without(card, pendulum, tmp_path):
+    what = {"starts": {"joint:upper_joint": rk.Grid(0.0, 1.0, 6)}, "ground": None, "duration": 0.02}
+    found = rk.sweep(pendulum, **what, device="cuda", out=tmp_path / "there", chunk=2, workers=0)
+    next((tmp_path / "there" / "chunks").iterdir()).unlink()
+    again = rk.open_sweep(tmp_path / "there").resume(workers=0)
+    rows = [list(map(repr, each.table().to_pylist())) for each in (again, rk.sweep(pendulum, **what))]
+    assert rows[0] == rows[1] and len(found) == 6
+    assert again.replay(4).summary["same_bits"]
