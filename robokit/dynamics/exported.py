@@ -88,8 +88,10 @@ class Exports(ABC):
     def to_jax(self, robot: Robot, *, mode: str = "reverse", **choices: Any) -> Callable[..., Any]:
         """A function of JAX arrays of one state, for ``jax.jit``, ``jax.vmap`` (batches) and ``jax.grad``.
 
-        It calls the machine code on the processor, in double precision. Its derivative is robokit's, of any
-        order. By coordinates of a quaternion it is that of the function of the quaternion made unit.
+        It calls the machine code on the processor, in double precision; where JAX computes on a graphics card
+        (:doc:`/gpu`) it runs there, inside the compiled program, in float32 or float64 as its arrays are. Its
+        derivative is robokit's, of any order. By coordinates of a quaternion it is that of the function of
+        the quaternion made unit.
 
         Args:
             robot: the robot.
@@ -115,8 +117,8 @@ class Exports(ABC):
     def to_torch(self, robot: Robot, **choices: Any) -> Callable[..., Any]:
         """A function of PyTorch tensors of float64, of one state or with any leading axes, for autograd.
 
-        It calls the machine code on the processor. Its derivative is robokit's, of any order; quaternions as
-        in :meth:`to_jax`.
+        It calls the machine code on the processor; tensors on a graphics card (:doc:`/gpu`), of float32 too,
+        are computed there. Its derivative is robokit's, of any order; quaternions as in :meth:`to_jax`.
 
         Args:
             robot: the robot.

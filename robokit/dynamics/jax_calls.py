@@ -46,9 +46,9 @@ def card_call(
         for x, own, (_, shape) in zip(given, leads, inputs, strict=True):
             n = math.prod(shape)
             if math.prod(own) == 1:  # one for all
-                columns.append(x.reshape(n, 1))
-            else:  # the states side by side, as a card reads them
-                columns.append(numpy.broadcast_to(x, (*lead, *shape)).reshape(B, n).T)
+                columns.append(x.reshape(1, n))
+            else:
+                columns.append(numpy.broadcast_to(x, (*lead, *shape)).reshape(B, n))
         results = foreign(str(given[0].dtype), B)(*columns)
         return tuple(x.T.reshape(*lead, *shape) for x, (_, shape) in zip(results, outputs, strict=True))
 
@@ -75,10 +75,9 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     constants = [_uploaded(x, dtype) for x in last]
 
     def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
-        B = max([x.shape[-1] for x in results] or [1])
-        columns = [(x.pointer, x.shape[-1], int(x.shape[-1] > 1)) for x in (*given, *results)]
-        columns[len(given) : len(given)] = constants
-        code(columns, B, stream)
+        B = results[0].shape[1]
+        columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in given]
+        code([*columns, *constants, *((x.pointer, B, 1) for x in results)], B, stream)
 
     return xla.register(jax, own.name, launch)
 
@@ -113,7 +112,7 @@ def run_jax(
     taken = []
     for (name, (size,)), x in zip(inputs, given, strict=True):
         fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
-        if not fixed and getattr(x, "ndim", 0) and arrays.library_of(x) is None:
+        if not fixed and getattr(x, "shape", ()) and arrays.library_of(x) is None:
             raise ShapeError(f"{name}: expected an array of JAX on a card as the others are, got another")
         array = jax.numpy.asarray(x, where.dtype)
         array = array.reshape(1) if not array.ndim and size == 1 else array

@@ -284,7 +284,7 @@ def _placed(robot: Robot, poses: LinkPoses, at: Any) -> tuple[np.ndarray, np.nda
     R, p = poses[link]
     if isinstance(place, Placement):
         return R @ beside(R, place.rotation), p + R @ beside(R, place.position)
-    points = place if on_card(place) else real_array("at", place, "(link, (3,)) or (link, (k, 3))")
+    points: Any = place if on_card(place) else real_array("at", place, "(link, (3,)) or (link, (k, 3))")
     if points.ndim not in (1, 2) or points.shape[-1] != 3:
         raise ShapeError(f"at: expected (link, point) with a point (3,) or points (k, 3), got {points.shape}")
     if not on_card(points):

@@ -197,7 +197,7 @@ def launch(
             kept.append(memory)
             results.append(made if target is None else target[1])
         else:
-            results.append(target[1])
+            results.append(target and target[1])
         places.append(column)
     code([*taken, *places], B, stream)
     for target, made in after:
@@ -216,7 +216,7 @@ def _there(name: str, x: Any, where: Common) -> Any:
     if isinstance(x, _Fixed):
         return where.library.kept(x.array.astype(where.dtype, copy=False), where.number, id(x.array))
     fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
-    if not fixed and getattr(x, "ndim", 0):
+    if not fixed and getattr(x, "shape", ()):
         kind = "an array of NumPy" if isinstance(x, np.ndarray) else "one in the memory of the processor"
         raise ShapeError(
             f"{name}: expected {where.library.words} on cuda:{where.number} as the others are, got {kind}; "

@@ -725,7 +725,7 @@ class Simulation:
 
     # ---- for the properties ------------------------------------------------------------------------------
 
-    def _rows(self, what: str) -> ManyStates:
+    def _rows(self, what: str) -> ManyStates | CardStates:
         if self._many is None:
             raise RobokitError(f"{what}: of a batch; this is one robot")
         return self._many
