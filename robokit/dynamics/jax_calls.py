@@ -112,7 +112,7 @@ def run_jax(
     taken = []
     for (name, (size,)), x in zip(inputs, given, strict=True):
         fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
-        if not fixed and getattr(x, "shape", ()) and arrays.library_of(x) is None:
+        if not fixed and hasattr(x, "shape") and x.shape and arrays.library_of(x) is None:
             raise ShapeError(f"{name}: expected an array of JAX on a card as the others are, got another")
         array = jax.numpy.asarray(x, where.dtype)
         array = array.reshape(1) if not array.ndim and size == 1 else array

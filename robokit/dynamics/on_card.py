@@ -216,7 +216,7 @@ def _there(name: str, x: Any, where: Common) -> Any:
     if isinstance(x, _Fixed):
         return where.library.kept(x.array.astype(where.dtype, copy=False), where.number, id(x.array))
     fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
-    if not fixed and getattr(x, "shape", ()):
+    if not fixed and hasattr(x, "shape") and x.shape:
         kind = "an array of NumPy" if isinstance(x, np.ndarray) else "one in the memory of the processor"
         raise ShapeError(
             f"{name}: expected {where.library.words} on cuda:{where.number} as the others are, got {kind}; "

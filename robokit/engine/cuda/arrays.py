@@ -126,18 +126,18 @@ class Library:
         return x[..., self.kept(places, number)]
 
     def kept(self, x: np.ndarray, number: int, key: Any = None) -> Any:
-        """NumPy's array on a card, where it stays for the next call on the same stream.
+        """NumPy's array on a card, where it stays for the next call, on whatever stream.
 
         Args:
             x: the array.
             number: of the card.
             key: that stands for its content, if it never changes while it is there.
         """
-        stream, content = self.stream(number), key or x.tobytes()
-        place = self.name, number, stream, x.dtype.str, x.shape, content
+        place = self.name, number, x.dtype.str, x.shape, key or x.tobytes()
         found = _kept.get(place)
         if found is None:
             found = _kept[place] = self.constant(np.ascontiguousarray(x), number), x
+            driver.card(number).synchronize(self.stream(number))
             while len(_kept) > KEPT:
                 _kept.popitem(last=False)
         else:

@@ -110,8 +110,9 @@ class CardStates:
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...) of the host: nothing was before."""
-        self._steps.start(rows, q, v)
-        self._show(self.stream())
+        if len(rows):
+            self._steps.start(rows, q, v)
+            self._show(self.stream())
 
     def state(self) -> Any:
         """All that :meth:`restore` needs, on the host."""
