@@ -33,8 +33,14 @@ from robokit.engine.signature import ArrayOf
 if TYPE_CHECKING:
     from robokit.engine.loops.kernel import LoopKernel
 
-BLOCK = 128
-"""Threads of a block."""
+BLOCK = 32
+"""Threads of a block: one warp, so that few states are on all multiprocessors, and none waits for others."""
+
+FILE = 65_536
+"""Registers of a multiprocessor."""
+
+LIMITS = 64, 96, 128, 168, 255
+"""Registers of a thread that code is made for."""
 
 PART = 400_000
 """Characters of IR that are compiled together, about."""
@@ -101,6 +107,12 @@ def loaded(card: Any, name: str, text: str) -> Any:
     return card.load(code if found is None else found[1])
 
 
+def registers(rows: int, multiprocessors: int) -> int:
+    """As many for each thread as there are, if all states are to be there at once; no less than 64."""
+    each = FILE // (BLOCK * max(1, -(-rows // (BLOCK * multiprocessors))))
+    return max((limit for limit in LIMITS if limit <= each), default=LIMITS[0])
+
+
 class Loops:
     """A kernel with loops on a card, and the memory of its states.
 
@@ -133,6 +145,7 @@ class Loops:
     ) -> None:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
         self.real = {"float64": FLOAT64, "float32": FLOAT32}[dtype]
+        options.setdefault("registers", registers(rows, card.multiprocessors))
         code = Code(kernel, sizes, self.real, where, contents or {}, **options)
         self.layout = code.layout
         module = loaded(card, kernel.name, code.text)
