@@ -701,6 +701,13 @@ def _entry(
     lines.append(
         f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})"
     )
+    if writer.fails(0):
+        lines += [
+            f"%after = load i32, {pointer} %tile, align 4",
+            "%whole = icmp eq i32 %after, 0",
+            "br i1 %whole, label %wholeover, label %stop",
+            "wholeover:",
+        ]
     for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "pass")):
         if array is not None:
             place = writer.layout.places[array].offset

@@ -86,7 +86,7 @@ class Code:
         stop: str | None = None,
         unfinished: str | None = None,
     ) -> None:
-        graph, names = kernel._alone, [a.name for a in kernel.arrays]
+        graph, names = kernel.unlinked, [a.name for a in kernel.arrays]
         self.layout: Layout = layout(kernel.arrays, sizes, real, where, own_work, heap)
         known = {names.index(name): x.ravel() for name, x in contents.items()}
         numbers = Known(graph, [sizes[n] for n in kernel.sizes], known)
@@ -311,7 +311,7 @@ class Loops:
 
     def failed(self, status: int) -> Exception:
         """What the status of a state says."""
-        graph, name = self.kernel._alone, self.kernel.name
+        graph, name = self.kernel.unlinked, self.kernel.name
         number, code = divmod(status, 2)
         node, line = graph.nodes[number], told("here", graph.lines[number])
         if node[0] == CHECK:

@@ -25,7 +25,15 @@ from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
-from robokit.engine.loops.linked import Link, Values, matched, note_claims, record_call, record_opened
+from robokit.engine.loops.linked import (
+    Link,
+    Values,
+    matched,
+    note_claims,
+    record_call,
+    record_opened,
+    record_played,
+)
 from robokit.engine.loops.record import (
     CHECK,
     ERRORS,
@@ -223,6 +231,11 @@ class LoopKernel:
             RobokitError: one of them has no loops.
         """
         return self._recorded(record_opened) if self.graph.links else self.graph
+
+    @functools.cached_property
+    def unlinked(self) -> LoopGraph:
+        """The same; of kernels without loops their programs are played."""
+        return self._recorded(record_played) if self.graph.links else self.graph
 
     def record(self) -> LoopGraph:
         """The recorded regions.

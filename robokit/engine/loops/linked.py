@@ -32,6 +32,7 @@ from robokit.engine.loops.record import (
     told,
     users_line,
 )
+from robokit.engine.passes.replay import played_again
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.spatial import control_flow
@@ -183,6 +184,27 @@ def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) ->
         )
     function, given = opened(*arguments)
     control_flow.call(function, *given)
+
+
+def record_played(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
+    """Record that a kernel's function is called, in place of the kernel; of one without loops, its program."""
+    if hasattr(kernel, "opened"):
+        record_opened(graph, kernel, arguments)
+        return
+    program = kernel.program()  # type: ignore[attr-defined]
+    _, arrays, claims = matched(kernel, arguments)
+    note_claims(claims)
+    sizes = [math.prod(map(int, a.shape)) for a in taken(kernel)]
+
+    def straight(*given: Array) -> None:
+        flat = [x.reshape(n) for x, n in zip(given, sizes, strict=True)]
+        count = len(flat) - len(program.results)
+        found = played_again(program, [[x[k] for k in range(len(x))] for x in flat[:count]])
+        for row, x in zip(found, flat[count:], strict=True):
+            for k, value in enumerate(row):
+                x[k] = value
+
+    control_flow.call(graph.played.setdefault(id(kernel), straight), *arrays)
 
 
 def note_claims(claims: Sequence[Claim]) -> None:

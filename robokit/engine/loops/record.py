@@ -225,6 +225,7 @@ class LoopGraph(Graph):
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
         self.solutions: dict[int, Solved] = {}
+        self.played: dict[int, Any] = {}  # functions in place of kernels (linked.record_played)
         self.held: dict[int, tuple[int, dict[int, Any]]] = {}  # of arrays: known.HeldArray
         super().__init__(budget)
         self.frames = [self._frame({})]

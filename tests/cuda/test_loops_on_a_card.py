@@ -1,0 +1,155 @@
+"""Kernels with loops on a card: on a host card their text has the bits of the processor's code.
+
+What reads memory before it is written gives NaN there.
+"""
+
+from __future__ import annotations
+
+import ladder
+import numpy as np
+import pytest
+from host_card import HostCard
+from loop_programs import ARRAYS, Program
+
+from robokit.dynamics.build import kernel as robot_kernel
+from robokit.engine.cuda import assemble
+from robokit.engine.cuda.loop_code import NOT_FINITE
+from robokit.engine.cuda.loops import Code, Loops, registers
+from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
+from robokit.spatial.control_flow import call, for_range, zeros
+
+WHERE = ["tile", "tile", "tile", "tile", "shared", "shared"]
+
+
+def program(seed):
+    """A random program, and 50 states for it."""
+    rng, n = np.random.default_rng(seed), 4
+    kernel = LoopKernel(f"program{seed}", Program(seed), ["n"], ARRAYS, reproducible=True)
+    given = {
+        "x": rng.uniform(-2, 2, (50, 5)),
+        "y": rng.uniform(-2, 2, (50, 2, n)),
+        "m": rng.integers(0, 9, (50, 5)),
+        "k": rng.integers(0, 9, (50, 5)),
+        "table": rng.uniform(-2, 2, 5),
+        "index": rng.integers(0, 5, 5),
+    }
+    return kernel, given, {"n": n}
+
+
+@pytest.mark.parametrize("own_work", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_program_has_the_bits_of_the_processor(seed, dtype, own_work):
+    kernel, given, sizes = program(seed)
+    expected = kernel(dtype=dtype, **given)
+    shared = {name: given[name] for name in ("table", "index")}
+    known = {"index": given["index"]} if seed % 2 else {}
+    loops = Loops(HostCard(), kernel, sizes, WHERE, dtype, shared, 50, known, own_work=own_work)
+    for name in ("x", "y", "m", "k"):
+        loops.write(name, given[name])
+    loops.run(1)
+    assert not loops.read("status").any() and (loops.read("taken") == 1).all()
+    for name, x in expected.items():
+        np.testing.assert_array_equal(loops.read(name), x)
+
+
+def test_a_kernel_that_calls_straight_kernels_and_others_has_them_in_its_code():
+    robot = ladder.chain(3)
+    aba, rnea = robot_kernel(robot, "aba"), robot_kernel(robot, "rnea")
+
+    def halves(turns, nv, q, v, tau, a):
+        def turn(k):
+            call(aba, q, v, tau, a)
+            call(rnea, q, v, a, tau)
+            for_range(nv, lambda i: tau.__setitem__(i, 0.5 * tau[i]))
+
+        for_range(turns, turn)
+
+    arrays = [ArrayOf("q", ("nv",)), ArrayOf("v", ("nv",)), ArrayOf("tau", ("nv",), "inout")]
+    kernel = LoopKernel("halves", halves, ["turns", "nv"], [*arrays, ArrayOf("a", ("nv",), "out")])
+    rng = np.random.default_rng(0)
+    given = {name: rng.normal(size=(40, 3)) for name in ("q", "v", "tau")}
+    expected = kernel(turns=3, **given)
+    loops = Loops(HostCard(), kernel, {"turns": 3, "nv": 3}, ["tile"] * 4, "float64", {}, 40)
+    for name, x in given.items():
+        loops.write(name, x)
+    loops.run(1)
+    np.testing.assert_allclose(loops.read("tau"), expected["tau"], rtol=1e-10)
+    np.testing.assert_allclose(loops.read("tau"), given["tau"] / 8, rtol=1e-9)
+
+
+def summed():
+    """out += x[0] + ... + x[k - 1], by way of zeros(k); an index is checked."""
+
+    def text(n, x, k, out):
+        held = zeros(k[0])
+        for_range(k[0], lambda i: held.__setitem__(i, x[i]))
+        out[0] = for_range(k[0], lambda i, total: total + held[i], out[0])
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("k", (1,), "in", "integer"), ArrayOf("out", (1,), "inout")]
+    return LoopKernel("summed", text, ["n"], arrays, checked=True)
+
+
+def test_states_that_fail_stop_and_say_why_and_others_go_on():
+    loops = Loops(HostCard(), summed(), {"n": 8}, ["tile"] * 3, "float64", {}, 40, heap=16, finite=["out"])
+    x, k = np.ones((40, 8)), np.full((40, 1), 8)
+    k[3], k[5], x[7, 2] = 9, 20, np.inf
+    loops.write("x", x)
+    loops.write("k", k)
+    loops.run(2)
+    status, taken = loops.read("status"), loops.read("taken")
+    others = np.delete(np.arange(40), [3, 5, 7])
+    assert status[7] == NOT_FINITE and not status[others].any() and (taken[others] == 2).all()
+    np.testing.assert_array_equal(loops.read("out")[others], 16.0)
+    assert isinstance(loops.failed(status[3]), IndexError) and isinstance(
+        loops.failed(status[5]), MemoryError
+    )
+    assert taken[3] == taken[5] == 0
+
+
+def test_columns_of_a_card_go_to_states_and_back_all_or_some():
+    loops = Loops(HostCard(), summed(), {"n": 4}, ["tile", "shared", "tile"], "float32", {"k": [4]}, 70)
+    wide = np.arange(70 * 6, dtype=np.float32).reshape(6, 70)  # a slice of a larger array
+    loops.take("x", (wide[1].ctypes.data, 70, 1))
+    rows = np.array([2, 69, 33])
+    few = np.array([[1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]], np.float32)
+    loops.take("x", (few.ctypes.data, 1, 4), which=(rows.ctypes.data, 3))
+    loops.run(1)
+    expected = wide[1:5].sum(axis=0)
+    expected[rows] = [4, 8, 12]
+    found = np.empty(70, np.float32)
+    loops.give("out", (found.ctypes.data, 70, 1))
+    np.testing.assert_array_equal(found, expected)
+    loops.take("x", (few.ctypes.data, 0, 0), part=(1, 2, 2))  # every second number, the same for all
+    np.testing.assert_array_equal(loops.read("x")[0], [wide[1, 0], 1, wide[3, 0], 1])
+
+
+def test_a_thread_gets_the_registers_that_the_states_leave_it():
+    assert [registers(n, 132) for n in (1, 8192, 32_768, 65_536, 131_072, 1 << 20)] == [
+        255,
+        255,
+        255,
+        128,
+        64,
+        64,
+    ]
+
+
+@pytest.mark.parity  # ptxas comes with the tests that need other programs
+@pytest.mark.parametrize("real", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+def test_programs_assemble_for_three_architectures_and_name_the_space_of_each_access(real):
+    kernel, given, sizes = program(3)
+    for own_work in (False, True):
+        code = Code(kernel, sizes, real, WHERE, {}, ("x",), 64, own_work)
+        for arch in ("sm_80", "sm_90", "sm_100"):
+            _, usage = assemble.assembled(code.text, arch)
+            assert max(each.registers for each in usage) <= 64
+        for part in assemble.modules(code.text):
+            assert not [line for line in assemble.ptx(part).splitlines() if _no_space(line)]
+
+
+def _no_space(line):
+    words = line.split()
+    name = words[0] if words and not words[0].startswith("@") else words[1] if len(words) > 1 else ""
+    return name.startswith(("ld.", "st.")) and name.split(".")[1] not in ("global", "local", "param", "const")
