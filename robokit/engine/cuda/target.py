@@ -11,6 +11,10 @@ from robokit.engine.cuda import assemble
 from robokit.engine.cuda.driver import Card
 from robokit.engine.cuda.launch import TEAM, Team
 from robokit.engine.emit.ir import Real
+from robokit.engine.trace.graph import TraceTooLarge
+
+MOST = 200_000
+"""Operations of a kernel: ptxas takes half a second of a processor for 1,000, so minutes for so many."""
 
 
 class CardTarget(Target):
@@ -42,10 +46,17 @@ class CardTarget(Target):
         return assemble.identity(self.card) if isinstance(self.card, str) else self.card.identity
 
     def write(self, kernel: Planned) -> tuple[str, int]:
-        """The text: a team of warps for the states of a tile where that pays, else one state a thread."""
+        """The text: a team of warps for the states of a tile where that pays, else one state a thread.
+
+        Raises:
+            TraceTooLarge: the kernel has too many operations.
+        """
         from robokit.engine.cuda.flat_code import LONG, flat_code
         from robokit.engine.cuda.team_code import team_code
 
+        count = len(kernel.program.order)
+        if count > MOST:
+            raise TraceTooLarge(f"{count:,} operations, more than {MOST:,} to compile for a card")
         program, text, one_order = kernel.program, None, kernel.signature.reproducible
         if len(program.order) > LONG:
             text = team_code(program, kernel.symbol, self.real, assemble.shared_memory(self.arch), one_order)

@@ -21,6 +21,10 @@ from robokit.engine.trace.ops import GUARD
 from robokit.engine.trace.program import Program
 
 WARPS = 8
+"""Of a team: with 255 registers a thread they fill a multiprocessor's."""
+
+WORTH = 24
+"""Operations of a warp in a round, on average, from which on a barrier pays."""
 
 HELD = 96
 """Values that a warp keeps in registers from one round to the next, at most."""
@@ -87,7 +91,9 @@ class TeamWriter(CardWriter):
 
 
 def team_code(program: Program, name: str, real: Real, room: int, in_one_order: bool = False) -> str | None:
-    """The text of a program for a card, as assemble.py takes it; None where its workspace is too large.
+    """The text of a program for a card, as assemble.py takes it.
+
+    None where its workspace is too large, its rounds are too short, or it has conditional blocks or tables.
 
     Args:
         program: what to compute.
@@ -101,6 +107,8 @@ def team_code(program: Program, name: str, real: Real, room: int, in_one_order: 
     fused = set() if in_one_order else fused_products(program, real)[0]
     program, fused = expanded(program, fused)
     team = shared(program, WARPS, fused)
+    if len(program.order) < WORTH * WARPS * len(team.rounds):
+        return None
     states = 32
     while states * team.slots * real.bytes > room:
         states //= 2
