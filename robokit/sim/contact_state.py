@@ -165,10 +165,12 @@ class ContactState:
         needed[:] = 0
 
     def notes(self) -> Arrays:
-        """What was noted of each step since the last call (contact/monitor.py), by name."""
+        """What was noted of each step since the last call (contact/monitor.py), by name; all reals float64."""
         counts = dict(zip(NOTED_AT_START, self.arrays["noted"].tolist(), strict=True))
         found = {a.name: self.arrays[a.name][: counts[str(a.shape[0])]] for a in NOTES[1:]}
         self.arrays["noted"][:] = 0
+        if self.dtype != "float64":
+            found = {name: x.astype(float) if x.dtype.kind == "f" else x for name, x in found.items()}
         if sum(self.arrays[a.name].nbytes for a in NOTES) < KEPT_BYTES:
             return {name: x.copy() for name, x in found.items()}
         self.sizes |= NOTED_AT_START
