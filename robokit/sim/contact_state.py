@@ -26,8 +26,8 @@ from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may
 
 Arrays = dict[str, np.ndarray]
 
-TOLERANCES = {"float64": 1e-6, "float32": 1e-4}
-"""Of a step's residual, over the impulses of the step, before the polish that squares it, by precision."""
+TOLERANCE = 1e-6
+"""Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
@@ -94,8 +94,7 @@ class ContactState:
         self.dtype: str = options.get("dtype", "float64")
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
         self.kernel = kernel(bool(options.get("reproducible", False)), options.get("springs", ()))
-        tolerance = options.get("tolerance", TOLERANCES[self.dtype])
-        given = {"dt": np.array([dt]), "tolerance": np.array([tolerance])}
+        given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
         given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
@@ -165,10 +164,12 @@ class ContactState:
         needed[:] = 0
 
     def notes(self) -> Arrays:
-        """What was noted of each step since the last call (contact/monitor.py), by name."""
+        """What was noted of each step since the last call (contact/monitor.py), by name, as float64."""
         counts = dict(zip(NOTED_AT_START, self.arrays["noted"].tolist(), strict=True))
         found = {a.name: self.arrays[a.name][: counts[str(a.shape[0])]] for a in NOTES[1:]}
         self.arrays["noted"][:] = 0
+        if self.dtype != "float64":
+            found = {name: x.astype(float) if x.dtype.kind == "f" else x for name, x in found.items()}
         if sum(self.arrays[a.name].nbytes for a in NOTES) < KEPT_BYTES:
             return {name: x.copy() for name, x in found.items()}
         self.sizes |= NOTED_AT_START

@@ -25,11 +25,12 @@ from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, in_precision
 from robokit.spatial.scalars import Scalar, where
 
-CLOSED = 1e-6
-"""Compliance over the mobility of all that moves: two iterations leave its square of what they take away."""
+CLOSED = 1e-6, 1e-3
+"""Compliance over the mobility of all that moves, in double and in single precision: two iterations leave its
+square of what they take away, and A has its inverse times the rounding of J."""
 
 PASSES = 2
 """Corrections of positions: each takes off the digits that are right."""
@@ -129,14 +130,14 @@ def _hold(x: Any, m: Any) -> None:
     i, j = x.n_of[1], x.motion_dof[m]
     x.n_of[1] = i + 1
     x.r_row[i], x.r_gain[i] = x.dof_row[j], x.dof_gain[j]
-    x.r_G[i] = 1.0 / (CLOSED * mobility(x, j))
+    x.r_G[i] = 1.0 / (in_precision(*CLOSED) * mobility(x, j))
 
 
 def _constraints(x: Any, k: Any, speeds: Any) -> None:
     """Of loop k: they aim at what is open."""
 
     def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
-        R = CLOSED * x.loop_mobility[k, half]
+        R = in_precision(*CLOSED) * x.loop_mobility[k, half]
         V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
         left = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
         i = add_half(x, k, half, E, R, Vector3(*(-s for s in left)))

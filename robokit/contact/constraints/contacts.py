@@ -125,7 +125,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
-    R = [where(bounces > 0.5, maximum(RIGID * w, least), maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
+    R = [where(bounces > 0.5, RIGID * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
         FRICTION,

@@ -29,12 +29,12 @@ from typing import Any
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import LINE
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, in_precision
 from robokit.spatial.scalars import Scalar, cos, sin, sqrt, where
 
-SOFT = 1e-3
-"""Compliance over the mobility of all that moves, which loops have to hold at most: 1e-4 adds only rounding
-where links are a hundred thousand times lighter."""
+SOFT = 1e-3, 1e-2
+"""Compliance over the mobility of all that moves, which loops have to hold at most, in double and in single
+precision: less adds only rounding where links are lighter."""
 
 
 def collect(x: Any) -> None:
@@ -42,7 +42,7 @@ def collect(x: Any) -> None:
 
     def loop(k: Any) -> None:
         def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
-            R = SOFT * x.loop_mobility[k, half]
+            R = in_precision(*SOFT) * x.loop_mobility[k, half]
             V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
             known = (x.dt[0] * x.loop_force[k, 3 * half + m] for m in range(3))
             aim = Vector3(*(R * g - row(e, V) for g, e in zip(known, E, strict=True)))

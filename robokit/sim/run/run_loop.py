@@ -329,7 +329,7 @@ class Run:
     def record(self) -> None:
         """Record the state."""
         own = self.stepper
-        self.records.add(self.done, own.q.copy(), own.v.copy(), own.entries(), self.last)
+        self.records.add(self.done, own.q.astype(float), own.v.astype(float), own.entries(), self.last)
         if not self.dropped and own.noted_bytes > MOST_BYTES:
             self.dropped, self.noted = True, []
             own.notes()

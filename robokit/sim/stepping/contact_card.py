@@ -11,7 +11,7 @@ from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.errors import DeviceError
-from robokit.sim.contact_state import TOLERANCES, ContactState, enlarged
+from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_rows import LARGEST, commands, entries_of
 from robokit.sim.stepping.own_measures import OwnMeasures
@@ -62,7 +62,7 @@ class ContactOnCard:
         **options: Any,
     ) -> None:
         self.program, self.card, self.rows, self.dtype = program, card, rows, dtype
-        self.arrays = state.arrays | {"tolerance": np.array([TOLERANCES[dtype]])}
+        self.arrays = state.arrays
         self.reproducible = state.kernel.reproducible
         self.options, self.steps_held, self.few = options, steps, few
         self.own = self._numbers_of_rows()

@@ -167,11 +167,11 @@ class ContactStepper:
 
     def entries(self) -> np.ndarray:
         """The ledger of the program."""
-        return entries_of(self.program, self.state.arrays)
+        return entries_of(self.program, self.state.arrays).astype(float, copy=False)
 
     def impulse(self) -> np.ndarray:
         """That of the ground so far, (6,) as in the ledger."""
-        return self.state.arrays["ledger"][ledger.IMPULSE].copy()
+        return self.state.arrays["ledger"][ledger.IMPULSE].astype(float)
 
     def memory(self) -> np.ndarray:
         """What the next step is handed besides q and v."""
