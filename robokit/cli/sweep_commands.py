@@ -85,16 +85,7 @@ def add_sweep(sub: argparse.ArgumentParser) -> None:
         "--trajectory", action="append", default=[], type=seed_number, metavar="ROW",
         help="keep this row's motion, too",
     )  # fmt: skip
-    sub.add_argument("--chunk", type=count_number, metavar="N", help="rows that are written together")
-    sub.add_argument(
-        "--workers", type=seed_number, metavar="N",
-        help="processes; 0 computes in this one, without Dask; default: one a processor",
-    )  # fmt: skip
-    sub.add_argument(
-        "--device", metavar="DEVICE",
-        help="cuda computes on the graphics cards, a process for each; cuda:1 on that one; the same bits",
-    )  # fmt: skip
-    sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
+    _add_machines(sub)
     sub.add_argument(
         "--resume",
         metavar="FOLDER",
@@ -106,6 +97,20 @@ def add_sweep(sub: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     sub.add_argument("--no-open", action="store_true", help="do not open the page")
     sub.add_argument("--list", action="store_true", help="print all parameters and measures")
+
+
+def _add_machines(sub: argparse.ArgumentParser) -> None:
+    """The arguments that say what computes."""
+    sub.add_argument("--chunk", type=count_number, metavar="N", help="rows that are written together")
+    sub.add_argument(
+        "--workers", type=seed_number, metavar="N",
+        help="processes; 0 computes in this one, without Dask; default: one a processor",
+    )  # fmt: skip
+    sub.add_argument(
+        "--device", metavar="DEVICE",
+        help="cuda computes on the graphics cards, a process for each; cuda:1 on that one; the same bits",
+    )  # fmt: skip
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
 
 
 def add_replay(sub: argparse.ArgumentParser) -> None:

@@ -164,9 +164,9 @@ class Simulation:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
                 the text names the argument, what was given and what is accepted.
         """
+        if controller is not None and not callable(controller):
+            raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
         if controller is not None:
-            if not callable(controller):
-                raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
             check_call("controller", controller, ("t", "q", "v"), "joint forces")
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
@@ -193,16 +193,9 @@ class Simulation:
         warn_of_start(setup.program, overlaps, q, v, setup.dt)
         _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
-        span = (
-            setup.dt,
-            int(MOST_STEPS),
-            np.atleast_2d(q),
-            batch or 1,
-            floats(robot.tree),
-            accuracy is not None,
-            prescribed,
-        )
-        inputs = RunInputs(moving, drives, acting, *span)
+        span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
+        free, divided = floats(robot.tree), accuracy is not None
+        inputs = RunInputs(moving, drives, acting, *span, free, divided, prescribed)
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
@@ -216,21 +209,26 @@ class Simulation:
         self._control: Any = None
         self._about: tuple[Any, ...] | None = None
         self._broken = False
-        if batch and number is not None:
-            from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
-            from robokit.sim.rollouts.card_states import CardStates
-
-            library = next((found for x in (q0, v0) if (found := library_of(x))), None)
-            start = self._program, *self._start, batch, setup.dt, inputs
-            self._many = CardStates(*start, number, library)
-            return
         if batch:
-            self._many = ManyStates(self._program, *self._start, batch, setup.dt, inputs, threads)
+            self._many = self._rows_of(batch, threads, number, (q0, v0))
             return
         every = setup.every if self._recording else 0
         self._run = Run(self._program, *self._start, setup.dt, every, controller, _Given(self), alone=True)
         self._run.control_every = control_every
         self._begin()
+
+    def _rows_of(
+        self, batch: int, threads: int | None, number: int | None, given: Sequence[Any]
+    ) -> ManyStates | CardStates:
+        """The rows of a batch: of the processor, or on a card, of the library of what is given as start."""
+        start = self._program, *self._start, batch, self.dt, self._inputs
+        if number is None:
+            return ManyStates(*start, threads)
+        from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
+        from robokit.sim.rollouts.card_states import CardStates
+
+        library = next((found for x in given if (found := library_of(x))), None)
+        return CardStates(*start, number, library)
 
     def _starts(self, robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
         """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""

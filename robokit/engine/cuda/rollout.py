@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from robokit.engine.kernel import Kernel
 
 Column = tuple[int, int, int]
 
@@ -27,8 +24,8 @@ class RolloutOnCard:
         columns: where the present states are, one Column for each input of the kernel.
     """
 
-    def __init__(self, kernel: Kernel, card: Any) -> None:
-        """Make or find its code.
+    def __init__(self, kernel: Any, card: Any) -> None:
+        """Make or find the code of an engine.Kernel.
 
         Raises:
             ValueError: an output is not fed back.
