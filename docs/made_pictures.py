@@ -85,6 +85,7 @@ RECIPES = {
     "gallery/20_swing_up_by_ilqr.mp4": example("20_swing_up_by_ilqr", "swing_up.html"),
     "gallery/21_catch_a_push.mp4": example("21_catch_a_push", "catch.html", speed=0.5),
     "gallery/22_model_predictive_control.mp4": example("22_model_predictive_control", "mpc.html"),
+    "gallery/25_ten_thousand_falls.mp4": example("25_ten_thousand_falls", "farthest.html", speed=0.5),
     "path/first_fall.mp4": page("first_fall", "fall.html", speed=0.5),
     "path/your_robot.png": page("your_robot", "arm.html", panels=True),
     "path/the_page.png": page("the_page", "drop.html", at=0.3, panels=True),
