@@ -51,16 +51,12 @@ class CardTarget(Target):
         Raises:
             TraceTooLarge: the kernel has too many operations.
         """
-        from robokit.engine.cuda.flat_code import LONG, flat_code
-        from robokit.engine.cuda.team_code import team_code
+        from robokit.engine.cuda.flat_code import flat_code
 
         count = len(kernel.program.order)
         if count > MOST:
             raise TraceTooLarge(f"{count:,} operations, more than {MOST:,} to compile for a card")
-        program, text, one_order = kernel.program, None, kernel.signature.reproducible
-        if len(program.order) > LONG:
-            text = team_code(program, kernel.symbol, self.real, assemble.shared_memory(self.arch), one_order)
-        return text or flat_code(program, kernel.symbol, self.real, one_order), 0
+        return flat_code(kernel.program, kernel.symbol, self.real, kernel.signature.reproducible), 0
 
     def assemble(self, text: str) -> bytes:
         """Code of a text, after a line that says how it is launched."""
