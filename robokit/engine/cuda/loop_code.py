@@ -335,7 +335,7 @@ class CardFunction(FunctionWriter):
             own = f"{self._type(self.graph.kinds[number], False)} {self._value(number, False)}"
             value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
         self.out.do(f"ret {t} {value}")
-        if self.cards.fails(self.pattern.function):
+        if self.cards.fails(self.pattern.function) and self.graph.checked:
             self.out.do("fail:")
             self.out.do(f"ret {t} {'zeroinitializer' if results else ''}")
         text = "\n".join(["entry:", *self.stack, self.out.text()])
@@ -381,7 +381,7 @@ class CardFunction(FunctionWriter):
         found = out(call) if results else ""
         if not results:
             out.do(call)
-        if self.cards.fails(node[1]):
+        if self.cards.fails(node[1]) and self.graph.checked:
             status = out("load i32, ptr addrspace(1) %tile, align 4")
             self._continue_if(out(f"icmp eq i32 {status}, 0"), "fail")
         return [out(f"extractvalue {t} {found}, {k}") for k in range(len(results))]
@@ -390,12 +390,17 @@ class CardFunction(FunctionWriter):
         raise AssertionError  # recorded as functions
 
     def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
-        """End the call where something does not hold, with the number of the node."""
+        """Note where something does not hold, with the number of the node.
+
+        The call ends there only if indices are checked, too. With a way out of the middle of a branch the
+        threads of a warp, once they have gone different ways, would come together at the function's end, and
+        read memory one by one until then: steps with contacts take many times as long.
+        """
         k, label = self._fresh(), self.label
         self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
         self._block(f"bad{k}")
         self.out.do(f"store i32 {2 * number + code}, ptr addrspace(1) %tile, align 4")
-        self.out.do("br label %fail")
+        self.out.do(f"br label %{'fail' if self.graph.checked else f'fine{k}'}")
         self.label = label
         self._block(f"fine{k}", same=True)
 
@@ -481,7 +486,9 @@ class CardFunction(FunctionWriter):
         narrow = out(f"trunc i64 {count} to i32")
         top = self.memory[1]
         end = out(f"add i32 {top}, {narrow}")
-        self._fail_unless(out(f"icmp ule i32 {end}, {self.cards.heap}"), number, 1)
+        fits = out(f"icmp ule i32 {end}, {self.cards.heap}")
+        self._fail_unless(fits, number, 1)
+        narrow, top, end = (out(f"select i1 {fits}, i32 {x}, i32 0") for x in (narrow, top, end))
         own = self._own_work()
         space = 5 if own else 1
         wide = out(f"zext i32 {top} to i64")

@@ -65,6 +65,7 @@ class ContactOnCard:
         self.arrays = state.arrays
         self.reproducible = state.kernel.reproducible
         self.options, self.steps_held, self.few = options, steps, few
+        self._last: tuple[int, int, bool] = (0, 0, False)
         self.own = self._numbers_of_rows()
         self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in PLACES.items()}}
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
