@@ -17,6 +17,7 @@ import contextlib
 import datetime
 import functools
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -45,17 +46,23 @@ ROBOTS = {
     "quadruped": "quadruped",
 }
 WHOLE = "humanoid", "G1"
-"""Robots that fall in batches of all sizes; the others in two."""
+"""Robots that fall in batches of all sizes, and beside peers; the others fall in two."""
+
+DOUBLE = "G1"
+"""The robot that falls in double precision, too."""
 
 SIZES = tuple(2**k for k in range(10, 18))
 FEW = 2**13, 2**17
 DTYPES = "float32", "float64"
 DT, STEPS, DISTINCT = 1e-3, 500, 1024
-WORLDS = 2**13, 2**15, 2**17
+WORLDS = 2**13, 2**15
 """Sizes of MuJoCo Warp's batches; MJX's is the first."""
 
-LONG = 4.0
-"""A fall that takes longer than this is timed once [s]."""
+LONG, DOWN = 3.0, 150
+"""Falls are cut to so many seconds, but never to fewer steps."""
+
+FALLS_END, PEERS_END = 150.0, 220.0
+"""When no further fall is begun, and when peers are ended [s]."""
 
 CALLS: dict[str, Callable[..., Any]] = {
     "RNEA": lambda robot, q, v, a: rk.rnea(robot, q, v, a),
@@ -191,50 +198,63 @@ def functions(name: str, found: dict[str, Any]) -> None:
 # ---- falls -------------------------------------------------------------------------------------------------
 
 
-def fall(robot: rk.Robot, rows: int, collide: bool, dtype: str, **options: Any) -> rk.Rollout:
-    """A fall of so many rows."""
-    options = {"device": "cuda", "steps": STEPS, **options}
+def fall(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int, device: str = "cuda") -> Any:
+    """A rollout of so many rows that fall."""
     return scenes.many(
-        robot, starts(robot, rows), None, dt=DT, ground=scenes.ground(), self_collision=collide,
-        record_every=options["steps"], dtype=dtype, **options,
+        robot, starts(robot, rows), None, steps=steps, dt=DT, ground=scenes.ground(),
+        self_collision=collide, record_every=steps, dtype=dtype, device=device,
     )  # fmt: skip
 
 
 def fall_agreement(robot: rk.Robot, collide: bool, dtype: str, steps: int = 100) -> dict[str, float]:
     """Differences of falls from the processor's in double precision, largest of a row [m | rad]."""
-    there = fall(robot, 64, collide, dtype, steps=steps)
-    here = fall(robot, 64, collide, "float64", steps=steps, device="cpu")
+    there = fall(robot, 64, collide, dtype, steps)
+    here = fall(robot, 64, collide, "float64", steps, device="cpu")
     apart = np.abs(np.asarray(there.q[-1], float) - here.q[-1]).max(axis=1)
     return {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}
 
 
-def falls(name: str, found: dict[str, Any]) -> None:
-    """Falls of one robot, with and without self-collision."""
+def falls(name: str, found: dict[str, Any], end: float) -> None:
+    """Falls of one robot, with and without self-collision; larger batches only while there is time."""
     robot = load(name)
-    for collide in (False, True):
-        for dtype in DTYPES:
-            row: dict[str, Any] = {
-                "who": "robokit",
-                "robot": name,
-                "collide": collide,
-                "dtype": dtype,
-                "rates": {},
-            }
+    for dtype in DTYPES if name == DOUBLE else DTYPES[:1]:
+        for collide in (True, False):
+            row: dict[str, Any] = {"who": "robokit", "robot": name, "collide": collide, "dtype": dtype}
+            row |= {"rates": {}, "steps": {}, "call": {}}
             found["falls"].append(row)
             with said_in(row):
                 row["apart"] = fall_agreement(robot, collide, dtype)
                 for rows in SIZES if name in WHOLE and dtype == "float32" else FEW:
-                    best = math.inf
-                    for _ in range(2):
-                        started = time.perf_counter()
-                        run = fall(robot, rows, collide, dtype)
-                        spent = time.perf_counter() - started
-                        best = min(best, spent)
-                        if spent > LONG:
-                            break
-                    row["rates"][rows] = rows * STEPS / best / 1e6
-                    row["failed"] = len(run.failed)
+                    if not timed_fall(row, rows, end, lambda n: spent(robot, rows, collide, dtype, n)):  # noqa: B023
+                        row["problem"] = f"time was up before {rows} rows"
+                        break
             show(row)
+
+
+def spent(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int) -> float:
+    """Seconds of a fall."""
+    started = time.perf_counter()
+    run = fall(robot, rows, collide, dtype, steps)
+    if len(run.failed):
+        raise ValueError(f"{len(run.failed)} of {rows} rows failed")
+    return time.perf_counter() - started
+
+
+def timed_fall(row: dict[str, Any], rows: int, end: float, fall: Callable[[int], float]) -> bool:
+    """Time falls of so many rows, by what they take more than a single step; False where there is no time.
+
+    A fall that would take too long is cut, but not before it is down: 2 cm take 64 steps.
+    """
+    fall(1)
+    one = min(fall(1), fall(1))
+    step = max(1e-6, (fall(21) - one) / 20)
+    steps = int(min(STEPS, max(DOWN, LONG / step)))
+    if time.perf_counter() + steps * step > end:
+        return False
+    best = min(fall(steps) for _ in range(2 if steps * step < 0.5 * LONG else 1))
+    row["rates"][rows] = rows * (steps - 1) / (best - one) / 1e6
+    row["steps"][rows], row["call"][rows] = steps, round(one, 3)
+    return True
 
 
 def cold(found: dict[str, Any]) -> None:
@@ -294,21 +314,20 @@ class Peer:
                     print(f"  {said}", flush=True)
         self.ready.set()
 
-    def measure(self, found: dict[str, Any], most: float) -> None:
-        """Let it measure, and take its results; what takes longer than so many seconds is ended."""
-        started = time.perf_counter()
-        self.ready.wait(most)
+    def measure(self, found: dict[str, Any], end: float) -> None:
+        """Let it measure, and take its results; at the end of the time it is ended."""
+        self.ready.wait(max(0.0, end - time.perf_counter()))
         with contextlib.suppress(OSError):
             assert self.process.stdin is not None
             self.process.stdin.write("go\n")
             self.process.stdin.flush()
-        self.reader.join(max(0.0, most - time.perf_counter() + started))
+        self.reader.join(max(0.0, end - time.perf_counter()))
         ended = self.process.poll() is None
         if ended:
             self.process.kill()
         if self.process.wait():
             last = (self.errors.read_text().strip().splitlines() or ["?"])[-1][:300]
-            said = {"who": self.who, "failed": f"ended after {most:g} s" if ended else last}
+            said = {"who": self.who, "failed": "time was up" if ended else last}
             self.results.append(said)
             print(f"  {said}", flush=True)
         self.errors.unlink()
@@ -320,13 +339,13 @@ class Peer:
 
 
 def peers(names: list[str]) -> list[Peer]:
-    """Those that are installed. MJX compiles for each size, and for minutes where meshes meet meshes."""
+    """Those that are installed; MJX without self-collision, for which it compiles for minutes."""
     both = [(name, collide) for name in names for collide in (False, True)]
     out = []
     if _installed("mujoco_warp"):
         out += [Peer("MuJoCo Warp", *each, WORLDS) for each in both]
     if _installed("mujoco.mjx"):
-        out += [Peer("MJX", *each, WORLDS[:1]) for each in both if each != ("G1", True)]
+        out += [Peer("MJX", *each, WORLDS[:1]) for each in both if not each[1]]
     return out
 
 
@@ -363,30 +382,25 @@ def show(row: dict[str, Any]) -> None:
     )
 
 
-def compile_all(names: list[str], parts: list[str]) -> None:
-    """Compile for each robot, in processes side by side: all that is measured is then in the cache."""
-    with contextlib.ExitStack() as stack:
-        started = [
-            stack.enter_context(
-                subprocess.Popen([sys.executable, __file__, "--compile", name, "--part", *parts])
-            )
-            for name in names
-        ]
-        for each in started:
-            each.wait()
+def compiling(names: list[str], part: str) -> list[subprocess.Popen[bytes]]:
+    """Processes, one a robot, that compile what is measured, so that it is in the cache."""
+    call = [sys.executable, __file__, "--part", part, "--compile"]
+    return [subprocess.Popen([*call, name]) for name in names]
 
 
-def compile_one(name: str, parts: list[str]) -> None:
+def compile_one(name: str, part: str) -> None:
     """Compile what is measured of one robot; what fails is said when it is measured."""
     robot = load(name)
     few = [x[:32] for x in states(robot, 32)]
-    for dtype in DTYPES:
-        for call in CALLS.values() if "functions" in parts else ():
-            with contextlib.suppress(Exception):
-                call(robot, *(side_by_side(x, dtype, 32) for x in few))
-        for collide in (False, True) if "falls" in parts else ():
-            with contextlib.suppress(Exception):
-                fall(robot, 64, collide, dtype, steps=1)
+    for dtype in DTYPES if part == "functions" or name == DOUBLE else DTYPES[:1]:
+        if part == "functions":
+            for call in CALLS.values():
+                with contextlib.suppress(Exception):
+                    call(robot, *(side_by_side(x, dtype, 32) for x in few))
+        else:
+            for collide, rows in itertools.product((True, False), (64, *FEW)):
+                with contextlib.suppress(Exception):
+                    fall(robot, rows, collide, dtype, 1)
 
 
 def main() -> None:
@@ -404,9 +418,8 @@ def main() -> None:
     parser.add_argument("--compile", metavar="ROBOT", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.compile:
-        compile_one(arguments.compile, arguments.part)
+        compile_one(arguments.compile, arguments.part[0])
         return
-    started = time.perf_counter()
     found: dict[str, Any] = {
         **the_card(), "machine": machine(), "versions": {}, "commit": commit(),
         "date": datetime.date.today().isoformat(), "functions": [], "falls": [], "peers": [], "cold": {},
@@ -415,24 +428,37 @@ def main() -> None:
         ", ".join(f"{key} {found[key]}" for key in ("card", "driver", "torch", "machine", "commit")),
         flush=True,
     )
-    beside = peers([name for name in arguments.robot if name in WHOLE]) if "peers" in arguments.part else []
-    compile_all(arguments.robot, arguments.part)
-    print(f"compiled after {time.perf_counter() - started:.0f} s", flush=True)
+    places = [place for place in (arguments.json, PLACE if arguments.manual else None) if place]
+    try:
+        measure(arguments.robot, arguments.part, found)
+    finally:
+        for place in places:
+            place.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            print(f"written to {place}")
+
+
+def measure(names: list[str], parts: list[str], found: dict[str, Any]) -> None:
+    """All parts; what one compiles, others do not wait for."""
+    started = time.perf_counter()
+    beside = peers([name for name in names if name in WHOLE]) if "peers" in parts else []
+    for part in ("functions", "falls"):
+        if part in parts:
+            print(f"{time.perf_counter() - started:.0f} s: {part}", flush=True)
+            for process in compiling(names, part):
+                process.wait()
+            for name in names:
+                if part == "functions":
+                    functions(name, found)
+                else:
+                    falls(name, found, started + FALLS_END)
     for each in beside:
-        each.ready.wait(90.0)
-    for name in arguments.robot:
-        for part, run in (("functions", functions), ("falls", falls)):
-            if part in arguments.part:
-                run(name, found)
-    for each in beside:
-        each.measure(found, 60.0)
-    if "cold" in arguments.part:
+        each.ready.wait(max(0.0, started + FALLS_END - time.perf_counter()))
+    if "cold" in parts:
         cold(found)
+    for each in beside:
+        each.measure(found, started + PEERS_END)
     found["seconds"] = round(time.perf_counter() - started)
     print(f"{found['seconds']} s in all")
-    for place in filter(None, (arguments.json, PLACE if arguments.manual else None)):
-        place.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"written to {place}")
 
 
 if __name__ == "__main__":
