@@ -23,6 +23,7 @@ extensions = [
     "made",
     "measured",
     "fidelity_tables",
+    "gpu_tables",
 ]
 exclude_patterns = ["_build"]
 default_role = "code"

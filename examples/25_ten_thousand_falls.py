@@ -10,8 +10,8 @@ speeds of its own, and fall for a second. The next ten thousand start around the
 It takes `pip install 'robokit[cuda,torch]'`. Without a card the same program runs on the processor, with 200
 humanoids. The page shows the farthest fall; its ghost is the farthest of the first round.
 
-Check: the average grows from round to round, no row failed, all started with 300 J, and the farthest fall is
-as far in rk.simulate, on the processor and in double precision.
+Check: the average of the last round is half a metre beyond that of the first, no row failed, both started
+with 300 J, and the farthest fall is as far in rk.simulate, on the processor and in double precision.
 """
 
 import argparse
@@ -56,7 +56,7 @@ compare(*runs, arguments.output, labels=("the farthest", "the farthest of the fi
 if not arguments.headless:
     webbrowser.open(arguments.output.resolve().as_uri())
 again = runs[0].q[-1, 4]
-assert averages == sorted(averages) and not sim.failed.any(), "no progress"
+assert averages[-1] > averages[0] + 0.5 and not sim.failed.any(), "no progress"
 assert max(abs(run.energy.kinetic[0] - 300.0) for run in runs) < 0.1, (
     "the farthest had more energy than the others"
 )
