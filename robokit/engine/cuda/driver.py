@@ -27,6 +27,10 @@ LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "li
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_CODE, OLD_DRIVER = 2, 3, 100, 209, 222
 """Numbers of errors that are explained here; the driver has a sentence for all of them."""
 
+KEPT = 64
+"""One part in so many of a card's memory stays with this process, though nobody needs it now."""
+
+_RELEASE_THRESHOLD = 4
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 _LOCAL_BYTES, _REGISTERS, _LARGEST_BLOCK, _SHARED_BYTES, _SHARED_PERCENT = 3, 4, 0, 8, 9
 
@@ -129,6 +133,7 @@ class Card:
         self.arch = assemble.architecture(*self.capability)
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self._keep_memory()
 
     @property
     def identity(self) -> str:
@@ -167,6 +172,14 @@ class Card:
                 f"does not run what {assemble.release()} makes; update the NVIDIA driver"
             )
         raise DeviceError(f"{where}: {function}: {_sentence(self._library, status)}")
+
+    def _keep_memory(self) -> None:
+        """Memory that is given back stays at hand, up to a share of the card: else each wait hands it to the
+        system, from which it takes some milliseconds to have it again.
+        """
+        pool, kept = ctypes.c_void_p(), ctypes.c_uint64(self.size // KEPT)
+        self._call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self._device)
+        self._call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(kept))
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()

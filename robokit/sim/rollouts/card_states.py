@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -143,9 +144,31 @@ class _Contact:
         self.own, self.given = own, own.program.given
         state = ContactStepper(own.program, own.dt).state
         self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
+        most = max(math.prod(a.at(self.on.sizes)) for a in self.on.kernel.taken)
+        self._blank = {byte: _Memory(own.card, 8 * most) for byte in (0, 0xFF)}
+        for byte, memory in self._blank.items():
+            own.card.fill(memory.pointer, 8 * most, byte)
+        self._notes = _Memory(own.card, 8 * own.rows)
+        self._unforced = True
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        self.on.start(q, v, None if len(rows) == self.own.rows else rows)
+        """Begin rows, by number: nothing was before. It does not wait."""
+        on, card, stream = self.on, self.own.card, self.own.stream()
+        places = [np.ascontiguousarray(rows, np.int64)]
+        places += [np.ascontiguousarray(x.T, self.own.dtype) for x in (q, v)]
+        memory = [card.allocate(x.nbytes, stream) for x in places]
+        for pointer, x in zip(memory, places, strict=True):
+            card.write(pointer, x, stream)
+        which = memory[0], len(rows)
+        for a in on.kernel.taken:
+            if a.role == "inout" and math.prod(a.at(on.sizes)):
+                byte = 0xFF if a.name.endswith("_pair") else 0  # the bytes of -1, a whole number
+                on.loops.take(a.name, (self._blank[byte].pointer, 1, 0), stream, which=which)
+        on.loops.take("status", (self._blank[0].pointer, 1, 0), stream, which=which)
+        for name, pointer in zip("qv", memory[1:], strict=True):
+            on.loops.take(name, (pointer, len(rows), 1), stream, which=which)
+        for pointer in memory:
+            card.free(pointer, stream)
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], stream: int) -> None:
         """Inputs of the steps to come."""
@@ -157,6 +180,7 @@ class _Contact:
             if on:
                 loops.write(name, rest.pop(0).astype(float), stream)
         if library_of(tau) is None and library_of(u) is None:
+            self._unforced = tau is None
             forces = np.zeros((1, self.own.program.robot.nv)) if tau is None else np.atleast_2d(tau)
             x = {"joint_forces": forces}
             if u is not None:
@@ -168,13 +192,16 @@ class _Contact:
         library, number = self.own.library, self.own.card.number
         assert library is not None
         driven = arrays["dof_row"][arrays["motor_dof"]]
+        if tau is not None:
+            self._unforced = False
         if u is None:
             loops.take("joint_forces", self._column(tau), stream)
             return
         command = u if library_of(u) else library.kept(np.asarray(u, self.own.dtype), number)
-        if tau is None:
-            loops.write("joint_forces", np.zeros((1, self.own.program.robot.nv)), stream)
-        else:
+        if tau is None and not self._unforced:
+            loops.take("joint_forces", (self._blank[0].pointer, 1, 0), stream)
+            self._unforced = True
+        elif tau is not None:
             tau = tau if library_of(tau) else library.kept(np.asarray(tau, self.own.dtype), number)
             command = command + library.picked(tau, driven, number)
             free = np.ones(self.own.program.robot.nv, self.own.dtype)
@@ -191,8 +218,17 @@ class _Contact:
 
     def take(self, steps: int, stream: int) -> None:
         self.on.steps(steps, stream)
-        if not self.own.card.capturing(stream):
+        if not self.own.card.capturing(stream) and self._unsettled(stream):
             self.on.settle()
+
+    def _unsettled(self, stream: int) -> bool:
+        """Whether a row waits for more room, or has raised something; waits for the steps."""
+        rows, place = self.own.rows, self._notes.pointer
+        self.on.loops.give("status", (place, rows, 1), stream)
+        self.on.loops.give("needed", (place + 4 * rows, rows, 1), stream, part=(0, 1, 1))
+        found = np.empty((2, rows), np.int32)
+        self.own.card.read(found, place, stream)
+        return bool((found[0] > 0).any() or found[1].any())
 
     def show(self, name: str, place: tuple[int, int, int], stream: int) -> None:
         self.on.loops.give(name, place, stream)
