@@ -40,6 +40,8 @@ from robokit.engine.loops.record import (
     TIMES,
     VALUE,
     VMAP,
+    STORE,
+    WHILE,
     WHOLE,
     WHOLE_EQ,
     WHOLE_LE,
@@ -47,7 +49,9 @@ from robokit.engine.loops.record import (
     WHOLE_SELECT,
     ZEROS,
     LoopGraph,
+    Region,
     calls,
+    operands,
     told,
 )
 from robokit.engine.loops.uniform import Pattern
@@ -65,6 +69,9 @@ NOTES = ("status", "taken", "goal")
 
 NOT_FINITE = -1
 """The status of a state that is no longer finite."""
+
+MOST_TURNS, MOST_LOADS = 4, 32
+"""Of a loop whose turns are taken at once: turns, and numbers that are read before the first is used."""
 
 BASES = ("tile", "given", "work", "shared")
 
@@ -528,8 +535,12 @@ class CardFunction(FunctionWriter):
 
     def _for(self, number: int, node: tuple) -> None:
         count, region = self.known.value(node[2]), self.graph.regions[node[1]]
+        turns = self._at_once(region)
         if count is None or count > 1:
-            super()._for(number, node)
+            if turns > 1 and (count is None or count >= turns):
+                self._for_several(number, node, turns)
+            else:
+                super()._for(number, node)
             return
         index, *carried = region.parameters
         starts = [self._value(k, False) for k in node[3:]]
@@ -541,6 +552,91 @@ class CardFunction(FunctionWriter):
             self.memory = memory
             starts = [self._value(k, False) for k in region.results]
         self.control |= {(number, k): value for k, value in enumerate(starts)}
+
+    def _ahead(self, region: Region) -> list[int]:
+        """Operations of a loop's body that may be done before those of the turns before it."""
+        nodes, written = self.graph.nodes, {self.graph.nodes[n][1] for n in region.nodes if self._is(n, STORE)}
+        waits = set(region.parameters[1:])
+        for n in region.nodes:
+            node = nodes[n]
+            late = node[0] == STORE or (node[0] == LOAD and node[1] in written)
+            if late or not waits.isdisjoint(operands(node)):
+                waits.add(n)
+        return [n for n in region.nodes if n not in waits]
+
+    def _is(self, number: int, *opcodes: int) -> bool:
+        return self.graph.nodes[number][0] in opcodes
+
+    def _at_once(self, region: Region) -> int:
+        """Turns of a loop whose numbers are read together: memory is far, and few threads wait for it."""
+        if any(self._is(n, FOR, WHILE, COND, CALL, VMAP, ZEROS, CHECK, LINK, VALUE) for n in region.nodes):
+            return 1
+        loads = sum(self._is(n, LOAD) for n in self._ahead(region) if self.known.value(n) is None)
+        return min(MOST_TURNS, MOST_LOADS // loads) if loads else 1
+
+    def _for_several(self, number: int, node: tuple, turns: int) -> None:
+        """A loop of so many turns at once, then of those that are left, one by one."""
+        graph, out, k = self.graph, self.out, self._fresh()
+        region, starts = graph.regions[node[1]], node[3:]
+        index, *carried = region.parameters
+        count, ahead = self._value(node[2], False), set(self._ahead(region))
+        types = [self._type_of(parameter) for parameter in carried]
+        firsts, before = [self._value(start, False) for start in starts], self.label
+        last = out(f"sub nsw i32 {count}, {turns - 1}")
+        out.do(f"br label %several{k}")
+        self._block(f"several{k}")
+        at = len(out.lines)
+        out.do("")  # the phis
+        out.do(f"br i1 {out(f'icmp slt i32 %i{k}, {last}')}, label %body{k}, label %rest{k}")
+        self._block(f"body{k}")
+        own: list[dict[int, str]] = []
+        for turn in range(turns):
+            self.names[index], self.sines = out(f"add nsw i32 %i{k}, {turn}"), {}
+            for n in region.nodes:
+                if n in ahead:
+                    self._write(n)
+            own.append({n: self.names[n] for n in (index, *ahead) if n in self.names})
+        values = [f"%c{k}x{p}" for p in range(len(carried))]
+        for each in own:
+            self.names |= each | dict(zip(carried, values, strict=True))
+            self.sines = {}
+            for n in region.nodes:
+                if n not in ahead:
+                    self._write(n)
+            values = [self._value(n, False) for n in region.results]
+        out.do(f"%j{k} = add nsw i32 %i{k}, {turns}")
+        out.do(f"br label %several{k}")
+        out.lines[at : at + 1] = [
+            f"%i{k} = phi i32 [0, %{before}], [%j{k}, %{self.label}]",
+            *(
+                f"%c{k}x{p} = phi {t} [{first}, %{before}], [{value}, %{self.label}]"
+                for p, (t, first, value) in enumerate(zip(types, firsts, values, strict=True))
+            ),
+        ]
+        self._block(f"rest{k}")
+        self._rest(number, node, k, count)
+
+    def _rest(self, number: int, node: tuple, k: int, count: str) -> None:
+        """The turns that are left of a loop, from %i on."""
+        out, region = self.out, self.graph.regions[node[1]]
+        index, *carried = region.parameters
+        out.do(f"br label %head{k}")
+        self._block(f"head{k}")
+        at = len(out.lines)
+        out.do("")
+        out.do(f"br i1 {out(f'icmp slt i32 %r{k}, {count}')}, label %one{k}, label %done{k}")
+        self._block(f"one{k}")
+        self.names |= {index: f"%r{k}"} | {c: f"%d{k}x{p}" for p, c in enumerate(carried)}
+        self._region(region)
+        out.do(f"%s{k} = add nsw i32 %r{k}, 1")
+        values = [self._value(n, False) for n in region.results]
+        out.do(f"br label %head{k}")
+        lines = [f"%r{k} = phi i32 [%i{k}, %rest{k}], [%s{k}, %{self.label}]"]
+        for p, (c, value) in enumerate(zip(carried, values, strict=True)):
+            lines.append(f"%d{k}x{p} = phi {self._type_of(c)} [%c{k}x{p}, %rest{k}], [{value}, %{self.label}]")
+            self.control[number, p] = f"%d{k}x{p}"
+        out.lines[at : at + 1] = lines
+        self._block(f"done{k}")
 
     def _cond(self, number: int, node: tuple) -> None:
         condition = self.known.value(node[1])

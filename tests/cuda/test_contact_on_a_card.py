@@ -1,0 +1,133 @@
+"""Contact steps on a card: on a host card, whose memory is NaN where nobody wrote, they have the bits of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.engine.cuda import assemble
+from robokit.engine.loops.known import KnownKernel
+from robokit.engine.loops.kernel import ArrayOf
+from robokit.engine.loops.fields import once
+from robokit.sim import contact_state
+from robokit.sim.stepping import contact_card
+from robokit.spatial.control_flow import cond, for_range, while_loop
+
+ROWS = 5
+
+
+def fallen(name, **options):
+    """A robot, some starts above the ground, and the options of two rollouts that are to be the same."""
+    robot = rk.load(name, base="floating")
+    rng = np.random.default_rng(0)
+    q = np.tile(rk.standing_configuration(robot), (ROWS, 1))
+    v = rng.normal(size=(ROWS, robot.nv))
+    return robot, q, v, {"steps": 150, "dt": 2e-3, "reproducible": True, "ground": True, **options}
+
+
+def rough(robot):
+    """Ground of cells, on which a quadruped with motors and limits walks, is pushed, and bounces."""
+    rng = np.random.default_rng(1)
+    terrain = rk.HeightField(rng.uniform(-0.04, 0.0, (40, 40)), cell=0.1)
+    return {
+        "ground": rk.Ground(terrain=terrain, friction=np.linspace(0.3, 1.0, ROWS), restitution=0.3),
+        "actuators": rk.PD(kp=60.0, kd=2.0, target=rng.normal(size=(ROWS, robot.nv - 6)) * 0.3),
+        "pushes": [rk.Push(robot.link_names[0], [120.0, 30.0, 0.0], start=0.05, duration=0.1)],
+        "tau": rng.normal(size=(150, ROWS, robot.nv)) * 0.1,
+        "measures": True,
+    }
+
+
+def same(robot, q, v, options):
+    there, here = (rk.rollout(robot, q, v, device=device, **options) for device in ("cuda", "cpu"))
+    for name in ("q", "v"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    for name, value in here.summary.items():
+        if "seconds" not in name and "second" not in name and name != "device":
+            np.testing.assert_array_equal(there.summary[name], value, name)
+    for name, column in here.measures.items():
+        np.testing.assert_array_equal(there.measures[name], column, name)
+    return there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collide", [False, True])
+def test_a_humanoid_falls_as_on_the_processor(card, collide):
+    """A few iterations a pass: states of a tile are at different steps, and all come to the end."""
+    same(*fallen("humanoid", self_collision=collide))
+
+
+@pytest.mark.slow
+def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monkeypatch):
+    """Rows that have no place for their contacts wait, and go on in larger arrays."""
+    few = {"n_contacts": 2, "n_near": 2, "n_constraints": 2}
+    monkeypatch.setattr(contact_card, "PLACES", few)
+    monkeypatch.setattr(contact_state, "AT_START", few | {"n_rows": 0})
+    monkeypatch.setattr(contact_card, "HELD_BYTES", 40 * ROWS * 8 * 60)  # inputs of some steps at a time
+    robot, q, v, options = fallen("quadruped")
+    made = []
+    make = contact_card.ContactOnCard._make
+    monkeypatch.setattr(contact_card.ContactOnCard, "_make", lambda c: (make(c), made.append(dict(c.sizes)))[0])
+    same(robot, q, v, options | rough(robot))
+    assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]
+
+
+@pytest.mark.slow
+def test_single_precision_stays_beside_the_processors(card):
+    robot, q, v, options = fallen("quadruped", dtype="float32", steps=60)
+    there, here = (rk.rollout(robot, q, v, device=device, **options) for device in ("cuda", "cpu"))
+    assert np.abs(there.q[-1] - here.q[-1]).max() < 2e-3 and not len(there.failed)
+
+
+@pytest.mark.parity  # ptxas comes with the tests that need other programs
+@pytest.mark.slow
+def test_the_steps_code_is_assembled_within_bounds(card, monkeypatch):
+    """On the ground alone all of the solver's linear algebra is a straight line; what spills is a bound."""
+    said = []
+
+    def assembled(text):
+        said.append(assemble.assembled(text, "sm_90")[1])
+        return text.encode()
+
+    monkeypatch.setattr(card, "assemble", assembled)
+    for collide, most in ((True, 60_000), (False, 90_000)):
+        robot, q, v, options = fallen("quadruped", self_collision=collide, dtype="float32", steps=1)
+        rk.rollout(robot, q, v, device="cuda", **options)
+        usage = said.pop()
+        assert max(each.registers for each in usage) <= 255
+        assert sum(each.frame for each in usage) < most and sum(each.stores for each in usage) < most
+
+
+def test_a_known_kernel_computes_nothing_that_is_known():
+    """Loops over what is known unroll, products with 0 vanish, and straight lines read nothing twice."""
+    parent = np.array([-1, 0, 1, 1])
+
+    def sums(x, out):
+        def body(b):
+            up = x.parent[b]
+            out[b] = cond(up < 0, lambda: x.own[b], lambda: out[up] + x.gain[b] * x.own[b])
+
+        for_range(x.n, body)
+        left = while_loop(lambda k: k < x.n, lambda k: k + 1, 1)
+        out[0] = out[0] + 1.0 * left
+
+    def text(x):
+        once(x, sums, x.out)
+        for_range(x.turns[0], lambda _: once(x, sums, x.out))
+
+    arrays = [ArrayOf("parent", ("n",), kind="integer"), ArrayOf("own", ("n",)), ArrayOf("gain", ("n",))]
+    arrays += [ArrayOf("turns", (1,), kind="integer"), ArrayOf("out", ("n",), "inout")]
+    known = {"parent": parent, "gain": np.array([1.0, 0.0, 2.0, 3.0])}
+
+    def made(unrolls):
+        return KnownKernel("sums", text, arrays, {"n": 4}, known, unrolls, {}, {})
+
+    own, out = np.array([[1.0, 5.0, 7.0, 9.0]]), np.zeros((1, 4))
+    given = {**known, "own": own, "turns": np.array([2]), "out": out}
+    found = [made(unrolls)(**given)["out"] for unrolls in ([], [sums])]
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], [[5.0, 1.0, 15.0, 28.0]])
+    one = {name: x[0] if x.ndim == 2 else x for name, x in given.items()}
+    known, unknown = (made(unrolls).counts(**one) for unrolls in ([sums], []))
+    assert known["mul"] == 2 * 3 < unknown["mul"] and known["load"] < unknown["load"] // 2
