@@ -69,12 +69,11 @@ def card_call(
 def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool | None) -> str:
     """The foreign function of a kernel."""
     own = kernel(robot, key, dtype, reproducible)
-    code = own.on_card(driver.card())
-    code.ready()  # not while a graph is recorded
     last = own._last if isinstance(own, Bound) else ()
-    constants = [_uploaded(x, dtype) for x in last]
+    cards = {k: _on_card(own, last, k, dtype) for k in range(driver.count())}
 
     def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
+        code, constants = cards[driver.current() if len(cards) > 1 else 0]
         B = results[0].shape[1]
         columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in given]
         code([*columns, *constants, *((x.pointer, B, 1) for x in results)], B, stream)
@@ -82,13 +81,17 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     return xla.register(jax, own.name, launch)
 
 
-def _uploaded(x: Any, dtype: str) -> tuple[int, int, int]:
-    """What a robot with inertias of its own gives to each call: copied to the card for good."""
-    card, array = driver.card(), np.ascontiguousarray(x, dtype=dtype)
-    pointer = card.allocate(array.nbytes)
-    card.write(pointer, array)
-    card.synchronize()
-    return pointer, 1, array.shape[1] if array.ndim == 2 else 0
+def _on_card(own: Any, last: Sequence[np.ndarray], number: int, dtype: str) -> tuple[Any, list[Any]]:
+    """A kernel on a card, ready, and what a robot with inertias of its own gives to each of its calls."""
+    code, columns = own.on_card(driver.card(number)), []
+    code.ready()  # not while a graph is recorded
+    for x in last:
+        array = np.ascontiguousarray(x, dtype=dtype)
+        pointer = code.card.allocate(array.nbytes)  # for good
+        code.card.write(pointer, array)
+        code.card.synchronize()
+        columns.append((pointer, 1, array.shape[1] if array.ndim == 2 else 0))
+    return code, columns
 
 
 def run_jax(

@@ -72,7 +72,7 @@ def run_on_card(
     card = driver.card(found.number if found else number or 0)
     try:
         code = own.on_card(card)
-        code.ready()
+        code.ready(max((len(x) for x in arguments if getattr(x, "ndim", 1) == 2), default=1))
     except (CompilerMissing, TraceTooLarge) as error:
         raise DeviceError(f"{own.name} of robot {robot.name!r} has no code for a card: {error}") from error
     if found is None:

@@ -362,6 +362,10 @@ class Simulation:
             SimulationError: the state is no longer finite, or the energy has grown without a cause. Energy is
                 looked at in the recorded states, after 64 of them, 128, and so on; with ``record_every=0``
                 it is not. A batch marks rows that are not finite in ``failed`` instead.
+
+        On a card a call with a ground waits for its steps, to see whether a row has more contacts than there
+        is room for. Inside a CUDA graph, which may record it after a first step, it does not: such a row
+        stands still from there, and ``time`` counts the steps that are recorded, not those of replays.
         """
         if steps.__class__ is not int or steps < 0:
             steps = whole_number("steps", steps, 0)

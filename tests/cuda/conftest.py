@@ -14,5 +14,6 @@ def card(monkeypatch: pytest.MonkeyPatch) -> HostCard:
     made = [HostCard(0), HostCard(1)]
     monkeypatch.setattr(driver, "card", lambda number=0: made[number])
     monkeypatch.setattr(driver, "count", lambda: 2)
+    monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(arrays, "PLATFORM", "cpu")
     return made[0]

@@ -190,3 +190,15 @@ def test_a_sweep_that_was_begun_on_a_card_goes_on_without(card, pendulum, tmp_pa
     rows = [list(map(repr, each.table().to_pylist())) for each in (again, rk.sweep(pendulum, **what))]
     assert rows[0] == rows[1] and len(found) == 6
     assert again.replay(4).summary["same_bits"]
+
+
+@pytest.mark.slow
+def test_environments_of_gymnasium_on_a_card(card):
+    gym = pytest.importorskip("robokit.gym")
+    there, here = (gym.Environments("Reaching", B, device=device) for device in ("cuda", "cpu"))
+    for env in (there, here):
+        env.reset(seed=1)
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, (3, B, 7))
+    for each in actions:
+        for x, y in zip(there.step(each)[:4], here.step(each)[:4], strict=True):
+            assert np.allclose(x, y, atol=1e-9)

@@ -92,6 +92,13 @@ def count() -> int:
     return number.value
 
 
+def current() -> int:
+    """The number of the card whose context this thread is in."""
+    number = ctypes.c_int()
+    _cuda().cuCtxGetDevice(ctypes.byref(number))
+    return number.value
+
+
 def card(number: int = 0) -> Card:
     """The card of a number, the same object each time.
 
