@@ -16,7 +16,7 @@ from robokit import dynamics, hooks, rotations, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
-from robokit.dynamics.other_libraries import autograd_call
+from robokit.dynamics.other_libraries import autograd_call as _autograd_call
 from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     DeviceError,
@@ -367,7 +367,7 @@ def _notebook_html(source: Any) -> Any:
     return notebook_html(source)
 
 
-hooks.provide("autograd", autograd_call)
+hooks.provide("autograd", _autograd_call)
 hooks.provide("cost", cost)
 hooks.provide("notebook_html", _notebook_html)
 hooks.provide("write_page", _write_page)

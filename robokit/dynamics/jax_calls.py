@@ -12,7 +12,7 @@ from robokit.dynamics.build import Key, kernel
 from robokit.engine import Bound
 from robokit.engine.cuda import arrays, driver, xla
 from robokit.engine.cuda.arrays import Common
-from robokit.errors import ShapeError
+from robokit.errors import DeviceError, ShapeError
 from robokit.model.robot import Robot
 
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
@@ -100,6 +100,7 @@ def run_jax(
     """Run a kernel on JAX's arrays on a card; arguments as of :func:`robokit.dynamics.on_card.run_on_card`.
 
     Raises:
+        DeviceError: an array that is not on the card.
         ShapeError: a wrong shape, or an array to write to, which JAX does not have.
     """
     import jax
@@ -116,7 +117,7 @@ def run_jax(
     for (name, (size,)), x in zip(inputs, given, strict=True):
         fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
         if not fixed and hasattr(x, "shape") and x.shape and arrays.library_of(x) is None:
-            raise ShapeError(f"{name}: expected an array of JAX on a card as the others are, got another")
+            raise DeviceError(f"{name}: expected an array of JAX on a card as the others are, got another")
         array = jax.numpy.asarray(x, where.dtype)
         array = array.reshape(1) if not array.ndim and size == 1 else array
         if array.ndim not in (1, 2) or array.shape[-1] != size:

@@ -50,8 +50,9 @@ def run_on_card(
         NumPy's.
 
     Raises:
-        DeviceError: arrays on several cards or on another one than is asked for; no card; no code for it.
-        ShapeError: a wrong shape or dtype, arrays of several libraries, or some that are not on the card.
+        DeviceError: arrays of several libraries, on several cards, on another one than is asked for, or not
+            on a card as the others are; no card; no code for it.
+        ShapeError: a wrong shape or dtype.
     """
     if out is None and number is None and dtype is None and arguments:
         result = _quickly(robot, key, reproducible, arguments)
@@ -209,7 +210,7 @@ def _there(name: str, x: Any, where: Common) -> Any:
     """An argument as an array on the card; constants are copied once.
 
     Raises:
-        ShapeError: an array that is not there.
+        DeviceError: an array that is not there.
     """
     if arrays.library_of(x) is not None:
         return x
@@ -218,7 +219,7 @@ def _there(name: str, x: Any, where: Common) -> Any:
     fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
     if not fixed and hasattr(x, "shape") and x.shape:
         kind = "an array of NumPy" if isinstance(x, np.ndarray) else "one in the memory of the processor"
-        raise ShapeError(
+        raise DeviceError(
             f"{name}: expected {where.library.words} on cuda:{where.number} as the others are, got {kind}; "
             "copy it there first"
         )
@@ -247,7 +248,7 @@ def _fitting(
     """
     name, x = target
     if arrays.library_of(x) is not where.library or where.library.number(x) != where.number:
-        raise ShapeError(f"{name}: expected {where.library.words} on cuda:{where.number}, got another one")
+        raise DeviceError(f"{name}: expected {where.library.words} on cuda:{where.number}, got another one")
     seen = where.library.seen(x)
     if seen.shape != shape or seen.dtype != where.dtype:
         raise ShapeError(f"{name}: expected {where.dtype} {shape}, got {seen.dtype} {seen.shape}")

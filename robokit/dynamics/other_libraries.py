@@ -21,7 +21,7 @@ from robokit.dynamics.host_functions import HostFunction, host_function
 from robokit.dynamics.named_results import result_class
 from robokit.engine.passes.replay import replayed
 from robokit.engine.trace.program import Program
-from robokit.errors import ShapeError, library
+from robokit.errors import DeviceError, ShapeError, library
 from robokit.model.robot import Robot
 
 MODES = ("reverse", "forward")
@@ -256,7 +256,8 @@ def _tensors(torch: Any, host: HostFunction, bound: Sequence[Any]) -> list[Any]:
     """The inputs as tensors: of float64, or on a card all of one dtype.
 
     Raises:
-        ShapeError: of another dtype, or not all on one card.
+        ShapeError: of another dtype.
+        DeviceError: not all on one card.
     """
     like = next((x for x in bound if on_card(x)), None)
     if like is None:
@@ -269,7 +270,7 @@ def _tensors(torch: Any, host: HostFunction, bound: Sequence[Any]) -> list[Any]:
         common([each for each, _ in host.inputs], tensors, None, None)
     for (each, _), tensor in zip(host.inputs, tensors, strict=True):
         if like is not None and tensor.device != like.device:
-            raise ShapeError(
+            raise DeviceError(
                 f"{each}: expected a tensor on {like.device} as the others are, got one on "
                 f"{tensor.device}; move it there with .to({str(like.device)!r})"
             )

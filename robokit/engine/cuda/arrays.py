@@ -301,8 +301,8 @@ def common(
         dtype: that was asked for, None for that of the arrays.
 
     Raises:
-        DeviceError: they are on several cards, or on another one than was asked for.
-        ShapeError: they are of several libraries or dtypes.
+        DeviceError: they are of several libraries, on several cards, or on another one than was asked for.
+        ShapeError: they are of several dtypes.
     """
     first, found = "", None
     for name, x in zip(names, given, strict=True):
@@ -319,7 +319,7 @@ def common(
             if dtype is not None and own != dtype:
                 raise ShapeError(f"{name}: expected {dtype}, as dtype says, got {own}; convert it first")
         elif library is not found.library:
-            raise ShapeError(f"{name}: expected {found.library.words} as {first} is, got {library.words}")
+            raise DeviceError(f"{name}: expected {found.library.words} as {first} is, got {library.words}")
         elif number != found.number:
             raise DeviceError(
                 f"{name}: expected an array on cuda:{found.number} as {first} is, got one on cuda:{number}"

@@ -161,7 +161,7 @@ class _Contact:
             card.write(pointer, x, stream)
         which = memory[0], len(rows)
         for a in on.kernel.taken:
-            if a.role == "inout" and math.prod(a.at(on.sizes)):
+            if a.role == "inout" and 0 not in a.at(on.sizes):
                 byte = 0xFF if a.name.endswith("_pair") else 0  # the bytes of -1, a whole number
                 on.loops.take(a.name, (self._blank[byte].pointer, 1, 0), stream, which=which)
         on.loops.take("status", (self._blank[0].pointer, 1, 0), stream, which=which)
