@@ -18,6 +18,7 @@ monitor         what is measured while many steps are taken
 conservation    momentum, energy and the path of the centre of mass at its end
 step            the order of these
 step_control    steps that are divided until their error is below a tolerance
+step_of_robot   the same of a robot that is known when it is compiled, for cards
 step_in_lanes   the same of several rows at once
 
 contact_motions     how places and normals of contacts move with the bodies

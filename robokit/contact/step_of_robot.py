@@ -1,4 +1,4 @@
-"""The step of a robot that is known when it is compiled, for cards: what follows from the tree is a straight line.
+"""The step of a robot that is known when it is compiled, for cards: what its tree decides is a straight line.
 
 Where nothing touches but the world, the entries of A are those of H, and its factors have no others: then
 they are straight lines, too.
@@ -7,7 +7,7 @@ they are straight lines, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,15 @@ import numpy as np
 
 from robokit.contact.bounces import give_less
 from robokit.contact.conservation import _energies, _seen
-from robokit.contact.kinematics import advance, bias, generalized, mass_matrix, multiply, place_bodies, velocities
+from robokit.contact.kinematics import (
+    advance,
+    bias,
+    generalized,
+    mass_matrix,
+    multiply,
+    place_bodies,
+    velocities,
+)
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
 from robokit.contact.pattern import symbolic
@@ -30,8 +38,8 @@ from robokit.spatial.control_flow import cond
 Arrays = Mapping[str, np.ndarray]
 
 FEW_TURNS = 2
-"""Iterations of a pass: the slowest of 32 states takes two to three times those of the mean, and the others go
-on to their next steps in the meantime."""
+"""Iterations of a pass: the slowest of 32 states takes two to three times those of the mean, and the others
+go on to their next steps in the meantime."""
 
 OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
 """Functions that only the tree decides."""
@@ -66,7 +74,8 @@ def kernel_of_robot(
         if a.role == "in" and a.name not in rows_differ and a.name in KNOWN
     }
     entries = _entries(arrays, sizes["nv"])
-    zeros, unrolls, instead = {"H": _zeros_of_H(entries, sizes)}, list(OF_TREE), {}
+    zeros, instead = {"H": _zeros_of_H(entries, sizes)}, dict[Any, Any]()
+    unrolls: list[Callable[..., Any]] = [*OF_TREE]
     if alone(arrays, sizes):
         of_A = _zeros_of_A(entries, sizes)
         found = _pattern(entries, sizes) | {"dof_place": arrays["dof_row"]}
@@ -89,7 +98,7 @@ def kernel_of_robot(
 
 
 def _pass(x: Any, few: int) -> None:
-    """A step, or a part of it: states that settle sooner wait for others no longer than so many iterations."""
+    """A step, or a part of it: states that settle sooner wait for others for so many iterations at most."""
     cond(x.turns[0] == 0, lambda: _begin(x), nothing)
     cond(x.turns[0] > 0, lambda: _turn(x, few), nothing)
 

@@ -1,4 +1,4 @@
-"""Contact steps on a card: on a host card, whose memory is NaN where nobody wrote, they have the bits of rows."""
+"""Contact steps on a card: on a host card, whose memory is NaN at first, they have the bits of rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 import robokit as rk
 from robokit.engine.cuda import assemble
-from robokit.engine.loops.known import KnownKernel
-from robokit.engine.loops.kernel import ArrayOf
 from robokit.engine.loops.fields import once
+from robokit.engine.loops.kernel import ArrayOf
+from robokit.engine.loops.known import KnownKernel
 from robokit.sim import contact_state
 from robokit.sim.stepping import contact_card
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -68,7 +68,9 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
     robot, q, v, options = fallen("quadruped")
     made = []
     make = contact_card.ContactOnCard._make
-    monkeypatch.setattr(contact_card.ContactOnCard, "_make", lambda c: (make(c), made.append(dict(c.sizes)))[0])
+    monkeypatch.setattr(
+        contact_card.ContactOnCard, "_make", lambda c: (make(c), made.append(dict(c.sizes)))[0]
+    )
     same(robot, q, v, options | rough(robot))
     assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]
 

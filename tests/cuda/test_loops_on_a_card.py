@@ -139,7 +139,7 @@ def test_a_thread_gets_the_registers_that_the_states_leave_it():
 @pytest.mark.parity  # ptxas comes with the tests that need other programs
 @pytest.mark.parametrize("real", [FLOAT32, FLOAT64], ids=["float32", "float64"])
 def test_programs_assemble_for_three_architectures_and_name_the_space_of_each_access(real):
-    kernel, given, sizes = program(3)
+    kernel, _, sizes = program(3)
     for own_work in (False, True):
         code = Code(kernel, sizes, real, WHERE, {}, ("x",), 64, own_work)
         for arch in ("sm_80", "sm_90", "sm_100"):

@@ -1,4 +1,4 @@
-"""Kernels with loops as LLVM IR for cards: one state a thread, sizes and what is known of the arrays compiled in.
+"""Kernels with loops as LLVM IR for cards: a state a thread, with sizes and what is known of arrays compiled in.
 
 Memory is in tiles of 32 states, those of a warp: element e of the state in lane t is at e * 32 + t, so that
 threads whose index is the same read neighbours. All numbers of a tile take as many bytes, whole ones too.
@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.backend.llvm import LONG, LOOPS
-from robokit.engine.emit.ir import Real, constant
+from robokit.engine.emit.ir import Real
 from robokit.engine.loops.emit import FunctionWriter, ModuleWriter
 from robokit.engine.loops.record import (
     CALL,
@@ -36,11 +35,10 @@ from robokit.engine.loops.record import (
     MINUS,
     PARAMETER,
     PLUS,
-    REAL,
+    STORE,
     TIMES,
     VALUE,
     VMAP,
-    STORE,
     WHILE,
     WHOLE,
     WHOLE_EQ,
@@ -52,11 +50,10 @@ from robokit.engine.loops.record import (
     Region,
     calls,
     operands,
-    told,
 )
 from robokit.engine.loops.uniform import Pattern
 from robokit.engine.signature import ArrayOf
-from robokit.engine.trace.ops import AND, CONST, NOT, OR
+from robokit.engine.trace.ops import AND, NOT, OR
 
 TILE = 32
 """States of a tile: the threads of a warp."""
@@ -65,7 +62,7 @@ SMALL = 512
 """Bytes of an array of zeros that each thread has for itself, where its size is known."""
 
 NOTES = ("status", "taken", "goal")
-"""Whole numbers at the start of a state's tile: 0, or what failed; how many passes it took, and should have."""
+"""Whole numbers at the start of a state's tile: 0, or what failed; passes that it took, and that it should."""
 
 NOT_FINITE = -1
 """The status of a state that is no longer finite."""
@@ -216,8 +213,9 @@ class Known:
             own = self.graph.functions[0].region.parameters
             return self.sizes[own.index(number)] if number in own else None
         if opcode == LOAD and self.graph.kinds[number] == INTEGER:
-            content, index = self.contents.get(self.array(node[1])), self.value(node[2])
-            return None if content is None or index is None else int(content[index])
+            array, index = self.array(node[1]), self.value(node[2])
+            known = array in self.contents and index is not None
+            return int(self.contents[array][index]) if known else None  # type: ignore[index]
         if opcode in _FOLD:
             given = [self.value(k) for k in node[1:]]
             return None if None in given else _FOLD[opcode](*given)
@@ -322,7 +320,7 @@ class CardFunction(FunctionWriter):
                 self.taken.append(k)
 
     def text(self, name: str) -> str:
-        """The function ``name(bases..., arrays..., values..., top)``, which returns a struct of its results."""
+        """The function ``name(bases..., arrays..., values..., top)``: it returns a struct of its results."""
         work = "ptr addrspace(5)" if self._own_work() else "ptr addrspace(1)"
         parameters = [
             "ptr addrspace(1) %tile", "ptr addrspace(1) %given", f"{work} %work", "ptr addrspace(1) %shared"
@@ -470,7 +468,7 @@ class CardFunction(FunctionWriter):
         self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}, align {size}")
 
     def _zeros(self, number: int, node: tuple) -> None:
-        """Memory for the rest of the region: of the thread, or from the top of the memory that it works with."""
+        """Memory for the rest of the region: the thread's, or from the top of what it works with."""
         out, array = self.out, node[1]
         slot = f"i{8 * self.real.bytes}"
         length = self.cards.zeros_length(node)
@@ -555,7 +553,10 @@ class CardFunction(FunctionWriter):
 
     def _ahead(self, region: Region) -> list[int]:
         """Operations of a loop's body that may be done before those of the turns before it."""
-        nodes, written = self.graph.nodes, {self.graph.nodes[n][1] for n in region.nodes if self._is(n, STORE)}
+        nodes, written = (
+            self.graph.nodes,
+            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, STORE)},
+        )
         waits = set(region.parameters[1:])
         for n in region.nodes:
             node = nodes[n]
@@ -633,7 +634,9 @@ class CardFunction(FunctionWriter):
         out.do(f"br label %head{k}")
         lines = [f"%r{k} = phi i32 [%i{k}, %rest{k}], [%s{k}, %{self.label}]"]
         for p, (c, value) in enumerate(zip(carried, values, strict=True)):
-            lines.append(f"%d{k}x{p} = phi {self._type_of(c)} [%c{k}x{p}, %rest{k}], [{value}, %{self.label}]")
+            lines.append(
+                f"%d{k}x{p} = phi {self._type_of(c)} [%c{k}x{p}, %rest{k}], [{value}, %{self.label}]"
+            )
             self.control[number, p] = f"%d{k}x{p}"
         out.lines[at : at + 1] = lines
         self._block(f"done{k}")
@@ -648,297 +651,3 @@ class CardFunction(FunctionWriter):
         self.memory = memory
         values = [self._value(k, False) for k in branch.results]
         self.control |= {(number, k): value for k, value in enumerate(values)}
-
-
-# ---- modules ----------------------------------------------------------------------------------------------
-
-ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
-
-
-def card_text(
-    writer: CardWriter,
-    finite: Sequence[tuple[int, int]],
-    part: int,
-    registers: int = 0,
-    stop: int | None = None,
-    unfinished: int | None = None,
-) -> str:
-    """The modules of a kernel, for assemble.py.
-
-    Args:
-        writer: of the kernel.
-        finite: numbers of arrays, and their lengths: a state in which one is not finite goes no further.
-        part: characters of a module, about.
-        registers: of a thread at most; 0 for as many as there are.
-        stop: number of an array of whole numbers: a pass after which its first is not 0 does not count, and
-            the state waits.
-        unfinished: likewise: a pass after which its first is not 0 goes on in the next.
-    """
-    body = writer.function(writer.pattern(0, writer.layout.places))
-    entry = _entry(writer, body, finite, stop, unfinished)
-    groups = _groups(writer, part)
-    home = {name: k for k, group in enumerate(groups) for name in group}
-    outside = {n for name, called in writer.calls_of.items() for n in called if home[n] != home[name]}
-    texts = [f"; registers {registers}\n"] if registers else []
-    for k, group in enumerate(groups):
-        called = {n for name in group for n in writer.calls_of[name] if home[n] != k}
-        heads = [writer.headings[n].replace("define internal", "declare", 1) for n in sorted(called)]
-        defined = [
-            writer.by_name[n].replace("define internal", "define", 1) if n in outside else writer.by_name[n]
-            for n in group
-        ]
-        defined += [entry] if home[body] == k else []
-        texts.append(
-            "\n".join(
-                [f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer.real), *heads, *defined, ATTRIBUTES]
-            )
-        )
-    return "".join(texts)
-
-
-def _groups(writer: CardWriter, part: int) -> list[list[str]]:
-    """Functions that are compiled together: callers with what they call, so that these may be put into them."""
-    groups, sizes = list[list[str]](), list[int]()
-    for name, text in reversed(writer.by_name.items()):
-        k = next((k for k, size in enumerate(sizes) if size + len(text) <= part), len(groups))
-        if k == len(groups):
-            groups.append([])
-            sizes.append(0)
-        groups[k].append(name)
-        sizes[k] += len(text)
-    return groups
-
-
-def _shared(texts: Sequence[str], real: Real) -> str:
-    """What the functions of a module need of LLVM, and sines."""
-    from robokit.engine.emit import sincos
-    from robokit.engine.emit.ir import FLOAT64
-    from robokit.engine.trace.ops import INTRINSICS
-
-    sines = any("@sincos_1(" in text for text in texts)
-    lines = []
-    for number in dict.fromkeys((FLOAT64, real)):
-        t, end = number.kind, number.suffix
-        lines += [f"declare {t} @llvm.{f}.{end}({t})" for f in INTRINSICS if f not in _TWO]
-        lines += [f"declare {t} @llvm.{f}.{end}({t}, {t})" for f in INTRINSICS if f in _TWO]
-        lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
-        lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
-    lines += [
-        f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
-    ]
-    if sines:
-        lines.append(sincos.function(1, real, "sincos_1"))
-    return "\n".join(lines)
-
-
-_TWO = ("minnum", "maxnum", "copysign")
-
-
-def _entry(
-    writer: CardWriter,
-    body: str,
-    finite: Sequence[tuple[int, int]],
-    stop: int | None,
-    unfinished: int | None,
-) -> str:
-    """``NAME(tiles, givens, jump, works, shared, rows, passes, resumed)``: passes of all states.
-
-    tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
-    next. Where ``resumed`` is 1 these are the passes of the last launch, for states that stopped in it.
-    """
-    real, sizes, own = writer.real, writer.layout.sizes, writer.own_work
-    slot, bytes_ = f"i{8 * real.bytes}", real.bytes
-    pointer = "ptr addrspace(1)"
-    work = "ptr addrspace(5)" if own else pointer
-    lines = [
-        "%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
-        "%cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
-        "%ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()",
-        "%ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()",
-        "%block = mul i32 %cta, %ntid",
-        "%me = add i32 %block, %tid",
-        "%first = zext i32 %me to i64",
-        "%threads = mul i32 %ncta, %ntid",
-        "%step = zext i32 %threads to i64",
-    ]
-    if own:
-        lines += [
-            f"%workg = alloca [{sizes['work']} x {slot}], align 16",
-            "%work = addrspacecast ptr %workg to ptr addrspace(5)",
-        ]
-    else:
-        lines += _in_tile("%work", "%works", "%first", sizes["work"], bytes_)
-    lines += [
-        "%some = icmp slt i64 %first, %rows",
-        "br i1 %some, label %state, label %end",
-        "state:",
-        "%t = phi i64 [%first, %entry], [%next, %stop]",
-        *_in_tile("%tile", "%tiles", "%t", sizes["tile"], bytes_),
-        *_in_tile("%given0", "%givens", "%t", sizes["given"], bytes_),
-        f"%taken = getelementptr i8, {pointer} %tile, i64 {TILE * bytes_}",
-        f"%wanted = getelementptr i8, {pointer} %tile, i64 {2 * TILE * bytes_}",
-        f"%goal0 = load i32, {pointer} %wanted, align 4",
-        "%many = trunc i64 %passes to i32",
-        "%goal1 = add i32 %goal0, %many",
-        "%again = icmp ne i64 %resumed, 0",
-        "%goal = select i1 %again, i32 %goal0, i32 %goal1",
-        f"store i32 %goal, {pointer} %wanted, align 4",
-        "%since = sub i32 %goal, %many",
-        "br label %pass",
-        "pass:",
-        f"%status = load i32, {pointer} %tile, align 4",
-        f"%count = load i32, {pointer} %taken, align 4",
-        "%fine = icmp eq i32 %status, 0",
-        "%more = icmp slt i32 %count, %goal",
-        "%go = and i1 %fine, %more",
-        "br i1 %go, label %run, label %stop",
-        "run:",
-        "%p0 = sub i32 %count, %since",
-        "%late = icmp slt i32 %p0, 0",
-        "%p1 = select i1 %late, i32 0, i32 %p0",
-        "%p = zext i32 %p1 to i64",
-        "%away = mul i64 %p, %jump",
-        f"%given = getelementptr i8, {pointer} %given0, i64 %away",
-    ]
-    top = ", i32 0" if writer.takes_memory(0) else ""
-    lines.append(
-        f"call void @{body}({pointer} %tile, {pointer} %given, {work} %work, {pointer} %shared{top})"
-    )
-    if writer.fails(0):
-        lines += [
-            f"%after = load i32, {pointer} %tile, align 4",
-            "%whole = icmp eq i32 %after, 0",
-            "br i1 %whole, label %wholeover, label %stop",
-            "wholeover:",
-        ]
-    for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "pass")):
-        if array is not None:
-            place = writer.layout.places[array].offset
-            lines += [
-                f"%{name}at = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place}",
-                f"%{name} = load i32, {pointer} %{name}at, align 4",
-                f"%{name}not = icmp eq i32 %{name}, 0",
-                f"br i1 %{name}not, label %{name}over, label %{to}",
-                f"{name}over:",
-            ]
-    lines += ["%count2 = add i32 %count, 1", f"store i32 %count2, {pointer} %taken, align 4"]
-    total, k = constant(1, 0.0, real), 0
-    for array, length in finite:
-        place = writer.layout.places[array]
-        for e in range(length):
-            lines += [
-                f"%f{k} = getelementptr [{TILE} x {slot}], {pointer} %tile, i64 {place.offset + e}",
-                f"%g{k} = load {real.kind}, {pointer} %f{k}, align {bytes_}",
-                f"%h{k} = fsub {real.kind} %g{k}, %g{k}",
-                f"%s{k} = fadd {real.kind} {total}, %h{k}",
-            ]
-            total, k = f"%s{k}", k + 1
-    lines += [
-        f"%finite = fcmp ord {real.kind} {total}, {total}",
-        "br i1 %finite, label %well, label %bad",
-        "bad:",
-        f"store i32 {NOT_FINITE}, {pointer} %tile, align 4",
-        "br label %stop",
-        "well:",
-        "br label %pass",
-        "stop:",
-        "%next = add i64 %t, %step",
-        "%another = icmp slt i64 %next, %rows",
-        "br i1 %another, label %state, label %end",
-        "end:",
-        "ret void",
-    ]
-    parameters = (
-        f"{pointer} %tiles, {pointer} %givens, i64 %jump, {pointer} %works, {pointer} %shared, i64 %rows, "
-        "i64 %passes, i64 %resumed"
-    )
-    text = "\n".join(line if line.endswith(":") else f"  {line}" for line in ["entry:", *lines])
-    return f"define ptx_kernel void @{writer.name}({parameters}) #2 {{\n{text}\n}}\n"
-
-
-def _in_tile(name: str, base: str, row: str, size: int, bytes_: int) -> list[str]:
-    """A pointer to the first element of a state."""
-    n = name[1:]
-    return [
-        f"%{n}tile = lshr i64 {row}, 5",
-        f"%{n}lane = and i64 {row}, 31",
-        f"%{n}far = mul i64 %{n}tile, {size * TILE}",
-        f"%{n}place = add i64 %{n}far, %{n}lane",
-        f"%{n}bytes = mul i64 %{n}place, {bytes_}",
-        f"{name} = getelementptr i8, ptr addrspace(1) {base}, i64 %{n}bytes",
-    ]
-
-
-def copies_text(real: Real) -> str:
-    """``take4``, ``give4``, ``take8`` and ``give8``: numbers of so many bytes from elsewhere to tiles, and back.
-
-        take(tiles, elements of a tile, first, every, count, pointer, between, own, rows, which)
-
-    Number j of row r, element first + j every of a tile, is elsewhere at pointer + (j between + r own) itemsize. It belongs to state r, or to that
-    of which ``which``, whole numbers of 64 bits, has the number at r; that is 0, no address, for all.
-    """
-    texts = [f"; part copies\n{LOOPS}{LONG}"]
-    texts += [
-        f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
-    ]
-    for size in (4, 8):
-        for way in ("take", "give"):
-            source, to = ("%there", "%here") if way == "take" else ("%here", "%there")
-            texts.append(f"""define ptx_kernel void @{way}{size}(ptr addrspace(1) %tiles, i64 %size, i64 %begin, i64 %every, i64 %count, ptr addrspace(1) %pointer, i64 %between, i64 %own, i64 %rows, ptr addrspace(1) %which) #2 {{
-entry:
-  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-  %block = mul i32 %cta, %ntid
-  %me = add i32 %block, %tid
-  %first = zext i32 %me to i64
-  %threads = mul i32 %ncta, %ntid
-  %step = zext i32 %threads to i64
-  br label %head
-head:
-  %r = phi i64 [%first, %entry], [%next, %over]
-  %some = icmp slt i64 %r, %rows
-  br i1 %some, label %row, label %end
-row:
-  %all = icmp eq ptr addrspace(1) %which, null
-  br i1 %all, label %state, label %listed
-listed:
-  %entry_r = getelementptr i64, ptr addrspace(1) %which, i64 %r
-  %own_t = load i64, ptr addrspace(1) %entry_r, align 8
-  br label %state
-state:
-  %t = phi i64 [%r, %row], [%own_t, %listed]
-  %number = lshr i64 %t, 5
-  %lane = and i64 %t, 31
-  %elements = mul i64 %number, %size
-  %start = add i64 %elements, %begin
-  %mine = mul i64 %r, %own
-  br label %each
-each:
-  %j = phi i64 [0, %state], [%k, %one]
-  %more = icmp slt i64 %j, %count
-  br i1 %more, label %one, label %over
-one:
-  %e0 = mul i64 %j, %every
-  %e = add i64 %start, %e0
-  %wide = mul i64 %e, {TILE}
-  %place = add i64 %wide, %lane
-  %in = mul i64 %place, {real.bytes}
-  %here = getelementptr i8, ptr addrspace(1) %tiles, i64 %in
-  %far = mul i64 %j, %between
-  %where = add i64 %far, %mine
-  %away = mul i64 %where, {size}
-  %there = getelementptr i8, ptr addrspace(1) %pointer, i64 %away
-  %x = load i{8 * size}, ptr addrspace(1) {source}, align {size}
-  store i{8 * size} %x, ptr addrspace(1) {to}, align {size}
-  %k = add i64 %j, 1
-  br label %each
-over:
-  %next = add i64 %r, %step
-  br label %head
-end:
-  ret void
-}}
-""")
-    return "".join(texts) + ATTRIBUTES

@@ -21,14 +21,12 @@ from robokit.engine.cuda.loop_code import (
     CardWriter,
     Known,
     Layout,
-    card_text,
-    copies_text,
     layout,
 )
+from robokit.engine.cuda.loop_modules import card_text, copies_text
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, told
 from robokit.engine.reproducible import in_one_order
-from robokit.engine.signature import ArrayOf
 
 if TYPE_CHECKING:
     from robokit.engine.loops.kernel import LoopKernel
@@ -46,8 +44,7 @@ PART = 400_000
 """Characters of IR that are compiled together, about."""
 
 HEAP = 4096
-"""Numbers for arrays of zeros whose size is known only when they are made, at first; twice as many where these
-are too few."""
+"""Numbers for arrays of zeros whose size is known only when they are made."""
 
 
 class Code:
@@ -215,7 +212,7 @@ class Loops:
         )  # fmt: skip
         self.card.launch(self._run, *self._grid, words, stream)
 
-    # ---- what others have ------------------------------------------------------------------------------------
+    # ---- what others have -----------------------------------------------------------------------------
 
     def take(
         self,

@@ -15,6 +15,7 @@ wasm     the regions as WebAssembly
 counts   operations and workspace for given arguments
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it
+known    kernels for given sizes and contents: what follows from these is a straight line
 fields   kernels of many arrays: the function takes one namespace of them
 recorded_once  functions of users, which run once, are played back: as a straight line, or with loops
 flat_kernel  the machine code of a function of a user that has loops

@@ -128,7 +128,7 @@ class LoopKernel:
         array([3., 3., 3., 3.])
     """
 
-    recorder = Recorder
+    recorder: type[Recorder] = Recorder
     """What its function is recorded by."""
 
     def __init__(

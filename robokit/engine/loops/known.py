@@ -203,7 +203,7 @@ class KnownKernel(LoopKernel):
         reproducible: see LoopKernel.
     """
 
-    recorder = KnownRecorder
+    recorder: type[Recorder] = KnownRecorder
 
     def __init__(
         self,

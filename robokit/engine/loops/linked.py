@@ -187,7 +187,7 @@ def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) ->
 
 
 def record_played(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
-    """Record that a kernel's function is called, in place of the kernel; of one without loops, its program."""
+    """Record that a kernel's function is called, in its place; of one without loops its program."""
     if hasattr(kernel, "opened"):
         record_opened(graph, kernel, arguments)
         return

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from robokit.engine.loops.record import (
     CALL,
@@ -36,7 +37,7 @@ class Pattern:
     Attributes:
         function: its number.
         lanes: of a vector.
-        own: for each of its arrays, whether every lane has one of its own.
+        own: for each of its arrays, whether every lane has one of its own; on cards where it may be.
         differs: for each of its parameters, whether it may differ between lanes.
         masked: whether it may run in some lanes alone.
         stride: lanes of the memory of own arrays, where the function runs for one of them.
@@ -44,7 +45,7 @@ class Pattern:
 
     function: int
     lanes: int
-    own: tuple[bool, ...]
+    own: tuple[Any, ...]
     differs: tuple[bool, ...] = ()
     masked: bool = False
     stride: int = 1

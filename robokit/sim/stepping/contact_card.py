@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
@@ -22,6 +23,10 @@ GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
 
 PLACES = {"n_contacts": 48, "n_near": 96, "n_constraints": 48}
 """For what a step finds, at first. Where a row needs more the code is made again."""
+
+POLYGONS = 2048
+"""Numbers that detection works with beside its memory: 29 for each corner of the largest face, of which hulls
+have 64 at most."""
 
 SUMMED = ("ledger", "outside_impulse", "motor_sums")
 """Sums over all steps."""
@@ -87,14 +92,15 @@ class ContactOnCard:
             changes, own = a.name in GIVEN, a.role != "in" or a.name in self.own
             where.append("work" if a.role == "work" else "given" if changes else "tile" if own else "shared")
         fixed = zip(self.kernel.arrays, where, strict=True)
-        known = self.arrays | self.kernel.contents
+        known = {**self.arrays, **self.kernel.contents}
         shared = {a.name: known[a.name] for a, base in fixed if base == "shared"}
         contents = {
             a.name: shared[a.name] for a in self.kernel.arrays if a.name in shared and a.kind == "integer"
         }
         self.loops = Loops(
             self.card, self.kernel, self.sizes, where, self.dtype, shared, self.rows, contents,
-            self.steps_held, finite=("q", "v"), stop="needed", unfinished="turns", **self.options,
+            self.steps_held, finite=("q", "v"), stop="needed", unfinished="turns",
+            heap=10 * self.sizes["n_near"] + POLYGONS, **self.options,
         )  # fmt: skip
         for name, x in self.own.items():
             if name not in GIVEN:
@@ -156,10 +162,8 @@ class ContactOnCard:
 
     def put_back(self, kept: dict[str, np.ndarray]) -> None:
         """Go on from there."""
-        taken = [a for a in self.kernel.taken if a.name in kept and isinstance(a.shape[0], str)]
-        more = {
-            a.shape[0]: kept[a.name].shape[1] for a in taken if kept[a.name].shape[1] > self.sizes[a.shape[0]]
-        }
+        there = {str(a.shape[0]): kept[a.name].shape[1] for a in ARRAYS if a.name in kept}
+        more = {name: n for name, n in there.items() if n > self.sizes.get(name, n)}
         if more:
             self._enlarge(more, kept)
             return
