@@ -318,17 +318,22 @@ class Kernel:
                 self._on_cards[card] = LoopedOnCard(card, self._loops)
             if card not in self._on_cards:
                 self._on_cards[card] = OnCard(
-                    card, self.name, len(self.arrays), lambda: self._loaded_to(card)
+                    card, self.name, len(self.arrays), lambda team: self._loaded_to(card, team)
                 )
             return self._on_cards[card]
 
-    def _loaded_to(self, card: Card) -> tuple[Function, Team | None]:
+    def _loaded_to(self, card: Card, team: bool) -> tuple[Function, Team | None] | None:
         from robokit.engine.cuda.target import CardTarget
 
-        target = CardTarget(FLOAT64 if self._is_double else FLOAT32, card)
+        target = CardTarget(FLOAT64 if self._is_double else FLOAT32, card, team)
         with self._lock:
-            module, team = target.load(self._maker.compiled(target)[1])
-        return module.function(self._maker.symbol), team
+            loaded = target.load(self._maker.compiled(target)[1])
+        if loaded is None:
+            return None
+        function, shape = loaded[0].function(self._maker.symbol), loaded[1]
+        if shape is not None:
+            function.give_shared(shape.shared)
+        return function, shape
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.

@@ -16,10 +16,9 @@ import robokit as rk
 from robokit.dynamics.build import example_key, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
-from robokit.engine.cuda import assemble, flat_code, launch
+from robokit.engine.cuda import assemble, flat_code, launch, team_code
 from robokit.engine.cuda.assemble import Usage
 from robokit.engine.cuda.target import CardTarget
-from robokit.engine.cuda.team_code import team_code
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import MANY_STATES, Kernel
 from robokit.errors import ShapeError
@@ -82,8 +81,13 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
     program, real = made._maker.planned(MANY_STATES[dtype]).program, REALS[dtype]
     given = inputs(made, 37)
     wanted = answers(made, given)
-    monkeypatch.setattr(flat_code, "LONG", 1000)
-    texts = (team_code(program, "k", real, 100_000), flat_code.flat_code(program, "k", real))
+    for module in (flat_code, team_code):
+        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(team_code, "WORTH", 1)
+    texts = (
+        team_code.team_code(program, "k", real, False, 100_000),
+        flat_code.flat_code(program, "k", real),
+    )
     assert launch.TEAM in texts[0] and len(assemble.modules(texts[0])) > 4
     assert len(assemble.modules(texts[1])) > 4
     for text in texts:
@@ -117,10 +121,10 @@ def test_batches_of_any_size_and_layout() -> None:
         run([*columns, (out.ctypes.data, 2**31, 1)], 1)
 
 
-def assembled(made: Kernel, arch: str) -> list[Usage]:
+def assembled(made: Kernel, arch: str, team: bool = False) -> list[Usage]:
     """What a kernel's functions use. Of its PTX: no address without a state space, no rounding left open."""
     real = REALS[made.signature.dtype]
-    text, _ = CardTarget(real, arch).write(made._maker.planned(MANY_STATES[real.dtype]))
+    text, _ = CardTarget(real, arch, team).write(made._maker.planned(MANY_STATES[real.dtype]))
     for part in assemble.modules(text):
         written = assemble.ptx(part)
         assert not re.search(r"\b(ld|st)(\.volatile)?(\.v[24])?\.[bfsu]\d", written)
@@ -153,13 +157,14 @@ def test_every_kernel_assembles() -> None:
     ("name", "arch", "dtype", "bounds"),
     [
         ("humanoid", "sm_80", "float32", {"rnea": 0, "crba": 0, "aba": 1500, "forward_kinematics": 0}),
-        ("humanoid", "sm_90", "float64", {"rnea": 1200, "aba": 5000, "rnea_derivatives": 5000}),
-        ("example-robot-data:g1", "sm_90", "float32", {"aba": 2000, "aba_derivatives": 2500}),
-        ("example-robot-data:g1", "sm_100", "float32", {"rnea": 100, "rnea_derivatives": 800}),
+        ("humanoid", "sm_90", "float64", {"rnea": 1200, "aba": 5000, "rnea_derivatives team": 5000}),
+        ("example-robot-data:g1", "sm_90", "float32", {"aba": 2000, "aba_derivatives team": 3000}),
+        ("example-robot-data:g1", "sm_100", "float32", {"rnea": 100, "rnea_derivatives": 4500}),
         ("chain", "sm_100", "float32", {"rnea": 4000, "aba": 1000}),
     ],
 )
 def test_spills_of_large_robots(name: str, arch: str, dtype: str, bounds: dict[str, int]) -> None:
     robot = rk.load(name)
     for key, most in bounds.items():
-        assert spilled(assembled(kernel(robot, key, dtype), arch)) <= most, key
+        name, _, team = key.partition(" ")
+        assert spilled(assembled(kernel(robot, name, dtype), arch, bool(team))) <= most, key

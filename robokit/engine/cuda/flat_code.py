@@ -105,6 +105,24 @@ class CardWriter(CallWriter):
         arrays = (f"ptr addrspace(1) %g{k}, i32 %b{k}" for k in range(self.arrays))
         return ", ".join(["ptr addrspace(5) noalias %ws5", *arrays])
 
+    @property
+    def taken(self) -> str:
+        """Parameters of the kernel: of each array where it is, and the numbers between and of its own."""
+        return "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in range(self.arrays))
+
+    @property
+    def between(self) -> str:
+        """Instructions of the kernel: what is between, as the functions take it."""
+        return "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in range(self.arrays))
+
+    @property
+    def own_state(self) -> str:
+        """Instructions of the kernel: where the arrays have state %t."""
+        return "\n  ".join(
+            f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {self.t}, ptr addrspace(1) %a{k}, i64 %w{k}"
+            for k in range(self.arrays)
+        )
+
     def _entry(self, pointers: Sequence[int] = ()) -> list[str]:
         # LLVM follows these casts and gives each load and store its state space.
         entry = ["entry:", "%ws = addrspacecast ptr addrspace(5) %ws5 to ptr"]
@@ -187,21 +205,22 @@ def flat_code(program: Program, name: str, real: Real, in_one_order: bool = Fals
     texts, stages = in_turn(writer, writer.parameters)
     kernel = _kernel(writer, name, stages)
     if not long:
-        return _module([*texts, kernel], real)
+        return module([*texts, kernel], real)
     own = [t for t in texts if t.startswith("define internal void @when")]
     pieces = [t.replace("define internal", "define", 1) for t in texts if t not in own]
-    declared = {t[t.index("@") + 1 : t.index("(")]: _declaration(t) for t in pieces}
-    parts = [_module([t], real, declared) for t in pieces]
-    parts.append(_module([*own, kernel], real, declared))
+    declared = {t[t.index("@") + 1 : t.index("(")]: declaration(t) for t in pieces}
+    parts = [module([t], real, declared) for t in pieces]
+    parts.append(module([*own, kernel], real, declared))
     return f"{REGISTERS}{LIMIT}\n" + "".join(f"{PART}\n{part}" for part in parts)
 
 
-def _declaration(function: str) -> str:
+def declaration(function: str) -> str:
+    """Of a function that is defined in another part."""
     heading = function[: function.index(" {")]
     return heading.replace("define", "declare", 1).removesuffix(" #0") + "\n"
 
 
-def _module(functions: Sequence[str], real: Real, declared: dict[str, str] | None = None) -> str:
+def module(functions: Sequence[str], real: Real, declared: dict[str, str] | None = None) -> str:
     """A module of some functions; those that they call and that are not among them are declared."""
     body = "\n".join(functions)
     t, ending = real.kind, suffix(1, real)
@@ -255,20 +274,13 @@ done:
 
 def _kernel(writer: CardWriter, name: str, stages: Sequence[str]) -> str:
     """The function that is launched."""
-    t, arrays = writer.real.kind, range(writer.arrays)
-    parameters = "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in arrays)
-    between = "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in arrays)
-    own = "\n  ".join(
-        f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {t}, ptr addrspace(1) %a{k}, i64 %w{k}"
-        for k in arrays
-    )
     given = writer.parameters.replace(" noalias", "")
     calls = "\n  ".join(f"call void @{stage}({given})" for stage in stages)
-    return f"""define ptx_kernel void @{name}({parameters}i64 %rows) {{
+    return f"""define ptx_kernel void @{name}({writer.taken}i64 %rows) {{
 entry:
-  %room = alloca [{max(1, writer.plan.slots)} x {t}], align 16
+  %room = alloca [{max(1, writer.plan.slots)} x {writer.t}], align 16
   %ws5 = addrspacecast ptr %room to ptr addrspace(5)
-  {between}
+  {writer.between}
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
@@ -282,7 +294,7 @@ entry:
   br i1 %any, label %state, label %done
 state:
   %t = phi i64 [%t0, %entry], [%next, %state]
-  {own}
+  {writer.own_state}
   {calls}
   %next = add i64 %t, %step
   %more = icmp slt i64 %next, %rows

@@ -22,6 +22,9 @@ ROUNDS = 4
 """Blocks of a multiprocessor from which on a batch is large."""
 
 
+TILES = 4
+"""Tiles of 32 states for each multiprocessor up to which a batch is small (measured on an H200)."""
+
 TEAM = "; team "
 """Before the numbers of a team, in the second line of a text."""
 
@@ -44,43 +47,63 @@ class Team:
 class OnCard:
     """A kernel on a card.
 
+    In large batches a thread has a state of its own. In small ones, whose states do not fill the card, a team
+    of warps has 32 of them where there is code for that. The results are the same bits.
+
     Attributes:
         card: the card.
         name: of the kernel, for messages.
         count: arrays that it takes: inputs, tables and outputs.
+        small: most states of a small batch.
     """
 
-    _function: Function | None
-    _team: Team | None
-
     def __init__(
-        self, card: Card, name: str, count: int, load: Callable[[], tuple[Function, Team | None]]
+        self, card: Card, name: str, count: int, load: Callable[[bool], tuple[Function, Team | None] | None]
     ) -> None:
-        """A kernel whose code is loaded when it is first needed."""
+        """A kernel whose code is loaded when it is first needed.
+
+        Args:
+            card, name, count: as above.
+            load: the code, or that for teams, which there may not be.
+        """
         self.card, self.name, self.count = card, name, count
-        self._load, self._function, self._team, self._lock = load, None, None, threading.Lock()
+        self.small = TILES * WARP * card.multiprocessors
+        self._load, self._lock = load, threading.Lock()
+        self._codes: dict[bool, tuple[Function, Team | None] | None] = {}
 
     @property
     def loaded(self) -> bool:
-        """Whether its code is on the card."""
-        return self._function is not None
+        """Whether code of it is on the card."""
+        return bool(self._codes)
 
-    def ready(self) -> Function:
-        """The function, with its code on the card: made, or found on disk, at the first call.
+    def ready(self, rows: int | None = None) -> Function:
+        """The function for so many states; its code is made, or found on disk, at the first call.
+
+        Args:
+            rows: number of states; None for many.
 
         Raises:
             DeviceError: it cannot be made or loaded.
             TraceTooLarge: it is too long.
             CompilerMissing: there is no llvmlite.
         """
-        if self._function is None:
+        return self._chosen(self.small + 1 if rows is None else rows)[0]
+
+    def _chosen(self, rows: int, stream: int = 0) -> tuple[Function, Team | None]:
+        """The code for so many states. None is made while a graph is recorded: what is there does as well."""
+        team = rows <= self.small
+        if team not in self._codes and self._codes and self.card.capturing(stream):
+            team = not team
+        found = self._code(team) or self._code(False)
+        assert found is not None
+        return found
+
+    def _code(self, team: bool) -> tuple[Function, Team | None] | None:
+        if team not in self._codes:
             with self._lock:
-                if self._function is None:
-                    function, self._team = self._load()
-                    if self._team is not None:
-                        function.give_shared(self._team.shared)
-                    self._function = function
-        return self._function
+                if team not in self._codes:
+                    self._codes[team] = self._load(team)
+        return self._codes[team]
 
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
         """Queue the kernel for all states.
@@ -100,10 +123,9 @@ class OnCard:
         words = [word for array in arrays for word in array]
         if not -LARGEST <= min(words[1::3]) <= max(words[1::3]) <= LARGEST:
             raise ShapeError(f"{self.name}: numbers of a state more than {LARGEST} numbers apart")
-        function = self.ready()
         if rows <= 0:
             return
-        team = self._team
+        function, team = self._chosen(rows, stream)
         if team is not None:
             blocks = -(-rows // team.states)
             self.card.launch(function, blocks, WARP * team.warps, (*words, rows), stream, team.shared)

@@ -34,8 +34,8 @@ class LoopedOnCard:
         self._made: dict[int, Loops] = {}
         self._lock = threading.Lock()
 
-    def ready(self) -> None:
-        """Make, or find on disk, its code.
+    def ready(self, rows: int | None = None) -> None:
+        """Make, or find on disk, its code, which is the same for any number of states.
 
         Raises:
             DeviceError: it cannot be made.

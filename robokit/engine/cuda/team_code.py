@@ -10,24 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.engine.cuda import flat_code
 from robokit.engine.cuda.assemble import PART, REGISTERS
-from robokit.engine.cuda.flat_code import CardWriter, fused_products
+from robokit.engine.cuda.flat_code import LONG, CardWriter, declaration, fused_products, module
 from robokit.engine.cuda.launch import TEAM
-from robokit.engine.emit.ir import Real
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.passes.calls import CallPlan
 from robokit.engine.passes.teams import Shared, expanded, shared
 from robokit.engine.trace.ops import GUARD
 from robokit.engine.trace.program import Program
 
-WARPS = 8
-"""Of a team: with 255 registers a thread they fill a multiprocessor's."""
+WARPS = {FLOAT32: 16, FLOAT64: 8}
+"""Of a team: faster than half or twice as many on an H200, for derivatives of dynamics. A multiprocessor has
+registers for these and no more."""
+
+LEAST = 8
+"""States that a team has at least: fewer leave most lanes idle."""
 
 WORTH = 24
 """Operations of a warp in a round, on average, from which on a barrier pays."""
 
-HELD = 96
+HELD = {FLOAT32: 32, FLOAT64: 96}
 """Values that a warp keeps in registers from one round to the next, at most."""
+
+WINDOW = {FLOAT32: 128, FLOAT64: 256}
+"""Operations that a round is taken from, for each warp."""
 
 FILE = 65536
 """Registers of a multiprocessor."""
@@ -36,13 +42,17 @@ BARRIER = "call void @llvm.nvvm.barrier0()"
 
 
 class TeamWriter(CardWriter):
-    """Writes what each warp does."""
+    """Writes what each warp does.
+
+    Attributes:
+        team: what is done by which warp and when.
+        states: of a team.
+    """
 
     def __init__(self, program: Program, team: Shared, real: Real, fused: set[int], states: int) -> None:
         plan = CallPlan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
         super().__init__(program, plan, real, fused)
-        self.states = states
-        self.team = team
+        self.team, self.states = team, states
 
     @property
     def parameters(self) -> str:
@@ -58,7 +68,7 @@ class TeamWriter(CardWriter):
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {place}")
 
     def warp(self, w: int, last: bool) -> str:
-        """The function of a warp."""
+        """The function of a warp; the last one writes what no operation computes."""
         self._line(())
         read: dict[int, int] = {}
         for k, shares in enumerate(self.team.rounds):
@@ -78,82 +88,75 @@ class TeamWriter(CardWriter):
             self.labels += 1  # sines of the next round are computed anew
             self.pairs.clear()
             kept = [n for n in self.known if read.get(n, -1) > k]
-            self.known = {n: self.known[n] for n in kept[max(0, len(kept) - HELD) :]}
+            self.known = {n: self.known[n] for n in kept[max(0, len(kept) - HELD[self.real]) :]}
         if last:
-            computed = set(self.program.order)
-            for n in self.targets:
-                if n not in computed:
-                    for array, position in self.targets[n]:
-                        self._output(array, position, self._value(n))
+            for n in self.targets.keys() - set(self.program.order):  # inputs that are passed on
+                for array, position in self.targets[n]:
+                    self._output(array, position, self._value(n))
             for each in self.fixed:
                 self._fixed_output(*each)
         return self._wrapped(w, sorted(self.pointers), self.lines)
 
 
-def team_code(program: Program, name: str, real: Real, room: int, in_one_order: bool = False) -> str | None:
+def team_code(program: Program, name: str, real: Real, in_one_order: bool, room: int) -> str:
     """The text of a program for a card, as assemble.py takes it.
 
-    None where its workspace is too large, its rounds are too short, or it has conditional blocks or tables.
+    "" where its workspace is too large, its rounds are too short, or it has conditional blocks or tables.
 
     Args:
         program: what to compute.
         name: of the kernel.
         real: its numbers.
-        room: shared memory of a block [bytes].
         in_one_order: as of :func:`~robokit.engine.cuda.flat_code.flat_code`.
+        room: shared memory of a block [bytes].
     """
-    if any(program.nodes[n][0] == GUARD for n in program.order) or program.tables:
-        return None
+    if len(program.order) <= LONG or program.tables:
+        return ""
+    if any(program.nodes[n][0] == GUARD for n in program.order):
+        return ""
     fused = set() if in_one_order else fused_products(program, real)[0]
     program, fused = expanded(program, fused)
-    team = shared(program, WARPS, fused)
-    if len(program.order) < WORTH * WARPS * len(team.rounds):
-        return None
-    states = 32
+    warps, states = WARPS[real], 32
+    team = shared(program, warps, fused, WINDOW[real])
     while states * team.slots * real.bytes > room:
         states //= 2
-    if states < 8:
-        return None
+    if states < LEAST or len(program.order) < WORTH * warps * len(team.rounds):
+        return ""
     writer = TeamWriter(program, team, real, fused, states)
-    texts = [writer.warp(w, w == WARPS - 1) for w in range(WARPS)]
-    pieces = [t.replace("define internal", "define", 1) for t in texts]
-    declared = {f"chunk{w}": flat_code._declaration(t) for w, t in enumerate(pieces)}
-    parts = [flat_code._module([t], real) for t in pieces]
-    parts.append(flat_code._module([_kernel(writer, name)], real, declared))
-    head = f"{REGISTERS}{min(255, FILE // (32 * WARPS))}\n"
-    head += f"{TEAM}{WARPS} {states} {states * team.slots * real.bytes}\n"
+    pieces = [writer.warp(w, w == warps - 1).replace("internal ", "", 1) for w in range(warps)]
+    declared = {f"chunk{w}": declaration(t) for w, t in enumerate(pieces)}
+    parts = [module([t], real) for t in pieces]
+    parts.append(module([_kernel(writer, name, warps)], real, declared))
+    head = f"{REGISTERS}{min(255, FILE // (32 * warps))}\n"
+    head += f"{TEAM}{warps} {states} {states * team.slots * real.bytes}\n"
     return head + "".join(f"{PART}\n{part}" for part in parts)
 
 
-def _kernel(writer: TeamWriter, name: str) -> str:
-    """The function that is launched: a block of the team's warps for each tile of states."""
-    t, arrays, states = writer.real.kind, range(writer.arrays), writer.states
-    parameters = "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in arrays)
-    between = "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in arrays)
-    own = "\n  ".join(
-        f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {t}, ptr addrspace(1) %a{k}, i64 %w{k}"
-        for k in arrays
-    )
+def _kernel(writer: TeamWriter, name: str, warps: int) -> str:
+    """The function that is launched: a block of the team's warps for each tile of states.
+
+    Lanes past the last state repeat it: they compute and store the same numbers.
+    """
     given = writer.parameters.replace(" noalias", "")
-    cases = " ".join(f"i32 {w}, label %warp{w}" for w in range(1, WARPS))
-    calls = "\n".join(f"warp{w}:\n  call void @chunk{w}({given})\n  br label %done" for w in range(WARPS))
-    return f"""@room = external addrspace(3) global [0 x {t}], align 16
-define ptx_kernel void @{name}({parameters}i64 %rows) {{
+    cases = " ".join(f"i32 {w}, label %warp{w}" for w in range(1, warps))
+    calls = "\n".join(f"warp{w}:\n  call void @chunk{w}({given})\n  br label %done" for w in range(warps))
+    return f"""@room = external addrspace(3) global [0 x {writer.t}], align 16
+define ptx_kernel void @{name}({writer.taken}i64 %rows) {{
 entry:
-  {between}
+  {writer.between}
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %lane = and i32 %tid, {states - 1}
-  %w = lshr i32 %tid, 5
-  %before = mul i32 %block, {states}
+  %lane = and i32 %tid, {writer.states - 1}
+  %warp = lshr i32 %tid, 5
+  %before = mul i32 %block, {writer.states}
   %row = add i32 %before, %lane
   %row64 = zext i32 %row to i64
   %last = sub i64 %rows, 1
   %past = icmp sgt i64 %row64, %last
   %t = select i1 %past, i64 %last, i64 %row64
-  %ws3 = getelementptr {t}, ptr addrspace(3) @room, i32 %lane
-  {own}
-  switch i32 %w, label %warp0 [ {cases} ]
+  %ws3 = getelementptr {writer.t}, ptr addrspace(3) @room, i32 %lane
+  {writer.own_state}
+  switch i32 %warp, label %warp0 [ {cases} ]
 {calls}
 done:
   ret void
