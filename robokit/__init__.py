@@ -17,6 +17,7 @@ from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
 from robokit.dynamics.other_libraries import autograd_call as _autograd_call
+from robokit.dynamics.other_libraries import jax_pullback as _jax_pullback
 from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     DeviceError,
@@ -368,6 +369,7 @@ def _notebook_html(source: Any) -> Any:
 
 
 hooks.provide("autograd", _autograd_call)
+hooks.provide("pullback for JAX", _jax_pullback)
 hooks.provide("cost", cost)
 hooks.provide("notebook_html", _notebook_html)
 hooks.provide("write_page", _write_page)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit import hooks
 from robokit.dynamics.build import Key, kernel
 from robokit.engine import Bound
 from robokit.engine.cuda import arrays, driver, xla
@@ -94,6 +95,21 @@ def _on_card(own: Any, last: Sequence[np.ndarray], number: int, dtype: str) -> t
     return code, columns
 
 
+def _differentiable(jax: Any, robot: Robot, key: Key, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The same with robokit's derivative, made when JAX first asks for it."""
+    call = jax.custom_vjp(plain)
+    pullback: list[Callable[..., Any]] = []
+
+    def backward(x: tuple[Any, ...], w: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not pullback:
+            pullback.append(hooks.call("pullback for JAX", robot, key))
+        return tuple(pullback[0](*x, *w))
+
+    call.defvjp(lambda *x: (plain(*x), x), backward)
+    found: Callable[..., Any] = call
+    return found
+
+
 def run_jax(
     robot: Robot, key: Key, where: Common, reproducible: bool | None, given: Sequence[Any], out: Any
 ) -> Any:
@@ -123,9 +139,14 @@ def run_jax(
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ShapeError(f"{name}: expected shape ({size},) or (B, {size}), got {array.shape}")
         taken.append(array)
+    if any(x.ndim == 2 for x in taken) and any(x.ndim == 1 for x in taken):
+        rows = next(len(x) for x in taken if x.ndim == 2)  # so that gradients are sums where one serves all
+        taken = [jax.numpy.broadcast_to(x, (rows, x.shape[-1])) for x in taken]
     made = robot.derived.get(
         ("JAX on a card", key, reproducible),
-        lambda: card_call(jax, robot, key, inputs, signature.outputs, reproducible),
+        lambda: _differentiable(
+            jax, robot, key, card_call(jax, robot, key, inputs, signature.outputs, reproducible)
+        ),
     )
     results = made(*taken)
     return results[0] if len(results) == 1 else tuple(results)

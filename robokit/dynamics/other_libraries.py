@@ -142,7 +142,9 @@ def _jax_real(jax: Any, given: Sequence[Any]) -> Any:
 def _jax_call(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
     def here(*x: Any) -> tuple[Any, ...]:
         real = x[0].dtype
-        kinds = tuple(jax.ShapeDtypeStruct(shape, real) for _, shape in host.outputs)
+        leads = [a.shape[: a.ndim - len(shape)] for a, (_, shape) in zip(x, host.inputs, strict=True)]
+        lead = np.broadcast_shapes(*leads)
+        kinds = tuple(jax.ShapeDtypeStruct((*lead, *shape), real) for _, shape in host.outputs)
 
         def call(*x: Any) -> tuple[Any, ...]:
             return tuple(np.asarray(found, real) for found in host(*x))
@@ -280,6 +282,11 @@ def _tensors(torch: Any, host: HostFunction, bound: Sequence[Any]) -> list[Any]:
                 "torch.set_default_dtype(torch.float64) before tensors are made"
             )
     return tensors
+
+
+def jax_pullback(robot: Robot, key: Any) -> Callable[..., tuple[Any, ...]]:
+    """The transposed derivative of a kernel: JAX's arrays, and a weight for each output -> gradients."""
+    return _jax_reverse(library("jax", "jax"), host_function(robot, key, {}).pullback)
 
 
 def autograd_call(robot: Robot, key: Any, arguments: Sequence[Any]) -> Any:

@@ -199,6 +199,11 @@ def test_jax_runs_it_in_compiled_programs(card, robot, given):
         assert len(card.launches) == launches + 2
         assert relative(rk.aba(robot, arrays[0], given["v"][0].tolist(), arrays[2]), rk.aba(
             robot, given["q"], given["v"][0], given["tau"])) < 1e-13  # fmt: skip
+        direct = jax.jit(jax.grad(lambda q, v, tau: rk.aba(robot, q, v, tau).sum(), argnums=(1, 2)))
+        found = direct(*arrays[:2], arrays[2][0])
+        D = rk.aba_derivatives(robot, given["q"], given["v"], given["tau"][0])[1:]
+        assert relative(found[0], D[0].sum(axis=1)) < 1e-10
+        assert relative(found[1], D[1].sum(axis=(0, 1))) < 1e-10
         aba = rk.functions["aba"].to_jax(robot)
         slope = jax.jit(
             jax.vmap(jax.grad(lambda q, v, tau: aba(q, v, tau).sum(), argnums=(1, 2)), (0, 0, None))
