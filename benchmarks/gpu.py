@@ -6,8 +6,8 @@ python benchmarks/gpu.py --manual             writes benchmarks/gpu.json, which 
 
 It needs a card of NVIDIA and ``pip install 'robokit[cuda,torch]'``; mujoco-warp and mujoco-mjx (with JAX for
 cards) are measured where they are installed, with the same robots, shapes and starts. Functions are timed by
-the card's clock in CUDA graphs, the best of repeats; falls by the wall clock, from the call to the results,
-the best of two: 500 steps of 1 ms from 2 cm above the ground. Figures are millions a second.
+the card's clock in CUDA graphs, the best of repeats; falls by the wall clock, less a call of one step: 100
+steps of 1 ms, or as many as 3 s allow, from states of falls at ten moments. Figures are millions a second.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from robokit.errors import DeviceError
 
 PLACE = ROOT / "benchmarks" / "gpu.json"
 ROBOTS = {
-    "humanoid": "humanoid",
     "G1": scenes.G1,
+    "humanoid": "humanoid",
     "Talos": "example-robot-data:talos",
     "quadruped": "quadruped",
 }
@@ -54,12 +54,12 @@ DOUBLE = "G1"
 SIZES = tuple(2**k for k in range(10, 18))
 FEW = 2**13, 2**17
 DTYPES = "float32", "float64"
-DT, STEPS, DISTINCT = 1e-3, 500, 1024
+DT, STEPS, DISTINCT = 1e-3, 100, 1024
 WORLDS = 2**13, 2**15
 """Sizes of MuJoCo Warp's batches; MJX's is the first."""
 
-LONG, DOWN = 3.0, 150
-"""Falls are cut to so many seconds, but never to fewer steps."""
+LONG = 3.0
+"""Falls are cut to so many seconds, but never to fewer than 20 steps."""
 
 FALLS_END, PEERS_END = 150.0, 220.0
 """When no further fall is begun, and when peers are ended [s]."""
@@ -92,10 +92,28 @@ def load(name: str) -> rk.Robot:
     return scenes.same_joints(scenes.load(ROBOTS.get(name, name)))
 
 
-def starts(robot: rk.Robot, count: int) -> np.ndarray:
-    """Poses 2 cm above the ground, leaning by 4 degrees; 64 of them, again and again."""
-    few = [rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k) for k in range(64)]
-    return np.resize(np.array(few), (count, robot.nq))
+@functools.cache
+def moments(robot: rk.Robot) -> tuple[np.ndarray, np.ndarray]:
+    """q and v of 64 falls at ten moments of their first second, moment by moment."""
+    q = [rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k) for k in range(64)]
+    run = scenes.many(
+        robot,
+        np.array(q),
+        None,
+        steps=1000,
+        dt=DT,
+        ground=scenes.ground(),
+        self_collision=True,
+        record_every=100,
+    )
+    good = np.setdiff1d(np.arange(64), run.failed)
+    return run.q[1:, good].reshape(-1, robot.nq), run.v[1:, good].reshape(-1, robot.nv)
+
+
+def starts(robot: rk.Robot, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """So many states of falls, :func:`moments` again and again: neighbours are at the same moment."""
+    q, v = moments(robot)
+    return np.resize(q, (count, robot.nq)), np.resize(v, (count, robot.nv))
 
 
 def the_card() -> dict[str, Any]:
@@ -201,34 +219,40 @@ def functions(name: str, found: dict[str, Any]) -> None:
 def fall(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int, device: str = "cuda") -> Any:
     """A rollout of so many rows that fall."""
     return scenes.many(
-        robot, starts(robot, rows), None, steps=steps, dt=DT, ground=scenes.ground(),
+        robot, *starts(robot, rows), steps=steps, dt=DT, ground=scenes.ground(),
         self_collision=collide, record_every=steps, dtype=dtype, device=device,
     )  # fmt: skip
 
 
-def fall_agreement(robot: rk.Robot, collide: bool, dtype: str, steps: int = 100) -> dict[str, float]:
+def fall_agreement(robot: rk.Robot, collide: bool, dtype: str, steps: int = 50) -> dict[str, float]:
     """Differences of falls from the processor's in double precision, largest of a row [m | rad]."""
-    there = fall(robot, 64, collide, dtype, steps)
-    here = fall(robot, 64, collide, "float64", steps, device="cpu")
+    there = fall(robot, 640, collide, dtype, steps)
+    here = fall(robot, 640, collide, "float64", steps, device="cpu")
     apart = np.abs(np.asarray(there.q[-1], float) - here.q[-1]).max(axis=1)
     return {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}
 
 
-def falls(name: str, found: dict[str, Any], end: float) -> None:
-    """Falls of one robot, with and without self-collision; larger batches only while there is time."""
-    robot = load(name)
-    for dtype in DTYPES if name == DOUBLE else DTYPES[:1]:
-        for collide in (True, False):
-            row: dict[str, Any] = {"who": "robokit", "robot": name, "collide": collide, "dtype": dtype}
-            row |= {"rates": {}, "steps": {}, "call": {}}
+def falls(names: list[str], found: dict[str, Any], end: float) -> None:
+    """Falls, with and without self-collision; what matters most first, until the time is up."""
+    rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
+    jobs = [(name, "float32", FEW) for name in names] + [(DOUBLE, "float64", FEW)]
+    rest = tuple(n for n in SIZES if n not in FEW)
+    jobs += [(name, "float32", rest) for name in names if name in WHOLE]
+    for (name, dtype, sizes), collide in itertools.product(jobs, (True, False)):
+        row = rows.get((name, dtype, collide))
+        if name not in names or (row and "problem" in row):
+            continue
+        if row is None:
+            row = {"robot": name, "collide": collide, "dtype": dtype, "rates": {}, "steps": {}, "call": {}}
+            rows[name, dtype, collide] = row
             found["falls"].append(row)
-            with said_in(row):
+        robot = load(name)
+        with said_in(row):
+            for count in sizes:
+                timed_fall(row, count, end, lambda n: spent(robot, count, collide, dtype, n))  # noqa: B023
+            if "apart" not in row:
                 row["apart"] = fall_agreement(robot, collide, dtype)
-                for rows in SIZES if name in WHOLE and dtype == "float32" else FEW:
-                    if not timed_fall(row, rows, end, lambda n: spent(robot, rows, collide, dtype, n)):  # noqa: B023
-                        row["problem"] = f"time was up before {rows} rows"
-                        break
-            show(row)
+        show(row)
 
 
 def spent(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int) -> float:
@@ -240,21 +264,21 @@ def spent(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int) -> 
     return time.perf_counter() - started
 
 
-def timed_fall(row: dict[str, Any], rows: int, end: float, fall: Callable[[int], float]) -> bool:
-    """Time falls of so many rows, by what they take more than a single step; False where there is no time.
+def timed_fall(row: dict[str, Any], rows: int, end: float, fall: Callable[[int], float]) -> None:
+    """Time falls of so many rows, by what they take more than a single step.
 
-    A fall that would take too long is cut, but not before it is down: 2 cm take 64 steps.
+    Raises:
+        TimeoutError: there is no time for it.
     """
+    if time.perf_counter() > end:
+        raise TimeoutError(f"time was up before {rows} rows")
     fall(1)
-    one = min(fall(1), fall(1))
-    step = max(1e-6, (fall(21) - one) / 20)
-    steps = int(min(STEPS, max(DOWN, LONG / step)))
-    if time.perf_counter() + steps * step > end:
-        return False
+    one = fall(1)
+    step = max(1e-6, (fall(11) - one) / 10)
+    steps = int(min(STEPS, max(20, LONG / step)))
     best = min(fall(steps) for _ in range(2 if steps * step < 0.5 * LONG else 1))
     row["rates"][rows] = rows * (steps - 1) / (best - one) / 1e6
     row["steps"][rows], row["call"][rows] = steps, round(one, 3)
-    return True
 
 
 def cold(found: dict[str, Any]) -> None:
@@ -446,11 +470,10 @@ def measure(names: list[str], parts: list[str], found: dict[str, Any]) -> None:
             print(f"{time.perf_counter() - started:.0f} s: {part}", flush=True)
             for process in compiling(names, part):
                 process.wait()
-            for name in names:
-                if part == "functions":
-                    functions(name, found)
-                else:
-                    falls(name, found, started + FALLS_END)
+            if part == "falls":
+                falls(names, found, started + FALLS_END)
+            for name in names if part == "functions" else ():
+                functions(name, found)
     for each in beside:
         each.ready.wait(max(0.0, started + FALLS_END - time.perf_counter()))
     if "cold" in parts:

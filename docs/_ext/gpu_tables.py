@@ -12,7 +12,7 @@ from generated import ROOT, Generated, table
 from sphinx.application import Sphinx
 
 PLACE = ROOT / "benchmarks" / "gpu.json"
-STEPS = 500
+STEPS = 100
 """Of a fall that was not cut."""
 
 SHOWN = "1024", "8192", "32768", "131072"
