@@ -75,7 +75,9 @@ def run_on_card(
         code = own.on_card(card)
         code.ready(max((len(x) for x in arguments if getattr(x, "ndim", 1) == 2), default=1))
     except (CompilerMissing, TraceTooLarge) as error:
-        raise DeviceError(f"{own.name} of robot {robot.name!r} has no code for a card: {error}") from error
+        raise DeviceError(
+            f'{own.name} of robot {robot.name!r} has no code for a card ({error}); use device="cpu"'
+        ) from error
     if found is None:
         return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
     return launch(own.signature, found, code, (*arguments, *last), out)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine.cuda import arrays
+from robokit.engine.cuda import arrays, target
 
 B = 3
 
@@ -32,6 +32,7 @@ def same(a, b):
     return all(np.array_equal(getattr(a, x), getattr(b, x), equal_nan=True) for x in ("t", "q", "v"))
 
 
+@pytest.mark.slow
 def test_rollouts_have_the_bits_of_the_processor(card, pendulum, q, tau):
     """Forces that change, single precision, measures, actuators, a row that fails, samples of inertias."""
     many = pendulum.with_inertias(pendulum.inertial_parameters * np.linspace(1, 2, B)[:, None, None])
@@ -81,7 +82,8 @@ def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
         rk.Simulation(pendulum, q, batch=B, device="cuda", dt=2e-3).restore(state)
 
 
-def test_what_a_card_does_not_do_is_said(card, pendulum, q):
+def test_what_a_card_does_not_do_is_said(card, pendulum, q, monkeypatch):
+    monkeypatch.setattr(target, "MOST", 10)
     for call, text in (
         (
             lambda: rk.Simulation(pendulum, q[0], device="cuda"),
@@ -90,6 +92,7 @@ def test_what_a_card_does_not_do_is_said(card, pendulum, q):
         (lambda: rk.Simulation(pendulum, q, batch=B, device="cuda", threads=2), "threads: expected None"),
         (lambda: rk.Simulation(pendulum, q, batch=B, dtype="float32"), 'dtype: expected None or "float64"'),
         (lambda: rk.rollout(pendulum, q, steps=2, device="cuda", threads=2), "threads: expected None"),
+        (lambda: rk.coriolis_matrix(pendulum, q, q, device="cuda"), "no code for a card .* more than 10 to"),
         (lambda: rk.rollout(pendulum, q, steps=2, device="tpu"), 'device: expected "cpu", "cuda"'),
     ):
         with pytest.raises(rk.RobokitError, match=text):

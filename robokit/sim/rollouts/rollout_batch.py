@@ -233,7 +233,9 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
     try:
         return rollout.RolloutOnCard(kernel, card)
     except (CompilerMissing, TraceTooLarge) as error:
-        raise DeviceError(f'device="cuda:{number}": {kernel.name} has no code for a card: {error}') from error
+        raise DeviceError(
+            f'device="cuda:{number}": {kernel.name} has no code for a card ({error}); use device="cpu"'
+        ) from error
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:
