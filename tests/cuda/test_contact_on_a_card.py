@@ -84,7 +84,7 @@ def test_single_precision_stays_beside_the_processors(card):
 
 @pytest.mark.parity  # ptxas comes with the tests that need other programs
 @pytest.mark.slow
-def test_the_steps_code_is_assembled_within_bounds(card, monkeypatch):
+def test_the_steps_code_is_assembled_within_bounds(card, monkeypatch, tmp_path):
     """On the ground alone all of the solver's linear algebra is a straight line; what spills is a bound."""
     said = []
 
@@ -92,6 +92,7 @@ def test_the_steps_code_is_assembled_within_bounds(card, monkeypatch):
         said.append(assemble.assembled(text, "sm_90")[1])
         return text.encode()
 
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(card, "assemble", assembled)
     for collide, most in ((True, 60_000), (False, 90_000)):
         robot, q, v, options = fallen("quadruped", self_collision=collide, dtype="float32", steps=1)

@@ -1,4 +1,4 @@
-"""Kernels with loops as LLVM IR for cards: a state a thread, with sizes and what is known of arrays compiled in.
+"""Kernels with loops as LLVM IR for cards: a state a thread, sizes and what is known of arrays compiled in.
 
 Memory is in tiles of 32 states, those of a warp: element e of the state in lane t is at e * 32 + t, so that
 threads whose index is the same read neighbours. All numbers of a tile take as many bytes, whole ones too.
@@ -62,7 +62,7 @@ SMALL = 512
 """Bytes of an array of zeros that each thread has for itself, where its size is known."""
 
 NOTES = ("status", "taken", "goal")
-"""Whole numbers at the start of a state's tile: 0, or what failed; passes that it took, and that it should."""
+"""Whole numbers at the start of a state's tile: 0 or what failed; passes that it took, and that it should."""
 
 NOT_FINITE = -1
 """The status of a state that is no longer finite."""
