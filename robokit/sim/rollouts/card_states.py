@@ -53,6 +53,7 @@ class CardStates:
             View(self.card, m.pointer, (rows, x.shape[1]), self.dtype, m)
             for m, x in zip(self._memory, self._start, strict=True)
         ]
+        self._arrays: dict[Any, Array] = {}
         self._steps: _Contact | _Passive = (_Contact if program.contact else _Passive)(self, number)
         self._steps.start(np.arange(rows), *self._start)
         self._tau: Array = None
@@ -63,12 +64,19 @@ class CardStates:
     @property
     def q(self) -> Array:
         """Configurations, (B, nq), the memory that each step writes."""
-        return seen_by(self.library, self._views[0])
+        return self._seen(0)
 
     @property
     def v(self) -> Array:
         """Velocities, (B, nv), likewise."""
-        return seen_by(self.library, self._views[1])
+        return self._seen(1)
+
+    def _seen(self, k: int) -> Array:
+        """A view as an array of the library, the same each time."""
+        place = k, self.library
+        if place not in self._arrays:
+            self._arrays[place] = seen_by(self.library, self._views[k])
+        return self._arrays[place]
 
     @property
     def failed(self) -> np.ndarray:
@@ -97,7 +105,7 @@ class CardStates:
                 self._found, self.change = self.inputs.at(self.done, *self._start)
             if now or tau is not None or u is not None or self._tau is not None or self._wanted is not None:
                 own = u if u is not None else self._found[0] if self.program.given.drives else None
-                self._steps.give(tau, own, self._found, stream)
+                self._steps.give(tau, own, self._found, now, stream)
             self._tau, self._wanted = tau, u
             few = min(end, self.change) - self.done
             self._steps.take(few, stream)
@@ -170,14 +178,14 @@ class _Contact:
         for pointer in memory:
             card.free(pointer, stream)
 
-    def give(self, tau: Array, u: Array, found: list[np.ndarray], stream: int) -> None:
-        """Inputs of the steps to come."""
+    def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
+        """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
         arrays, loops = self.on.arrays, self.on.loops
         rest = list(found)
         if self.given.drives:
             rest.pop(0)
         for on, name in ((self.given.places, "push_wrench"), (self.given.motions, "motion_values")):
-            if on:
+            if on and now:
                 loops.write(name, rest.pop(0).astype(float), stream)
         if library_of(tau) is None and library_of(u) is None:
             self._unforced = tau is None
@@ -258,6 +266,7 @@ class _Passive:
         ]
         self.on.begin(self.arrays, rows)
         self._held: list[Array] = []
+        self._unforced = True
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         self.on.look(self.arrays)
@@ -265,15 +274,18 @@ class _Passive:
             self.arrays[k][0, rows] = x
             self.on.put(k, self.arrays[k][0])
 
-    def give(self, tau: Array, u: Array, found: list[np.ndarray], stream: int) -> None:
-        """Inputs of the steps to come."""
+    def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
+        """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
         inputs: list[Array] = [np.zeros((1, self.own.program.robot.nv)) if tau is None else tau]
         inputs += [u, *found[1:]] if self.own.program.given.drives else found
+        unforced, self._unforced = self._unforced, tau is None
         self._held = []
         for k, x in zip((2, *range(6, 6 + len(inputs))), inputs, strict=False):
             library = library_of(x)
             if library is None:
-                self.on.put(k, np.atleast_2d(x))
+                still = unforced and tau is None if k == 2 else not now and x is not u
+                if not still:
+                    self.on.put(k, np.atleast_2d(x))
                 continue
             place = column(library.seen(x), x.ndim - 1)
             assert place is not None
