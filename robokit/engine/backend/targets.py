@@ -1,12 +1,8 @@
 """What code is made for: a target says how a kernel is written, compiled and loaded.
 
-The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass:
-
-    PTX           one lane a thread; write: the operations' instructions are LLVM's, so the same chunks with
-                  another driver; assemble: LLVM's nvptx64; load: the CUDA driver
-
-Here are those that run in this process; wasm.py has WebAssembly. C is no target: emit/c_source.py writes
-a program's source, and it is compiled elsewhere.
+The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass. Here are
+those that run in this process; wasm.py has WebAssembly, cuda/target.py NVIDIA's cards. C is no target:
+emit/c_source.py writes a program's source, and it is compiled elsewhere.
 """
 
 from __future__ import annotations
