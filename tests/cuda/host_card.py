@@ -132,9 +132,6 @@ define void @thread.barrier() {{
 """
 
 
-_kept: list[Any] = []  # the collector would free a context before the code that is in it
-
-
 class Module:
     """Machine code of the host, and the functions in it."""
 
@@ -155,7 +152,8 @@ class Module:
         whole.verify()
         self.card, self._engine = card, llvm.create_mcjit_compiler(whole, machine)
         self._engine.finalize_object()
-        _kept.append((context, self._engine))
+        for kept in (context, self._engine):  # a context must not be freed before the code that is in it
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     def function(self, name: str) -> Function:
         """The kernel of that name."""
