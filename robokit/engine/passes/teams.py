@@ -17,9 +17,6 @@ from robokit.engine.trace.graph import Node
 from robokit.engine.trace.ops import CALL, COS, RESULT, SIN
 from robokit.engine.trace.program import Program
 
-WINDOW = 256
-"""Operations that a round is taken from, for each worker."""
-
 UNEVEN = 1.5
 """How many times its share of a round a worker may have, where operations depend on each other."""
 
@@ -102,7 +99,7 @@ def expanded(program: Program, marked: Collection[int]) -> tuple[Program, set[in
     return replace(program, nodes=nodes, order=kept, results=results, blocks=[]), found
 
 
-def shared(program: Program, workers: int, fused: Collection[int] = (), window: int = WINDOW) -> Shared:
+def shared(program: Program, workers: int, fused: Collection[int], window: int) -> Shared:
     """Share a program without calls and guards among workers.
 
     Args:
