@@ -37,15 +37,14 @@ def program(seed):
     return kernel, given, {"n": n}
 
 
-@pytest.mark.parametrize("own_work", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_random_program_has_the_bits_of_the_processor(seed, dtype, own_work):
+def test_a_random_program_has_the_bits_of_the_processor(seed, dtype):
     kernel, given, sizes = program(seed)
     expected = kernel(dtype=dtype, **given)
     shared = {name: given[name] for name in ("table", "index")}
     known = {"index": given["index"]} if seed % 2 else {}
-    loops = Loops(HostCard(), kernel, sizes, WHERE, dtype, shared, 50, known, own_work=own_work)
+    loops = Loops(HostCard(), kernel, sizes, WHERE, dtype, shared, 50, known)
     for name in ("x", "y", "m", "k"):
         loops.write(name, given[name])
     loops.run(1)
@@ -140,13 +139,12 @@ def test_a_thread_gets_the_registers_that_the_states_leave_it():
 @pytest.mark.parametrize("real", [FLOAT32, FLOAT64], ids=["float32", "float64"])
 def test_programs_assemble_for_three_architectures_and_name_the_space_of_each_access(real):
     kernel, _, sizes = program(3)
-    for own_work in (False, True):
-        code = Code(kernel, sizes, real, WHERE, {}, ("x",), 64, own_work)
-        for arch in ("sm_80", "sm_90", "sm_100"):
-            _, usage = assemble.assembled(code.text, arch)
-            assert max(each.registers for each in usage) <= 64
-        for part in assemble.modules(code.text):
-            assert not [line for line in assemble.ptx(part).splitlines() if _no_space(line)]
+    code = Code(kernel, sizes, real, WHERE, {}, ("x",), 64)
+    for arch in ("sm_80", "sm_90", "sm_100"):
+        _, usage = assemble.assembled(code.text, arch)
+        assert max(each.registers for each in usage) <= 64
+    for part in assemble.modules(code.text):
+        assert not [line for line in assemble.ptx(part).splitlines() if _no_space(line)]
 
 
 def _no_space(line):

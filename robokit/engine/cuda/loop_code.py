@@ -102,13 +102,11 @@ class Layout:
     Attributes:
         places: of each array.
         sizes: of tile, given and work in elements of a state, of shared memory in bytes.
-        own_work: whether work memory is each thread's own.
         heap: elements of work memory for arrays of zeros whose size is known only when they are made.
     """
 
     places: list[Place]
     sizes: dict[str, int]
-    own_work: bool
     heap: int
 
 
@@ -117,7 +115,6 @@ def layout(
     sizes: Mapping[str, int],
     real: Real,
     where: Sequence[str],
-    own_work: bool,
     heap: int,
 ) -> Layout:
     """Places of arrays.
@@ -127,7 +124,6 @@ def layout(
         sizes: what its sizes are.
         real: of the numbers.
         where: of each array, one of tile, given, work and shared.
-        own_work: whether work arrays are in memory of the thread, which the card lays out itself.
         heap: elements of work memory for arrays of zeros whose size is known only when they are made.
     """
     ends, places = dict.fromkeys(BASES, 0), list[Place]()
@@ -140,10 +136,9 @@ def layout(
             places.append(Place("%shared", ends[base], 1, False))
             ends[base] += count * size
         else:
-            own = base == "work" and own_work
-            places.append(Place(f"%{base}", ends[base], 5 if own else 1, not own))
+            places.append(Place(f"%{base}", ends[base]))
             ends[base] += count
-    return Layout(places, ends, own_work, heap)
+    return Layout(places, ends, heap)
 
 
 @dataclass
@@ -254,7 +249,6 @@ class CardWriter(ModuleWriter):
     def __init__(self, known: Known, name: str, real: Real, places: Layout, fused: bool) -> None:
         super().__init__(known.graph, name, real, 1, fused)
         self.known, self.layout, self.heap = known, places, places.heap
-        self.own_work = places.own_work
         self.headings: dict[str, str] = {}
         self.by_name: dict[str, str] = {}
         self.calls_of: dict[str, set[str]] = {}
@@ -294,7 +288,7 @@ class CardWriter(ModuleWriter):
         """Memory to work with, of so many elements."""
         start = self.layout.sizes["work"]
         self.layout.sizes["work"] += length
-        return Place("%work", start, 5 if self.own_work else 1, not self.own_work)
+        return Place("%work", start)
 
     def fails(self, function: int) -> bool:
         """Whether a call of it may fail."""
@@ -321,10 +315,7 @@ class CardFunction(FunctionWriter):
 
     def text(self, name: str) -> str:
         """The function ``name(bases..., arrays..., values..., top)``: it returns a struct of its results."""
-        work = "ptr addrspace(5)" if self._own_work() else "ptr addrspace(1)"
-        parameters = [
-            "ptr addrspace(1) %tile", "ptr addrspace(1) %given", f"{work} %work", "ptr addrspace(1) %shared"
-        ]  # fmt: skip
+        parameters = [f"ptr addrspace(1) %{base}" for base in BASES]
         parameters += [f"ptr addrspace({self.places[k].space}) %a{k}" for k in self.taken]
         for k, number in enumerate(self.called.region.parameters):
             self.names[number] = f"%p{k}"
@@ -346,9 +337,6 @@ class CardFunction(FunctionWriter):
         text = "\n".join(["entry:", *self.stack, self.out.text()])
         return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\n{text}\n}}\n"
 
-    def _own_work(self) -> bool:
-        return self.cards.own_work
-
     # -- calls --------------------------------------------------------------------------------------
 
     def _call(self, number: int, node: tuple) -> None:
@@ -368,10 +356,7 @@ class CardFunction(FunctionWriter):
         out, function = self.out, self.graph.functions[node[1]]
         name = self.cards.function(pattern)
         self.called_names.add(name)
-        work = "ptr addrspace(5)" if self._own_work() else "ptr addrspace(1)"
-        bases = [
-            "ptr addrspace(1) %tile", "ptr addrspace(1) %given", f"{work} %work", "ptr addrspace(1) %shared"
-        ]  # fmt: skip
+        bases = [f"ptr addrspace(1) %{base}" for base in BASES]
         arrays = [
             f"ptr addrspace({self.places[outside].space}) {self._pointer(outside)}"
             for inside, outside in zip(function.arrays, node[2], strict=True)
@@ -494,11 +479,9 @@ class CardFunction(FunctionWriter):
         fits = out(f"icmp ule i32 {end}, {self.cards.heap}")
         self._fail_unless(fits, number, 1)
         narrow, top, end = (out(f"select i1 {fits}, i32 {x}, i32 0") for x in (narrow, top, end))
-        own = self._own_work()
-        space = 5 if own else 1
         wide = out(f"zext i32 {top} to i64")
-        start = out(f"getelementptr {self._slot(not own)}, ptr addrspace({space}) %work, i64 {wide}")
-        place = self.places[array] = Place(start, 0, space, not own)
+        start = out(f"getelementptr {self._slot(True)}, ptr addrspace(1) %work, i64 {wide}")
+        place = self.places[array] = Place(start)
         self.memory = "", end
         self._fill(place, narrow)
 

@@ -123,14 +123,9 @@ def _entry(
     tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
     next. Where ``resumed`` is 1 these are the passes of the last launch, for states that stopped in it.
     """
-    sizes, bytes_, space = writer.layout.sizes, writer.real.bytes, 5 if writer.own_work else 1
-    if writer.own_work:
-        work = f"  %workg = alloca [{sizes['work']} x i{8 * bytes_}], align 16\n"
-        work += "  %work = addrspacecast ptr %workg to ptr addrspace(5)\n"
-    else:
-        work = _in_tile("work", "%works", "%first", sizes["work"], bytes_)
+    sizes, bytes_ = writer.layout.sizes, writer.real.bytes
     words = {
-        "work": work,
+        "work": _in_tile("work", "%works", "%first", sizes["work"], bytes_),
         "tile": _in_tile("tile", "%tiles", "%t", sizes["tile"], bytes_),
         "given": _in_tile("given0", "%givens", "%t", sizes["given"], bytes_),
         "taken": TILE * bytes_,
@@ -138,7 +133,7 @@ def _entry(
         "bad": NOT_FINITE,
         "name": writer.name,
         "call": f"call void @{body}(ptr addrspace(1) %tile, ptr addrspace(1) %given, "
-        f"ptr addrspace({space}) %work, ptr addrspace(1) %shared{', i32 0' * writer.takes_memory(0)})",
+        f"ptr addrspace(1) %work, ptr addrspace(1) %shared{', i32 0' * writer.takes_memory(0)})",
         "looks": _looks(writer, stop, unfinished),
         "finite": _finite(writer, finite),
         "thread": THREAD,

@@ -58,7 +58,6 @@ class Code:
         contents: of arrays of whole numbers that are compiled in, by name.
         finite: names of arrays: a state in which one is not finite goes no further.
         registers: of a thread at most.
-        own_work: whether work arrays are in memory of the threads.
         heap: see :data:`HEAP`.
         stop: name of an array: a pass after which its first number is not 0 does not count, and the state
             waits.
@@ -78,13 +77,12 @@ class Code:
         contents: Mapping[str, np.ndarray],
         finite: Sequence[str] = (),
         registers: int = 128,
-        own_work: bool = False,
         heap: int = HEAP,
         stop: str | None = None,
         unfinished: str | None = None,
     ) -> None:
         graph, names = kernel.unlinked, [a.name for a in kernel.arrays]
-        self.layout: Layout = layout(kernel.arrays, sizes, real, where, own_work, heap)
+        self.layout: Layout = layout(kernel.arrays, sizes, real, where, heap)
         known = {names.index(name): x.ravel() for name, x in contents.items()}
         numbers = Known(graph, [sizes[n] for n in kernel.sizes], known)
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
@@ -154,17 +152,17 @@ class Loops:
             a.name: (a, base, place)
             for a, base, place in zip(kernel.arrays, where, code.layout.places, strict=True)
         }
-        threads = BLOCK
-        blocks = max(1, min(-(-rows // threads), self._run.resident(threads) * card.multiprocessors))
-        self._grid = blocks, threads
         self.tiles = -(-rows // TILE)
         slot, n = self.real.bytes * TILE, code.layout.sizes
-        resident = 0 if code.layout.own_work else -(-blocks * threads // TILE)
+        work = n["work"] * slot * BLOCK // TILE
+        place = card.memory()[0] // 2 // max(1, work)  # for so many blocks
+        blocks = max(1, min(-(-rows // BLOCK), self._run.resident(BLOCK) * card.multiprocessors, place))
+        self._grid = blocks, BLOCK
         self.jump = self.tiles * n["given"] * slot
         bytes_ = {
             "tile": self.tiles * n["tile"] * slot,
             "given": passes * self.jump,
-            "work": resident * n["work"] * slot,
+            "work": blocks * work,
             "shared": n["shared"],
         }
         self.memory = {name: card.allocate(size, stream) for name, size in bytes_.items()}
