@@ -71,9 +71,13 @@ ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
-@functools.cache
 def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
     """The kernel of a step, of all robots; tensions of springs that are functions have one of their own."""
+    return _step_kernel(reproducible, springs)
+
+
+@functools.cache
+def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     options: dict[str, Any] = {"soon": True, "reproducible": reproducible}
     if not springs:
         return kernel_of("contact_step", step, ARRAYS, by_source=True, **options)
