@@ -116,10 +116,11 @@ def _kick(x: Any, half: Any) -> None:
     account(x)
     monitor(x)
     # Derivatives are taken of what stops here.
-    cond(x.keeps[0] < NOTHING, nothing, lambda: _finish(x, half))
+    cond(x.keeps[0] < NOTHING, nothing, lambda: finish(x, half))
 
 
-def _finish(x: Any, half: Any) -> None:
+def finish(x: Any, half: Any) -> None:
+    """The second half of the drift, and what a step keeps."""
     set_velocity(x)
     once(x, advance, x.q, x.v, half)
     prescribed.place(x, END)
