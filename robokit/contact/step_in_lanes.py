@@ -1,13 +1,14 @@
-"""A step of several rows at once, in the lanes of vectors: contacts with friction, and what is in the joints.
+"""A step of several rows at once, in the lanes of vectors.
 
 It is made of the parts of step.py and has their bits. What all rows share, no lane reads for itself: which
 blocks A has (all that one lane needs, zeros in the others), which rows of joints there are (a limit that one
 lane is near has no impulse in the others). What goes other ways in each lane is done for one after the other:
 pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others. Where a lane
 needs more place, or is no longer finite, its neighbours stop too: ``needed`` tells, and steps that were not
-taken are taken later.
+taken are taken later. Most steps have contacts with friction alone: then constraints' kinds and numbers are
+known.
 
-Cost: half of step.py, by row.
+Cost: 0.7 to 0.8 of step.py by row, half of it in single precision.
 """
 
 from __future__ import annotations
