@@ -47,8 +47,9 @@ finite."""
 ROUNDING = 1e-12, 3e-6
 """Of the momentum, in double and in single precision: an error below it is rounding."""
 
-OUTSIDE = 1e-10
-"""Share of the impulses by which they may be outside of their sets, and momentum be lost."""
+OUTSIDE = 1e-10, 2e-5
+"""Share of the impulses by which they may be outside of their sets, and momentum be lost; in single precision
+what the rounding of velocities makes of them."""
 
 NEAR = 1e-4
 """Error from which the tangents of an iteration are kept for the next: Newton's next error, of second order,
@@ -309,7 +310,7 @@ def finish(x: Any, goal: Any) -> Any:
         once(x, polish)
         left = once(x, outside)
         once(x, project)
-        return cond(left <= rounding(OUTSIDE, 0.5), lambda: 1, not_met)
+        return cond(left <= in_precision(*OUTSIDE), lambda: 1, not_met)
 
     def not_met() -> Any:
         once(x, leave)
