@@ -34,7 +34,7 @@ from measure import ROOT, commit, machine
 
 import robokit as rk
 from robokit.contact.step import step_kernel
-from robokit.contact.step_in_lanes import lanes_kernel
+from robokit.contact.step_in_lanes import LANES, lanes_kernel
 
 ROBOTS = {
     "humanoid": "humanoid",
@@ -126,7 +126,8 @@ def batch(name: str, collide: bool, dtype: str, turns: int) -> dict[str, float]:
     robot, steps = load(name), round(0.25 * SECONDS / DT)
     q = starts(robot, ROWS)
     options = {"ground": s.ground(), "self_collision": collide, "threads": 1, "dtype": dtype}
-    lanes_kernel(not collide, False).driver("batch", "float64")  # else it is compiled after 16 of these calls
+    kernel = lanes_kernel("friction" if collide else "planes", False, LANES[dtype])
+    kernel.driver("batch", dtype)  # else it is compiled after 16 of these calls
 
     def ours() -> None:
         s.many(robot, q, None, steps=steps, dt=DT, record_every=steps, **options)

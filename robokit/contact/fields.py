@@ -168,6 +168,7 @@ CONSTRAINTS = (
     # least impulse [N s | N m s]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
     real("c_w", "n_constraints", role="work"),  # mobility of what it acts on, roughly [1/kg | 1/(kg m^2)]
+    real("c_last", "n_constraints", 3, role="work"),  # FRICTION: impulse of the step before [N s]; else 0
     real("c_u", "n_constraints", 3, role="work"),  # velocities
     real("c_du", "n_constraints", 3, role="work"),  # along the search direction
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]

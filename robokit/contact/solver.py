@@ -47,8 +47,16 @@ finite."""
 ROUNDING = 1e-12, 3e-6
 """Of the momentum, in double and in single precision: an error below it is rounding."""
 
-OUTSIDE = 1e-10
-"""Share of the impulses by which they may be outside of their sets, and momentum be lost."""
+OUTSIDE = 1e-10, 2e-5
+"""Share of the impulses by which they may be outside of their sets, and momentum be lost; in single precision
+what the rounding of velocities makes of them."""
+
+NEAR = 1e-4
+"""Error from which the tangents of an iteration are kept for the next: Newton's next error, of second order,
+is settled, and what the kept ones leave, in proportion to how far they were, is not more by much."""
+
+FASTER = 0.1
+"""What such an iteration has to leave of the error, else tangents are taken anew in all that follow."""
 
 LESS = 0.9
 """Of the square of the error, what a share has to leave no more than: at 1 two states may take turns."""
@@ -73,6 +81,7 @@ def solve(x: Any) -> None:
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     x.n_of[4] = 0
+    x.solved[0] = x.solved[1] = 0.0
     once(x, symbolic)
     once(x, begin)
 
@@ -90,14 +99,23 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     def by_convex() -> tuple[Any, Any, Any]:
         it, _, found = from_convex(second)
         x.n_of[4] = 0
+        once(x, leave)
         x.errors[1] = once(x, error_of_laws, 0.0)
         return it, once(x, error), found
 
     second, e, settled = cond(by_law[2] > 0, lambda: by_law, again)
     it, e, found = cond(settled > 0, lambda: (second, e, settled), by_convex)
-    once(x, finish)
-    cond((found > 0) | (x.n_of[3] > 0), nothing, lambda: once(x, ray))  # H of rods may be singular
+    cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, settled > 0)
+
+
+def unsettled(x: Any) -> None:
+    """Where the convex law was not met, either: impulses that are admissible."""
+    once(x, project)
+    once(x, leave)
+    once(x, polish)
+    once(x, project)
+    cond(x.n_of[3] > 0, nothing, lambda: once(x, ray))  # H of rods may be singular
 
 
 def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
@@ -110,33 +128,32 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
         at: how many there were, with those of this attempt, where it goes on; else it begins.
         few: of them at most, now; all by default.
     """
-    at = before if at is None else at
+    begins = before, 0.0, 0, 0
+    if at is not None:
+        begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
     end = before + CAP if few is None else minimum(before + CAP, at + few)
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
     x.n_of[4] = convex
 
-    def turn(it: Any, e: Any, settled: Any) -> tuple[Any, Any, Any]:
-        once(x, linearise)
+    def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
+        cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        share = once(x, search, where(it > before, 1, 0))
+        share = once(x, search, where((it > before) & (e > goal), 1, 0), kept)
         once(x, go, share)
         now = once(x, error)
+        met = (now <= goal) & (share == 1.0)
+        settled = cond(met, lambda: once(x, finish, goal), lambda: 0)
+        slow = (kept > 0) & (now > FASTER * e)
+        keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
+        return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
-        def seen_whole() -> tuple[Any, Any]:
-            once(x, leave)
-            return once(x, error), once(x, outside)
+    def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
+        return (settled == 0) & (it < end) & (e < math.inf)
 
-        now, out = cond((now <= goal) & (share == 1.0), seen_whole, lambda: (now, 1.0))
-        return it + 1, now, where((now <= goal) & (out <= rounding(OUTSIDE, 0.5)), 1, 0)
-
-    return while_loop(
-        lambda it, e, settled: (settled == 0) & (it < end) & (e < math.inf),
-        turn,
-        at,
-        0.0,
-        0,
-        most=CAP,
-    )
+    it, e, settled, kept = while_loop(goes_on, turn, *begins, most=CAP)
+    if few is not None:
+        x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
+    return it, e, settled
 
 
 def begin(x: Any) -> None:
@@ -146,7 +163,8 @@ def begin(x: Any) -> None:
         x.y[j], x.row_mobility[j] = x.guess[j], 1.0 / own_inertia(x, j)
 
     def of_constraint(c: Any) -> None:
-        g = nearest_of(x, c, HERE, 0.0)
+        by_velocity, last = nearest_of(x, c, HERE, 0.0), [x.c_last[c, k] for k in range(3)]
+        g = [where(last[2] > 0.0, a, b) for a, b in zip(last, by_velocity, strict=True)]
         write_row(x.c_g, c, g)
         write_row(x.c_expected, c, g)
 
@@ -180,28 +198,25 @@ def linearise(x: Any) -> None:
     """Tangents of all laws, A and its factors; impulses that the tangents have here."""
 
     def of_constraint(c: Any, slides: Any) -> Any:
-        p = tried_of(x, c, HERE, mobility(x, c))
-        R = x.c_R[c, 0], x.c_R[c, 1]
-        G, const = tangent(
-            x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], load(x, c, HERE), 1.0 * x.n_of[4]
-        )
+        G, g = tangent_of(x, c)
         write_row(x.c_G, c, G)
-        still = times(x, c, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
-        write_row(x.c_expected, c, [a + b for a, b in zip(const, still, strict=True)])
+        write_row(x.c_expected, c, g)
         return slides + where((G[6] != 0.0) | (G[7] != 0.0), 1, 0)
 
     def of_row(i: Any) -> None:
-        p, forward, back = tried_of_row(x, i, HERE, x.r_w[i])
-        numbers = x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i]
-        const, G = row_tangent(p, *numbers, forward, back)
-        x.r_G[i] = G
-        x.r_expected[i] = const - G * (x.r_gain[i] * x.y[x.r_row[i]])
+        x.r_G[i], x.r_expected[i] = row_tangent_of(x, i)
 
     slides = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
     x.n_of[5] = where(slides > 0, 1, 0)
     once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
+
+
+def expect(x: Any) -> None:
+    """The same impulses, where A and the slopes in it are those of an iteration before."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, tangent_of(x, c)[1]))
+    for_range(x.n_of[1], lambda i: put(x.r_expected, i, row_tangent_of(x, i)[1]))
 
 
 def direction(x: Any) -> None:
@@ -230,7 +245,7 @@ def follow(x: Any) -> None:
     """What follows d: velocities, momentum, and the impulses expected."""
 
     def of_constraint(c: Any) -> None:
-        change = times(x, c, tuple(x.c_du[c, k] for k in range(3)))
+        change = times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
         write_row(x.c_expected, c, [x.c_expected[c, k] - change[k] for k in range(3)])
 
     def of_row(i: Any) -> None:
@@ -244,20 +259,7 @@ def follow(x: Any) -> None:
 
 def go(x: Any, share: Any) -> None:
     """Take a share of the direction; the velocity products there."""
-
-    def coordinate(j: Any) -> None:
-        x.y[j] = x.y[j] + share * x.d[j]
-        x.Hy[j] = x.Hy[j] + share * x.Hd[j]
-
-    def of_constraint(c: Any) -> None:
-        for k in range(3):
-            x.c_u[c, k] = x.c_u[c, k] + share * x.c_du[c, k]
-            x.c_g[c, k] = impulse_at(x, c, k, share)
-
-    for_range(x.nv, coordinate)
-    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
-    for_range(x.n_of[0], of_constraint)
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, row_impulse_at(x, i, share)))
+    once(x, move, share)
     take_products(x)
 
     def left(j: Any) -> None:
@@ -272,6 +274,24 @@ def go(x: Any, share: Any) -> None:
         x.errors[1] = once(x, error_of_laws, 0.0)
 
     cond(x.n_of[3] > 0, again, nothing)
+
+
+def move(x: Any, share: Any) -> None:
+    """A share of the direction: velocities and impulses."""
+
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y[j] + share * x.d[j]
+        x.Hy[j] = x.Hy[j] + share * x.Hd[j]
+
+    def of_constraint(c: Any) -> None:
+        for k in range(3):
+            x.c_u[c, k] = x.c_u[c, k] + share * x.c_du[c, k]
+            x.c_g[c, k] = impulse_at(x, c, k, share)
+
+    for_range(x.nv, coordinate)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, row_impulse_at(x, i, share)))
 
 
 def admissible(x: Any, c: Any) -> tuple[Any, ...]:
@@ -302,29 +322,39 @@ def outside(x: Any) -> Any:
     return maximum(moved / (all_ + smallest()), rows_moved / (rows_all + smallest()))
 
 
-def finish(x: Any) -> None:
-    """The impulses that act are admissible, and the momentum has what velocity products changed last."""
+def finish(x: Any, goal: Any) -> Any:
+    """1 if this is a solution: with impulses that are admissible, and the momentum that they leave solved."""
+
+    def met() -> Any:
+        once(x, polish)
+        left = once(x, outside)
+        once(x, project)
+        return cond(left <= in_precision(*OUTSIDE), lambda: 1, not_met)
+
+    def not_met() -> Any:
+        once(x, leave)
+        x.errors[1] = once(x, error_of_laws, 0.0)
+        return 0
+
+    once(x, project)
+    once(x, leave)
+    return cond(once(x, error) <= goal, met, not_met)
+
+
+def project(x: Any) -> None:
+    """Impulses become the admissible ones next to them."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, admissible(x, c)))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, admissible_row(x, i)))
+
+
+def polish(x: Any) -> None:
+    """What is left of the momentum, by the factors that there are; velocity products stay."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
     for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
     follow(x)
-
-    def coordinate(j: Any) -> None:
-        x.y[j] = x.y[j] + x.d[j]
-
-    def of_constraint(c: Any) -> None:
-        for k in range(3):
-            x.c_u[c, k], x.c_g[c, k] = x.c_u[c, k] + x.c_du[c, k], x.c_expected[c, k]
-        write_row(x.c_g, c, admissible(x, c))
-
-    def of_row(i: Any) -> None:
-        x.r_g[i] = x.r_expected[i]
-        x.r_g[i] = admissible_row(x, i)
-
-    for_range(x.nv, coordinate)
-    for_range(x.n_of[0], of_constraint)
-    for_range(x.n_of[1], of_row)
+    once(x, move, 1.0)
 
 
 def ray(x: Any) -> None:
@@ -422,11 +452,27 @@ def row_impulse_at(x: Any, i: Any, share: Any) -> Any:
     return x.r_g[i] + share * (x.r_expected[i] - x.r_g[i])
 
 
-def times(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
+def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
     """G u of a constraint."""
-    a, b, d, e, f, n, p, q = (x.c_G[c, k] for k in range(8))
+    a, b, d, e, f, n, p, q = G
     v = Vector3(*u)
     return Vector3(a, b, e + q).dot(v), Vector3(b, d, f - p).dot(v), Vector3(e - q, f + p, n).dot(v)
+
+
+def tangent_of(x: Any, c: Any) -> tuple[Any, list[Any]]:
+    """G of a constraint, and the impulse that the tangent of its law has here."""
+    p, R = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1])
+    G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], load(x, c, HERE), 1.0 * x.n_of[4])
+    still = times(G, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
+    return G, [a + b for a, b in zip(const, still, strict=True)]
+
+
+def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
+    """The same of a row."""
+    p, forward, back = tried_of_row(x, i, HERE, x.r_w[i])
+    numbers = x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i], x.r_speed[i], x.r_speed_R[i]
+    const, G = row_tangent(p, *numbers, forward, back)
+    return G, const - G * (x.r_gain[i] * x.y[x.r_row[i]])
 
 
 def load(x: Any, c: Any, share: Any) -> Any:
@@ -566,21 +612,27 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, later: Any) -> Any:
+def search(x: Any, later: Any, kept: Any) -> Any:
     """The share of d that is taken: all of it where the error is less there, or half.
 
     Else it ends where the first force changes its state. Where A has a negative determinant the path to a
-    solution goes the other way. The first direction, from a guess, is taken whole.
+    solution goes the other way. The first direction, from a guess, is taken whole, and so is that from where
+    the error is below the tolerance.
 
     Args:
         x: the step.
-        later: 0 for the first.
+        later: 0 for these.
+        kept: 1 where the tangents are those of an iteration before: that direction is taken whole or not at
+            all.
     """
     whole = x.errors[0] + x.errors[1]
 
     def forward() -> tuple[Any, Any]:
         at_one = once(x, error_of_laws, 1.0)
-        return cond((at_one < LESS * whole) | (later == 0), lambda: (1.0, at_one), shorter)
+        return cond((at_one < LESS * whole) | (later == 0), lambda: (1.0, at_one), shortened)
+
+    def shortened() -> tuple[Any, Any]:
+        return cond(kept > 0, lambda: (0.0, 1.0 * x.errors[1]), shorter)
 
     def shorter() -> tuple[Any, Any]:
         half = once(x, error_of_laws, 0.5)

@@ -71,9 +71,13 @@ ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
-@functools.cache
 def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
     """The kernel of a step, of all robots; tensions of springs that are functions have one of their own."""
+    return _step_kernel(reproducible, springs)
+
+
+@functools.cache
+def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     options: dict[str, Any] = {"soon": True, "reproducible": reproducible}
     if not springs:
         return kernel_of("contact_step", step, ARRAYS, by_source=True, **options)
@@ -136,10 +140,11 @@ def from_middle(x: Any) -> None:
     account(x)
     monitor(x)
     # Derivatives are taken of what stops here.
-    cond(x.keeps[0] < NOTHING, nothing, lambda: _finish(x, half))
+    cond(x.keeps[0] < NOTHING, nothing, lambda: finish(x, half))
 
 
-def _finish(x: Any, half: Any) -> None:
+def finish(x: Any, half: Any) -> None:
+    """The second half of the drift, and what a step keeps."""
     set_velocity(x)
     once(x, advance, x.q, x.v, half)
     prescribed.place(x, END)

@@ -1,13 +1,14 @@
-"""A step of several rows at once, in the lanes of vectors: contacts with friction, and what is in the joints.
+"""A step of several rows at once, in the lanes of vectors.
 
 It is made of the parts of step.py and has their bits. What all rows share, no lane reads for itself: which
 blocks A has (all that one lane needs, zeros in the others), which rows of joints there are (a limit that one
 lane is near has no impulse in the others). What goes other ways in each lane is done for one after the other:
 pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others. Where a lane
 needs more place, or is no longer finite, its neighbours stop too: ``needed`` tells, and steps that were not
-taken are taken later.
+taken are taken later. Most steps have contacts with friction alone: then constraints' kinds and numbers are
+known.
 
-Cost: half of step.py, by row.
+Cost: 0.7 to 0.8 of step.py by row, half of it in single precision.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.collision.on_plane import detect_on_planes
 from robokit.contact import step
 from robokit.contact.accounts import account
+from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import begin, conserve
+from robokit.contact.constraints import prescribed
+from robokit.contact.constraints.closing import close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
-from robokit.contact.fields import FORCES, FRICTION, ROBOT
+from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve
-from robokit.contact.vectors import anywhere, nothing, one_by_one
+from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
 from robokit.engine.loops.fields import kernel_of, once, whole
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -62,6 +66,7 @@ OF_ROWS = (
     "motor_inertia",
     "motor_limits",
     "motor_command",
+    "motion_values",
 )
 """Inputs in which rows may differ, beside the forces of the step."""
 
@@ -100,18 +105,26 @@ REMEMBERED = {a.name + end for a in (*MEMORY, *CANDIDATES) for end in ("", "_bef
 """What detection needs for more than planes."""
 
 
+PLANES, FRICTION_ALONE, ALL = "planes", "friction", "all"
+"""Kinds of steps in lanes: nothing touches but planes of the world; contacts have friction alone, and nothing
+acts on bodies but they; all forces."""
+
+
 @functools.cache
-def lanes_kernel(planes: bool, reproducible: bool = False, lanes: int = LANES["float64"]) -> LoopKernel:
+def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["float64"]) -> LoopKernel:
     """The kernel.
 
     Args:
-        planes: whether nothing touches but planes of the world.
+        kind: PLANES, FRICTION_ALONE or ALL.
         reproducible: whether its results are the same bits everywhere.
         lanes: rows at once.
     """
-    arrays = [a for a in ARRAYS if a not in NOTES and not (planes and a.name in REMEMBERED)]
-    function = step_on_planes if planes else step_in_lanes
-    name = "contact_on_planes" if planes else "contact_in_lanes"
+    arrays = [a for a in ARRAYS if a not in NOTES and not (kind == PLANES and a.name in REMEMBERED)]
+    name, function = {
+        PLANES: ("contact_on_planes", step_on_planes),
+        FRICTION_ALONE: ("contact_in_lanes", step_in_lanes),
+        ALL: ("contact_of_all_forces_in_lanes", step_of_all_forces),
+    }[kind]
     return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=lanes)
 
 
@@ -122,21 +135,22 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
         x: arrays of the step.
         rows: those in which rows differ, (rows, ...) each.
     """
-    numbers = {**x, **rows}
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    if any(numbers[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling")):
+    if len(x["part_rows"]) > FEW:  # lanes keep the order of the rows
         return False
-    if len(x["part_rows"]) > FEW or len(x["loop_bodies"]):  # lanes keep the order of the rows
-        return False
-    if len(x["spring_bodies"]) or len(x["motion_dof"]):
+    if (x["spring_law"] >= 0).any():  # tensions that are functions have a kernel of their own
         return False
     return differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 
-def on_planes(x: Mapping[str, np.ndarray]) -> bool:
-    """Whether nothing touches but planes of the world; ``x``: arrays of the step."""
+def kind_of_lanes(x: Mapping[str, np.ndarray]) -> str:
+    """PLANES, FRICTION_ALONE or ALL; ``x``: arrays of the step, those of rows among them."""
+    if any(x[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling")):
+        return ALL
+    if any(len(x[name]) for name in ("loop_bodies", "spring_bodies", "motion_dof")):
+        return ALL
     first, second = x["shape_kind"][x["pair_shapes"]].reshape(-1, 2).T
-    return bool((first == PLANE).all() and (second != PLANE).all())
+    return PLANES if (first == PLANE).all() and (second != PLANE).all() else FRICTION_ALONE
 
 
 class Known:
@@ -165,23 +179,35 @@ class Known:
 def step_in_lanes(x: Any) -> None:
     """One step of all lanes, if there was place for the one before in each of them."""
     _begin(x)
+    _contacts_alone(x)
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: one_by_one(x, detect)))
 
 
 def step_on_planes(x: Any) -> None:
     """The same of robots that touch planes of the world alone."""
     _begin(x)
+    _contacts_alone(x)
     x.c_bodies = Known(x.c_bodies, lambda at: 0 if isinstance(at[1], int) and at[1] == 0 else None)
     x.pair_of_links = Known(x.pair_of_links, lambda pair: 0)
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: detect_on_planes(x)))
+
+
+def step_of_all_forces(x: Any) -> None:
+    """The same with restitution, friction against turning, loops, springs and prescribed motions."""
+    _begin(x)
+    x.all_forces = True
+    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: one_by_one(x, detect)))
 
 
 def _begin(x: Any) -> None:
     """Note what is known."""
     count = x.row_count
     x.n_of = Known(x.n_of, lambda k: (count, 0) if isinstance(k, int) and k == 1 else None)
+
+
+def _contacts_alone(x: Any) -> None:
+    """All constraints are contacts. One has the same number as its contact, as none turns."""
     x.c_kind = Known(x.c_kind, lambda c: FRICTION)
-    # Contact and constraint have the same number, as none turns.
     x.c_of, x.contact_constraint = Known(x.c_of, lambda c: c), Known(x.contact_constraint, lambda c: c)
 
 
@@ -190,9 +216,13 @@ def _step(x: Any, find: Callable[[], None]) -> None:
     begin(x)
     step.note_state(x)
     once(x, advance, x.q, x.v, half)
+    if of_all_forces(x):
+        prescribed.place(x, MIDDLE)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
+    if of_all_forces(x):
+        close_for_kick(x)
     find()
     collect(x)
     cond(anywhere(x, ~step.fits(x)), lambda: step.go_back(x), lambda: _kick(x, half))
@@ -200,13 +230,19 @@ def _step(x: Any, find: Callable[[], None]) -> None:
 
 def _kick(x: Any, half: Any) -> None:
     step.give(x)
-    once(x, solve)
+    if of_all_forces(x):
+        solve_bounces(x)
+    else:
+        once(x, solve)
     remember(x)
     account(x)
     monitor(x)
-    step.set_velocity(x)
-    once(x, advance, x.q, x.v, half)
-    conserve(x)
+    if of_all_forces(x):
+        step.finish(x, half)
+    else:
+        step.set_velocity(x)
+        once(x, advance, x.q, x.v, half)
+        conserve(x)
     # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)
     zero = for_range(x.nv, lambda k, total: total + 0.0 * x.v[k], zero)

@@ -20,6 +20,11 @@ def in_lanes(x: Any) -> bool:
     return hasattr(x, "somewhere")
 
 
+def of_all_forces(x: Any) -> bool:
+    """Whether there may be other forces than contacts with friction and those in joints."""
+    return not in_lanes(x) or hasattr(x, "all_forces")
+
+
 def anywhere(x: Any, truth: Any) -> Any:
     """Whether something holds; where rows go in lanes, whether it holds in one of them."""
     if not in_lanes(x):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sim_models as m
+from test_loops_simulated import spatial_loop
 
 import robokit as rk
 from robokit.contact.step_in_lanes import may_go_in_lanes
@@ -82,14 +83,46 @@ def test_rows_that_need_more_place_leave_their_neighbours_alone(both):
     assert taken >= 6 and abs(one.v[-1, 5]).max() < 0.1
 
 
-def test_what_lanes_do_not_know_goes_one_by_one(both):
-    robot, q, v = humanoids(4)
-    for ground in (rk.Ground(restitution=0.5), rk.Ground(torsional=0.01)):
-        assert both(robot, q, v, ground=ground, self_collision=False, duration=0.01)[2] == 0
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "ground", [{"restitution": 0.6}, {"torsional": 0.01, "rolling": 0.002}], ids=["bounces", "turns"]
+)
+def test_bounces_and_turning_friction_go_in_lanes(both, ground, dtype):
+    robot, q, v = humanoids(9)
+    q[:, 6] += 0.05 * np.arange(9)
+    given = {"ground": rk.Ground(**ground), "self_collision": True, "duration": 0.24, "dtype": dtype}
+    one, other, taken = both(robot, q, v, **given)
+    same(one, other)
+    assert taken >= 8
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_loops_go_in_lanes(both, dtype):
+    """A linkage that floats and falls on the ground: loops and contacts in each row."""
+    robot = spatial_loop(base="floating")
+    q = np.tile(rk.standing_configuration(robot, height=0.02), (9, 1))
+    v = np.random.default_rng(1).normal(size=(9, robot.nv))
+    one, other, taken = both(robot, q, v, ground=True, duration=0.2, dtype=dtype)
+    same(one, other)
+    assert taken >= 8 and one.summary["loop_gap"] < 1e-5 and one.contact_force.any()
+
+
+def test_springs_and_prescribed_motions_go_in_lanes(both):
+    """Hands that springs draw together, and a head that nods; each row has its own way of that."""
+    robot, q, v = humanoids(6)
+    hands = [link.name for link in robot.links if "hand" in link.name][:2]
+    spring = rk.Spring(*hands, stiffness=200.0, damping=2.0)
+    joint = next(joint for joint in robot.joints if "shoulder" in joint.name).name
+    t = 1e-3 * np.arange(201)[:, None]
+    motion = rk.PrescribedMotion(joint, 0.1 * np.arange(6) * np.sin(9.0 * t))
+    given = {"springs": [spring], "motions": [motion], "ground": True, "duration": 0.2}
+    one, other, taken = both(robot, q, v, **given)
+    same(one, other)
+    assert taken >= 4 and np.ptp(one.q[-1], axis=0).max() > 0.1
 
 
 def test_few_steps_are_no_reason_to_compile(monkeypatch):
-    monkeypatch.setattr(contact_lanes.lanes_kernel(True).__class__, "at_hand", lambda *_: False)
+    monkeypatch.setattr(contact_lanes.lanes_kernel("planes").__class__, "at_hand", lambda *_: False)
     robot, q, v = humanoids(4)
     monkeypatch.setattr(contact_rows, "Lanes", may_go_in_lanes)  # which would be an error
     rk.rollout(robot, q, v, ground=True, self_collision=False, duration=0.01, **GIVEN)

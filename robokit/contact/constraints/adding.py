@@ -27,6 +27,7 @@ def add_constraint(
     w: Scalar,
     mu: Scalar = 0.0,
     arm: Scalar = 0.0,
+    last: tuple[Scalar, ...] = (0.0, 0.0, 0.0),
 ) -> Any:
     """Three rows between two bodies: u = E (V_b - V_a).
 
@@ -40,6 +41,7 @@ def add_constraint(
         aim: velocities.
         w: mobility of what it acts on.
         mu, arm: see the fields.
+        last: its impulse in the step before, as far as that is known.
 
     Returns:
         its number.
@@ -53,8 +55,8 @@ def add_constraint(
         x.c_w[i], x.c_mu[i], x.c_arm[i] = w, mu, arm
         for k in range(2):
             x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
-        for k, a in enumerate(aim):
-            x.c_aim[i, k] = a
+        for k, (a, g) in enumerate(zip(aim, last, strict=True)):
+            x.c_aim[i, k], x.c_last[i, k] = a, g
         for k, e in enumerate(number for row in E for number in row):
             x.c_E[i, k] = e
 

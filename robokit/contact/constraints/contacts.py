@@ -136,6 +136,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
         Vector3(aim[0], aim[1], where(bounces > 0.5, back, spring)),
         w,
         x.pair_friction[pair],
+        last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
     )
     x.contact_constraint[c] = i
     add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w)

@@ -18,7 +18,7 @@ from typing import Any
 
 from robokit.contact.constraints.adding import add_row, mobility
 from robokit.contact.fields import END, PRESCRIBED, SPEED
-from robokit.contact.vectors import in_lanes, nothing, put
+from robokit.contact.vectors import nothing, of_all_forces, put
 from robokit.spatial.control_flow import cond, for_range
 
 SOFT = 1e-3
@@ -29,7 +29,7 @@ ENDLESS = float("inf")
 
 def collect(x: Any) -> None:
     """The rows of all prescribed joints, after the loops."""
-    if in_lanes(x):
+    if not of_all_forces(x):
         return
 
     def joint(m: Any) -> None:
@@ -44,7 +44,7 @@ def collect(x: Any) -> None:
 
 def remember(x: Any) -> None:
     """The forces that it takes."""
-    if in_lanes(x):
+    if not of_all_forces(x):
         return
 
     def row(i: Any) -> None:

@@ -40,7 +40,7 @@ from robokit.contact.fields import SPRING
 from robokit.contact.kinematics import generalized, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
-from robokit.contact.vectors import force, in_lanes, motion, nothing, write_row
+from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision
@@ -56,7 +56,7 @@ HUGE = 1e300, 1e37
 
 def collect(x: Any) -> None:
     """The constraints of all springs. They are the first ones, so that there is a place for each."""
-    if not in_lanes(x):
+    if of_all_forces(x):
         cond(x.n_springs > 0, lambda: _collect(x), nothing)
 
 

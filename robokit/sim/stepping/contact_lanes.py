@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from robokit.contact.step_in_lanes import ARRAYS, LANES, lanes_kernel, may_go_in_lanes, on_planes
+from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.sim.contact_state import STEPS
@@ -28,7 +28,7 @@ INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
 def pays(rows: int, steps: int, shared: Arrays, reproducible: bool, dtype: str) -> bool:
     """Whether so many steps are sooner over in lanes, if they can go so."""
-    kernel = lanes_kernel(on_planes(shared), reproducible, LANES[dtype])
+    kernel = lanes_kernel(kind_of_lanes(shared), reproducible, LANES[dtype])
     if rows < LANES[dtype]:
         return False
     _alone[kernel.name] += rows * steps
@@ -55,7 +55,8 @@ class Lanes:
         inputs = {name: x for name, x in rows.items() if name in INPUTS}
         if not may_go_in_lanes(shared, inputs):
             raise NoMachineCode("")
-        self.kernel, self.rows = lanes_kernel(on_planes(shared), reproducible, LANES[dtype]), rows
+        kind = kind_of_lanes({**shared, **inputs})
+        self.kernel, self.rows = lanes_kernel(kind, reproducible, LANES[dtype]), rows
         numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
         own = [not a.shared and a.name in rows for a in self.kernel.taken]
         self._held = [
