@@ -15,6 +15,7 @@ from ladder import State, relative
 
 import robokit as rk
 from robokit.dynamics.layout import INPUTS
+from robokit.engine.cuda.views import View
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import while_loop
 
@@ -220,6 +221,25 @@ def test_jax_runs_it_in_compiled_programs(card, robot, given):
         assert single.dtype == "float32" and relative(single, expected[0]) < 1e-4
     finally:
         jax.config.update("jax_enable_x64", before)
+
+
+def test_memory_of_a_card_is_an_array_of_any_library(card, torch):
+    """The same memory, number by number; whoever took it may outlive whoever gave it."""
+    jax = pytest.importorskip("jax")
+    own = card.allocate(48)
+    card.write(own, np.arange(6.0))
+    view = View(card, own, (3, 2), "float64", None)
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    taken = torch.from_dlpack(view), jax.dlpack.from_dlpack(view)
+    jax.config.update("jax_enable_x64", before)
+    assert taken[0].data_ptr() == taken[1].unsafe_buffer_pointer() == own
+    assert np.asarray(view).tolist() == taken[0].tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    told = view.__cuda_array_interface__
+    assert told["shape"] == (3, 2) and told["strides"] == (8, 24) and told["data"] == (own, False)
+    del view
+    card.write(own, np.ones(6))
+    assert taken[0].sum() == 6.0
 
 
 def test_what_does_not_go_together_is_said_in_a_sentence(card, torch, robot, given):

@@ -60,19 +60,22 @@ class View:
         return (CUDA if arrays.PLATFORM == "cuda" else CPU), self.card.number
 
     def __dlpack__(self, **_: Any) -> Any:
-        """A capsule for :func:`torch.from_dlpack` and the like."""
-        made = _Managed()
-        made.shape = (ctypes.c_int64 * 2)(*self.shape)
-        made.strides = (ctypes.c_int64 * 2)(*self.strides)
+        """A capsule for :func:`jax.dlpack.from_dlpack` and the like.
+
+        Who takes it frees the description, without Python, which may have ended by then; the memory itself
+        stays until the process ends, since nobody would say when it is no longer looked at.
+        """
+        size = ctypes.sizeof(_Managed)
+        place = _allocate(size + 4 * ctypes.sizeof(ctypes.c_int64))
+        made, numbers = _Managed.from_address(place), (ctypes.c_int64 * 4).from_address(place + size)
+        numbers[:] = [*self.shape, *self.strides]
         tensor = made.tensor
-        tensor.data, tensor.ndim = self.pointer, 2
+        tensor.data, tensor.ndim, tensor.offset = self.pointer, 2, 0
         tensor.device_type, tensor.device = self.__dlpack_device__()
         tensor.code, tensor.bits, tensor.lanes = FLOATING, 8 * self.dtype.itemsize, 1
-        tensor.shape = ctypes.addressof(made.shape)
-        tensor.strides = ctypes.addressof(made.strides)
-        made.deleter = ctypes.cast(_forget, ctypes.c_void_p)
-        place = ctypes.addressof(made)
-        _lent[place] = made, self
+        tensor.shape, tensor.strides = place + size, place + size + 2 * ctypes.sizeof(ctypes.c_int64)
+        made.context, made.deleter = None, ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p)
+        _lent[self.pointer] = self._owner
         return _capsule(place, b"dltensor", None)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -101,19 +104,12 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    shape: Any
-    strides: Any
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
-_lent: dict[int, Any] = {}
+_lent: dict[int, Any] = {}  # memory that capsules were made of, by address
 
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _forget(place: int) -> None:
-    _lent.pop(place, None)
-
-
+_allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("PyMem_RawMalloc", ctypes.pythonapi))
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
