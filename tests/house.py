@@ -82,7 +82,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("measures", "conservation"),
         ("bounces", "monitor"),
         ("step",),
-        ("step_in_lanes", "step_control"),
+        ("step_in_lanes", "step_of_robot", "step_control"),
         ("__init__",),
     ],
     "sim": [
