@@ -92,6 +92,28 @@ class Code:
         self.text = in_one_order(text) if kernel.reproducible else text
 
 
+_made: weakref.WeakKeyDictionary[LoopKernel, dict[Any, tuple[Layout, Any]]] = weakref.WeakKeyDictionary()
+
+
+def made(
+    card: Any,
+    kernel: LoopKernel,
+    sizes: Mapping[str, int],
+    real: Real,
+    where: Sequence[str],
+    contents: Mapping[str, np.ndarray],
+    options: Mapping[str, Any],
+) -> tuple[Layout, Any]:
+    """Layout of memory, and the code on a card; made once in a process."""
+    kept = _made.setdefault(kernel, {})
+    held = tuple((name, x.shape, x.tobytes()) for name, x in contents.items())
+    key = card, real, tuple(where), tuple(sizes.items()), tuple(sorted(options.items())), held
+    if key not in kept:
+        code = Code(kernel, sizes, real, where, contents, **options)
+        kept[key] = code.layout, loaded(card, kernel.name, code.text)
+    return kept[key]
+
+
 def loaded(card: Any, name: str, text: str) -> Any:
     """Code of a text on a card, kept on disk under it."""
     place = disk_cache.digest("card", assemble.identity(card.arch), text)
@@ -141,19 +163,17 @@ class Loops:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
         self.real = {"float64": FLOAT64, "float32": FLOAT32}[dtype]
         options.setdefault("registers", registers(rows, card.multiprocessors))
-        code = Code(kernel, sizes, self.real, where, contents or {}, **options)
-        self.layout = code.layout
-        module = loaded(card, kernel.name, code.text)
+        self.layout, module = made(card, kernel, sizes, self.real, where, contents or {}, options)
         self._run = module.function(kernel.name)
         self._copies = {
             (to, size): module.function(f"{to}{size}") for to in ("take", "give") for size in (4, 8)
         }
         self.places = {
             a.name: (a, base, place)
-            for a, base, place in zip(kernel.arrays, where, code.layout.places, strict=True)
+            for a, base, place in zip(kernel.arrays, where, self.layout.places, strict=True)
         }
         self.tiles = -(-rows // TILE)
-        slot, n = self.real.bytes * TILE, code.layout.sizes
+        slot, n = self.real.bytes * TILE, self.layout.sizes
         work = n["work"] * slot * BLOCK // TILE
         place = card.memory()[0] // 2 // max(1, work)  # for so many blocks
         blocks = max(1, min(-(-rows // BLOCK), self._run.resident(BLOCK) * card.multiprocessors, place))

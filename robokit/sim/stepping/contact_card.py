@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
+from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
@@ -33,6 +36,28 @@ SUMMED = ("ledger", "outside_impulse", "motor_sums")
 
 HELD_BYTES = 1 << 30
 """Of inputs that change with the steps, of one launch."""
+
+
+KEPT = 16
+"""Kernels that a process keeps, so that the next rollout of a robot need not write its code again."""
+
+_kernels: OrderedDict[Any, KnownKernel] = OrderedDict()
+
+
+def _kernel(
+    arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], differ: set[str], *more: Any
+) -> KnownKernel:
+    """kernel_of_robot, made once for what it depends on."""
+    told = hashlib.sha256()
+    for name in sorted(arrays.keys() - differ):
+        x = np.ascontiguousarray(arrays[name])
+        told.update(f"{name} {x.dtype} {x.shape} ".encode() + x.tobytes())
+    key = told.digest(), tuple(sizes.items()), frozenset(differ), *more
+    found = _kernels.pop(key, None) or kernel_of_robot(dict(arrays), sizes, differ, *more)
+    _kernels[key] = found
+    while len(_kernels) > KEPT:
+        _kernels.popitem(last=False)
+    return found
 
 
 class ContactOnCard:
@@ -86,7 +111,7 @@ class ContactOnCard:
     def _make(self) -> None:
         differ = {*self.own, *GIVEN}
         more = self.reproducible, self.program.springs.functions
-        self.kernel = kernel_of_robot(self.arrays, self.sizes, differ, *more, self.few)
+        self.kernel = _kernel(self.arrays, self.sizes, differ, *more, self.few)
         where = []
         for a in self.kernel.arrays:
             changes, own = a.name in GIVEN, a.role != "in" or a.name in self.own
