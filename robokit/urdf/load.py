@@ -212,7 +212,7 @@ def from_yourdfpy(
     mesh_up_axis: str = "ignore",
     loops: str = "declared",
 ) -> Robot:
-    """A robot from a ``yourdfpy.URDF`` that is loaded already.
+    """Make a robot from a loaded ``yourdfpy.URDF``.
 
     Its XML is written and read again, so every check applies; line numbers are of the rewritten text.
 

@@ -65,12 +65,12 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Torque(Actuator):
-    """Joint forces that are given.
+    """Joint forces as actuators.
 
     Attributes:
         target: joint forces [N m | N]: a number, a mapping from joint names, an array in the order of v
-            (of the driven joints, or of all), an array with one row a step, :class:`Keyframes`, or a
-            function (t, q, v) -> one of the first three. In rollouts also one row a state, as ``tau``.
+            (of the driven joints, or of all), an array with one row per step, :class:`Keyframes`, or a
+            function (t, q, v) -> one of the first three. In rollouts also one row per state, as for ``tau``.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -92,9 +92,9 @@ class PD(Actuator):
     Attributes:
         kp: stiffness [N m/rad | N/m].
         kd: damping [N m s/rad | N s/m].
-        target: positions [rad | m], as of :class:`Torque`, or a whole configuration; None holds those at the
-            start, as for joints that a mapping does not name.
-        velocity: target velocities [rad/s | m/s]; None takes those of keyframes, else 0.
+        target: positions [rad | m], in the forms of :class:`Torque`, or a whole configuration; None holds the
+            positions at the start, and so do joints that a mapping does not name.
+        velocity: target velocities [rad/s | m/s]; None takes those of keyframes, otherwise 0.
         feedforward: joint forces [N m | N] that are added.
 
     Example:

@@ -105,9 +105,9 @@ def distance_function(
 ) -> DistanceFunction:
     """Signed distances of links as a function, with derivatives in JAX and PyTorch.
 
-    ``f(q)`` gives the distances of :func:`distance`, (P,), in the order of ``f.pairs``; ``f.to_jax()`` and
-    ``f.to_torch()`` make functions of those libraries. Coordinates are plain there: quaternions are made unit
-    inside.
+    ``f(q)`` returns the distances of :func:`distance`, (P,), in the order of ``f.pairs``; ``f.to_jax()`` and
+    ``f.to_torch()`` return functions of these libraries. There, q is a plain array, and quaternions are
+    normalised inside.
 
     Args:
         robot, a, b, ground, pairs: as of :func:`distance`.
