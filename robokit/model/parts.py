@@ -177,7 +177,7 @@ for _name in ("visuals", "collisions"):
 
 @dataclass(frozen=True)
 class LoopJoint:
-    """A joint that closes a loop: it constrains, but moves no coordinate of its own.
+    """A joint that closes a loop: a constraint without coordinates of its own.
 
     Attributes:
         name: as in the description.
@@ -191,7 +191,7 @@ class LoopJoint:
         pitch: advance per angle of a helical joint [m/rad].
         axis2: (3,) of a universal joint: unit axis in the joint's frame on the successor, perpendicular to
             ``axis``, which is that on the predecessor.
-        length: of a distance joint: how far its two origins are apart [m].
+        length: of a distance joint: the distance between its two origins [m].
     """
 
     name: str

@@ -681,9 +681,9 @@ class Simulation:
 
 @dataclass(frozen=True)
 class StepSensors:
-    """What sensors measured in one step of a simulation: as ``Trajectory.sensors``, without the time.
+    """Sensor values of one step of a simulation: as ``Trajectory.sensors``, without the time axis.
 
-    It is that of the step after which it was asked for, also when more have been taken.
+    They belong to the step after which they were read, even if more steps have been taken since.
     """
 
     _of: Sensors = field(repr=False)

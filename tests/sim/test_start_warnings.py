@@ -68,7 +68,7 @@ def test_a_spin_too_fast_for_the_step_names_the_body_and_the_step_to_take(dt):
     assert not said(rk.simulate, robot, robot.neutral(), v, **run)
     v[:3] *= 2.0
     (words,) = said(rk.simulate, robot, robot.neutral(), v, **run)
-    assert words.startswith("v0: body ") and "0.58 rad a step" in words
+    assert words.startswith("v0: body ") and "0.58 rad per step" in words
     better = float(re.search(r"use dt = ([\d.e-]+)", words)[1])
     assert 0.8 < better * 0.58 / dt / 0.3 <= 1.0
     assert not said(rk.simulate, robot, robot.neutral(), v, duration=2 * better, dt=better)

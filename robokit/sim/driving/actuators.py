@@ -29,16 +29,16 @@ ACCEPTED = "rk.Torque(...), rk.PD(...), rk.Velocity(...), or a list of these"
 
 @dataclass(frozen=True, kw_only=True)
 class Actuator:
-    """What all actuators share.
+    """Common attributes of all actuators.
 
     Attributes:
         joints: names of the driven joints; None for all with one degree of freedom, or for those that a
             mapping of gains names.
         effort: largest force [N m | N]; None for the limits of the description, math.inf for none.
-        max_velocity: speed at which the actuator stops pushing [rad/s | m/s]; None and math.inf likewise.
-            Full effort is available up to it, and there what holds the joint at it.
-        armature: inertia of the rotor as the joint feels it, gear ratio squared included [kg m^2 | kg]; where
-            it is 0, the joint's own armature counts.
+        max_velocity: largest speed [rad/s | m/s]; None for that of the description, math.inf for none. Full
+            effort is available up to this speed, and the actuator does not drive the joint faster.
+        armature: inertia of the rotor as felt at the joint, including the squared gear ratio [kg m^2 | kg]; 0
+            for the armature of the joint.
     """
 
     joints: Sequence[str] | None = None

@@ -66,10 +66,10 @@ class Energy:
     Attributes:
         kinetic: 1/2 v^T H v.
         potential: of gravity; zero with the centre of mass at the world origin's height.
-        dissipated: taken so far by contacts, joint damping, joint friction and joint limits. What the
-            ground's springs hold for a moment is part of it.
-        work: given so far by the controller, actuators, prescribed motions and pushes.
-        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their lengths at rest.
+        dissipated: dissipated so far by contacts, joint damping, joint friction and joint limits, including
+            energy that contact springs store for a moment.
+        work: work so far of the controller, actuators, prescribed motions and pushes.
+        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
     """
 
     kinetic: np.ndarray

@@ -20,7 +20,7 @@ from robokit.sim.run.step_functions import norms, rates
 
 
 class DistanceFunction(HostFunction):
-    """Signed distances of pairs of links by q; arrays may have leading axes.
+    """Signed distances of pairs of links as a function of q; arrays may have leading axes.
 
     Attributes:
         pairs: names of the links of each pair.
