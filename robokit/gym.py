@@ -155,8 +155,10 @@ TASKS: dict[str, type[Task]] = {"Standing": Standing, "Walking": Walking, "Reach
 
 
 class Environments(VectorEnv):  # type: ignore[misc]
-    """A vector environment of many robots with one task. When an episode is over, its row starts a new one in
-    the next step."""
+    """A vector environment: many robots with one task.
+
+    When an episode is over, its row starts a new one in the next step.
+    """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
 
