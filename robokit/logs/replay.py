@@ -45,7 +45,7 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
         progress: whether to show a bar on stderr.
 
     Returns:
-        the simulated trajectory; until it broke down, where it did (``summary["stopped"]``).
+        the simulated trajectory; if the simulation failed, up to that point (``summary["stopped"]``).
 
     Raises:
         WrongType, ShapeError: not a trajectory with its robot, or a start that cannot be simulated.

@@ -60,14 +60,14 @@ class SimulationState:
         time: [s].
         q, v: configuration and velocity, (nq,) and (nv,), or (B, ...).
         steps: taken since the start.
-        memory: what a step hands to the next one besides: friction anchors, warm start of the solver; of a
+        memory: other data that a step passes to the next: friction anchors, warm start of the solver; for a
             batch its arrays.
         entries: accounts of energy and impulses so far; None of a batch.
-        targets: that were given last; None where those of the actuators hold.
+        targets: the targets given last; None if the actuators follow their own.
         commanded: the controller's joint forces, (nv,); None of a batch.
-        about: the arguments of the simulation, by which one with others refuses the state.
+        about: the arguments of the simulation; one with other arguments refuses the state.
         path: which of its runs it belongs to.
-        history: velocities of the last steps, from which the middle of the next one is foretold.
+        history: velocities of the last steps, from which the middle of the next step is predicted.
     """
 
     time: float

@@ -73,7 +73,7 @@ class PrescribedMotion:
             raise ShapeError("PrescribedMotion(v=...): keyframes have velocities of their own; leave it out")
 
     def at_half_steps(self, dt: float) -> PrescribedMotion:
-        """The same for steps half as long: an array gets what is in the middle of its steps besides."""
+        """The same motion for steps of half the length; arrays get values in the middle of their steps."""
         if not isinstance(self.q, np.ndarray):
             return self
         law = _Law("motions", self.joint or "", self, dt)

@@ -106,8 +106,8 @@ class Trajectory:
         energy: kinetic, potential, dissipated, work, mechanical, total, (T,) each [J].
         momentum: (T, 6) centroidal momentum [angular about the centre of mass; linear], world axes
             [N m s; N s].
-        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step that
-            led to each state, over the step; 0 at the start.
+        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
+            each state, divided by the step; 0 at the start.
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
