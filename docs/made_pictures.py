@@ -1,12 +1,14 @@
 """Makes the pictures and films of the manual's gallery and of its path: python docs/made_pictures.py
 
 Each is made by the code that its page shows: an example, or the Python of a page. What is kept in
-docs/_static/made has a stamp of that code; a build of the manual makes again what has changed since, where
-Chromium is there, and shows what is kept where it is not (docs/_ext/made.py). Needs the extra ``film``.
+docs/_static/made has a stamp of that code, docstrings apart; a build of the manual makes again what has
+changed since, where Chromium is there, and shows what is kept where it is not (docs/_ext/made.py). Needs the
+extra ``film``.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -104,9 +106,17 @@ def code(path: Path) -> str:
 
 
 def stamp(name: str) -> str:
-    """Of what a picture depends on: its code and its recipe."""
+    """Of what a picture depends on: its recipe and its code, without the docstring of the program."""
     recipe = RECIPES[name]
-    return hashlib.sha256(repr((code(ROOT / recipe.source), astuple(recipe))).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((bare(code(ROOT / recipe.source)), astuple(recipe))).encode()).hexdigest()[:16]
+
+
+def bare(program: str) -> str:
+    """A program without its docstring, which is edited more often than what it does."""
+    first, lines = ast.parse(program).body[0], program.splitlines()
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        del lines[first.lineno - 1 : first.end_lineno]
+    return "\n".join(lines)
 
 
 def stale() -> list[str]:

@@ -12,10 +12,10 @@ pauses; the curves, the contacts and the tree of the robot are beside the pictur
 `robokit fall` does all of this.
 
 No motor drives the joints. The energy of the robot becomes heat in the contacts and in the joints. The
-ledger of the simulation has all parts: the total is kinetic + potential + dissipated energy.
+simulation accounts for all parts: the total is kinetic + potential + dissipated energy.
 
-Check: the total energy stays constant, the ground's impulse equals the change of momentum, and no point sinks
-into the floor.
+Check: the total energy stays constant, the ground's impulse equals the change of momentum, and no contact
+penetrates deeply.
 """
 
 import argparse

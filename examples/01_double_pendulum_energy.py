@@ -1,4 +1,4 @@
-"""A double pendulum swings freely, and its energy is the check.
+"""A double pendulum swings freely and keeps its energy.
 
 Without friction, kinetic energy turns into potential energy and back, and their sum stays constant. The
 motion is chaotic, so there is no reference solution to compare with; the energy shows whether it is right.
@@ -10,8 +10,8 @@ Its energy error is the red curve.
     trajectory = rk.simulate(robot, q0, duration=10.0)
     trajectory.energy.kinetic, .potential, .dissipated, .total        one value per recorded instant
 
-Check: the fourth-order method keeps the energy to 1e-7 of the largest kinetic energy, and half the step
-reduces the error by about 2^4, as the order says.
+Check: the fourth-order method keeps the energy to 1e-7 of the largest kinetic energy, and halving the step
+reduces the error by about 2^4, as expected for fourth order.
 """
 
 import argparse

@@ -1,16 +1,16 @@
 """Inverse dynamics: which torques does a motion need?
 
-An arm swings from one pose to another and comes to rest. Its joints follow q(t) = q0 + s(t) (q1 - q0)
-with s = (1 - cos(pi t / T)) / 2, so velocities and accelerations are known at every instant. The recursive
+An arm swings from one pose to another and comes to rest. Its joints follow q(t) = q0 + s(t) (q1 - q0) with s
+= (1 - cos(pi t / T)) / 2, so velocities and accelerations are known at every instant. The recursive
 Newton-Euler algorithm gives the joint torques:
 
     tau = rk.rnea(robot, q, v, a)
 
 One call computes the whole motion, one row per instant. One part of the torques, rk.gravity_forces(robot, q),
-holds the arm against gravity; rk.joint_reactions(robot, q, v, a) has what the bearings carry.
+holds the arm against gravity; rk.joint_reactions(robot, q, v, a) has the loads on the bearings.
 
-Check: the work of the motors, the integral of tau . v dt, is the change of energy, and forward dynamics
-returns for these torques the accelerations that we started with.
+Check: the work of the motors, the integral of tau . v dt, is the change of energy, and forward dynamics of
+these torques returns the original accelerations.
 """
 
 import argparse

@@ -4,13 +4,13 @@ H(i, j) is zero if joints i and j are on different branches: an acceleration of 
 in the left arm. This depends on the tree only; rk.inertia_sparsity(robot) needs no configuration.
 
 Cholesky's factorisation H = L L^T starts at the base and fills these zeros. The factorisation H = L^T D L
-starts at the leaves, and its factor has the pattern of H. This takes the least work possible: each joint
-is combined only with the joints between itself and the base.
+starts at the leaves, and its factor has the pattern of H. This takes the least work possible: each joint is
+combined only with the joints between itself and the base.
 
     H = rk.crba(robot, q);  factor = rk.ltdl(robot, H);  x = factor.solve(b)
 
-The picture shows the three patterns; added entries are red. `robokit sparsity humanoid --base floating`
-draws the same beside the tree.
+The picture shows the three patterns; added entries are red. `robokit sparsity humanoid --base floating` draws
+the same beside the tree.
 
 Check: entries outside the pattern are exactly zero, in H and in L; L^T D L is H; and x solves H x = b.
 """

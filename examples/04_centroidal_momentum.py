@@ -12,8 +12,8 @@ must cancel it exactly. Controllers of walking robots use both parts.
 Constant angular momentum is not constant angular velocity: the limbs swing, the inertia changes with them,
 and the pelvis turns faster and slower although h_G is constant.
 
-Check: A_G a + bias is zero at every recorded instant; the bias is the derivative of A_G along the motion,
-by finite differences; and h_G is constant, as the simulator ensures at every step.
+Check: A_G a + bias is zero at every recorded instant; the bias is the derivative of A_G along the motion, by
+finite differences; and h_G is constant, as the simulator ensures at every step.
 """
 
 import argparse

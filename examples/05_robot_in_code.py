@@ -1,14 +1,14 @@
 """A robot in code, with joints that URDF does not have.
 
-A nut turns on a vertical screw and rises by the screw's pitch; a rod hangs under it on a ball joint.
-URDF knows neither helical nor spherical joints, so this robot is built link by link:
+A nut turns on a vertical screw and rises by the screw's pitch; a rod hangs under it on a ball joint. URDF
+knows neither helical nor spherical joints, so this robot is built link by link:
 
     b = rk.ModelBuilder("screw")
     b.link(name, mass, com, inertia)                inertia about the centre of mass, in link axes
     b.joint(name, kind, parent, child, placement)   placement of the joint in the parent link
 
-Links and joints may come in any order; build() numbers the bodies and checks that they form a tree. The
-ball joint has four coordinates, a unit quaternion wxyz, and three velocities, so q is longer than v:
+Links and joints may come in any order; build() numbers the bodies and checks that they form a tree. The ball
+joint has four coordinates, a unit quaternion wxyz, and three velocities, so q is longer than v:
 robot.joint("ball").q_slice says where they are, and robot.integrate(q, dv) moves q along a velocity.
 
 Check: a screw's inertia is J + m p^2, and the torque that holds it is m g p, where J is the inertia about the

@@ -12,8 +12,8 @@ energies and contact forces. If a row failed, it would be NaN from then on, and 
 The picture shows the final position of each pelvis, coloured by the speed of the push. No motor drives the
 joints, so all robots fall; the push decides how far.
 
-Check: no row failed, the row of the strongest push is what rk.simulate computes, and in all rows no contact
-sank in by more than 3 mm. Steps that did not settle are counted in the summary.
+Check: no row failed, the row of the strongest push is what rk.simulate computes, and no contact penetrated by
+more than 3 mm. The summary counts steps that did not converge.
 """
 
 import argparse

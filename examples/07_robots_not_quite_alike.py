@@ -1,19 +1,19 @@
 """Five hundred quadrupeds with different masses, each on a floor with different friction.
 
-Nobody knows the masses of a robot to the gram, or the friction of a floor. So draw them at random, once
-a row, and see how the motion depends on them (domain randomisation):
+The masses of a robot and the friction of a floor are never known exactly. Draw them at random for each row,
+and see how the motion depends on them (domain randomisation):
 
     P = robot.inertial_parameters                                    (nbodies + 1, 10)
     many = robot.with_inertias(P * scale)                            (500, nbodies + 1, 10)
     rollout = rk.rollout(many, q0, v0, ground=rk.Ground(friction=mu))
 
 Row k is the robot of sample k on a floor with friction mu[k]. Inertias and friction are inputs of one kernel,
-so another draw compiles nothing. dtype="float32" records in half the memory.
+so new values compile nothing. dtype="float32" records in half the memory.
 
 All robots start at the same speed. The picture shows how far each slides, coloured by its mass.
 
-Check: a row is what rk.simulate computes for its sample, more friction means a shorter distance, and
-single precision gives the same mean.
+Check: a row is what rk.simulate computes for its sample, more friction means a shorter distance, and single
+precision gives the same mean.
 """
 
 import argparse

@@ -1,20 +1,20 @@
 """A humanoid stands on its motors, is pushed, and falls.
 
-Each joint has a position servo that holds the start, within the limits of effort and velocity of the URDF:
+Each joint has a position servo that holds its start, within the effort and velocity limits of the URDF:
 
     stand = rk.PD(kp=1000.0, kd=50.0)
     push = rk.Push("chest", (200.0, 0, 0), (0, 0, 0.2), start=10.0, duration=0.2)
     rk.simulate(robot, q0, duration=13.0, ground=True, actuators=stand, pushes=push)
 
-The servo is part of the implicit step, so that the gains may be as large as they are. Nothing balances the
-robot: it stands for as long as its weight is above its feet. The push gives it 40 N s. It tips over its toes
-and falls as stiff as a statue.
+The servo is part of the implicit step, so high gains do not make it unstable. Nothing balances the robot: it
+stands as long as its centre of mass is above its feet. The push of 40 N s tips it over its toes, and it falls
+like a statue.
 
     trajectory.actuator_force         forces of the motors [N m], means between the recorded states
     trajectory.summary["saturated"]   share of the time that each was at a limit
 
-Check: it does not move before the push, the push changes the momentum by its impulse and by what the ground
-answers, no motor exceeds its limit, and the balances of energy and momentum close.
+Check: it does not move before the push, the momentum changes by the impulses of the push and of the ground,
+no motor exceeds its limit, and the balances of energy and momentum close.
 """
 
 import argparse

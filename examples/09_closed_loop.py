@@ -9,11 +9,12 @@ A URDF describes a tree. The element <loop_joint> closes a loop between two of i
     </loop_joint>
 
 The simulator keeps it closed. rk.close_loops finds a configuration in which it is: keep= names the joints
-that stay where they are, here the crank, and the others follow. trajectory.loop_forces has what the joint
-carries.
+that stay where they are, here the crank, and the others follow. trajectory.loop_forces has the wrench of the
+loop joint.
 
-Check: the loop is closed to a micrometre in every state. The torque on the crank that balances gravity is
-what virtual work says, dV/d(crank), with V the potential energy along the motion that the loop allows.
+Check: the loop is closed to a micrometre in every state. The torque on the crank that balances gravity agrees
+with the principle of virtual work, dV/d(crank), with V the potential energy along the motion that the loop
+allows.
 """
 
 import argparse

@@ -1,16 +1,16 @@
 """Reaching: a humanoid stands on both feet and puts its hand on a circle.
 
-Inverse kinematics asks for a configuration that meets several targets at once. Here both feet stay where
-they are, the left hand goes to a point, and the centre of mass stays above the feet. Its weight is zero
-along z, so the robot may bend its knees.
+Inverse kinematics asks for a configuration that meets several targets at once. Here both feet stay where they
+are, the left hand goes to a point, and the centre of mass stays above the feet. Its weight is zero along z,
+so the robot may bend its knees.
 
     found = rk.inverse_kinematics(robot, targets, q0, center_of_mass=balance, weights=weights)
 
-The targets of one call may be a batch. The hand has one for each point of the circle, the others are
-the same for all. Every configuration keeps the joints' limits.
+The targets of one call may be a batch. The hand has one for each point of the circle, the others are the same
+for all. Every configuration is within the joint limits.
 
-Check: forward kinematics puts the hand on the circle and the feet where they were, and a point that is out of
-reach is said to be so.
+Check: forward kinematics puts the hand on the circle and the feet where they were, and a point out of reach
+is reported.
 """
 
 import argparse

@@ -1,18 +1,18 @@
 """The masses of an arm from its motion.
 
-The masses in a description are often guesses. Move the arm, record positions and motor torques, and solve
-for the inertial parameters, in which the torques are linear:
+The masses in a description are often guesses. Move the arm, record positions and motor torques, and solve for
+the inertial parameters, in which the torques are linear:
 
     tau = Y(q, v, a) pi + viscous v + coulomb sign(v)
 
-Not every parameter has an effect on the torques, only combinations of them. rk.excitation makes a motion
-within the joints' limits that determines these well, and rk.identify gives the most probable bodies, all of
-which can exist: positive masses, and moments of inertia that a distribution of mass has.
+Only certain combinations of the parameters affect the torques. rk.excitation designs a motion within the
+joint limits that determines these well, and rk.identify returns the most probable parameters that are
+physically consistent: positive masses, and moments of inertia that a mass distribution can have.
 
 Here the "real" arm is simulated: the description with other masses, friction, noise.
 
-Check: the torques of a motion that the fit has not seen are predicted to 2 per cent of their size, ten times
-better than by the description; every combination is right within its deviations; every body can exist.
+Check: the torques of a motion not used in the fit are predicted to 2 per cent, ten times better than by the
+description; every combination is right within its deviations; every body is possible.
 """
 
 import argparse

@@ -1,18 +1,18 @@
 """The hand of an arm moves in a straight line, whatever the elbow does.
 
-An operational-space controller asks for the acceleration of the hand, not of the joints. Lambda is the
-inertia that the hand shows to a force on it, J the Jacobian of its position, and Jbar the dynamically
-consistent inverse of J:
+An operational-space controller controls the acceleration of the hand, not of the joints. Lambda is the
+inertia felt by a force at the hand, J the Jacobian of its position, and Jbar the dynamically consistent
+inverse of J:
 
     tau = J^T Lambda (x'' - J' v) + C + (1 - J^T Jbar^T) tau_posture
 
 The law for the hand is x'' = kp (goal - x) - kd x', a spring and a damper along each axis of the world. With
-kd^2 = 4 kp, the way left at time t is (1 + w t) exp(-w t) of the whole, w^2 = kp. The arm has four joints
-more than the position of its hand needs. A second spring pulls them to another posture; what it does to the
-hand is taken out of it.
+kd^2 = 4 kp, the remaining distance at time t is (1 + w t) exp(-w t) of the whole, w^2 = kp. The arm has four
+joints more than the position of its hand needs. A second spring pulls them to another posture; its effect on
+the hand is projected out.
 
-Check: the arm has no friction. In the simulation the hand follows the closed-form line to half a millimetre
-on its way of half a metre, while the other joints turn by up to a radian and a half.
+Check: the arm has no friction. In the simulation the hand follows the closed-form line of half a metre to
+half a millimetre, while the other joints turn by up to a radian and a half.
 """
 
 import argparse

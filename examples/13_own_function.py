@@ -6,10 +6,10 @@ robokit has no function for that, so the example writes one:
     @rk.function(inputs=("q",), outputs={"effort": ()})
     def effort(tree, q): ...
 
-It becomes machine code for the arm, and effort.gradient("q") is a function too. SciPy asks for nothing else.
+It is compiled for the arm, and effort.gradient("q") is a function, too: all that SciPy needs.
 
 Check: the effort is less than 0.6 of that in the posture of inverse kinematics, the tool is where it was, and
-no small motion that keeps it there would help.
+no small motion that keeps it there reduces the effort.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 """A swing-up, optimised by CasADi.
 
-A double pendulum hangs down and shall stand upright after three seconds, with as little effort as possible.
-CasADi gets the operations of robokit's forward dynamics, and differentiates them twice for its solver IPOPT:
+A double pendulum hangs down and must stand upright after three seconds, with as little effort as possible.
+CasADi gets the operations of robokit's forward dynamics, and differentiates them twice for the solver IPOPT:
 
     f = rk.functions["aba"].to_casadi(robot)
 
-The motion is cut into steps of the midpoint rule. The states and torques of all steps are unknowns at once.
-It takes `pip install 'robokit[casadi]'`.
+The motion is discretised with the midpoint rule, and the states and torques of all steps are the unknowns
+(direct transcription). Install the extra with `pip install 'robokit[casadi]'`.
 
-Check: the motion that robokit computes with these torques ends upright, and no torque is as large as what
-holds the pendulum level: it has to swing.
+Check: robokit's motion with these torques ends upright, and every torque is smaller than the one that would
+hold the pendulum level, so it has to swing.
 """
 
 import argparse

@@ -1,14 +1,14 @@
 """Gradients through a motion, in JAX.
 
-With which velocity must a double pendulum start to be at a given place after a quarter of a second? The
-motion is a loop of JAX, `jax.lax.scan`, around robokit's forward dynamics. JAX differentiates the loop and
-takes robokit's derivative where it meets robokit:
+With which velocity must a double pendulum start to reach a given place after a quarter of a second? The
+motion is a JAX loop, `jax.lax.scan`, around robokit's forward dynamics. JAX differentiates the loop and uses
+robokit's derivative of robokit's function:
 
     f = rk.functions["aba"].to_jax(robot)
 
-`jax.vmap` makes 32 pendulums of it. It takes `pip install 'robokit[jax]'`.
+`jax.vmap` computes 32 pendulums at once. Install the extra with `pip install 'robokit[jax]'`.
 
-Check: every pendulum arrives, and the derivative is that of a difference quotient.
+Check: every pendulum reaches its place, and the derivative agrees with a difference quotient.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""A double pendulum balances on its head, by the derivatives of its forward dynamics.
+"""A double pendulum balances upright, by the derivatives of its forward dynamics.
 
 Near its upright rest, x = [q - up, v] obeys x' = A x + B u. The blocks of A and B are what
 
     da_dq, da_dv, da_dtau = rk.aba_derivatives(robot, up, v, tau)
 
 returns. Only the elbow has a motor: B is one column of da_dtau. If a step of 10 ms costs x^T Q x + u^2, the
-Riccati solution P gives the cost to come, x^T P x, and the feedback u = -K x that holds the real robot.
+Riccati solution P gives the cost-to-go, x^T P x, and the feedback u = -K x that stabilises the real robot.
 
-Check: the pendulum ends upright, which is unstable without the motor, and the cost paid is x^T P x to 2 %.
+Check: the pendulum ends upright, which is unstable without the motor, and the actual cost is x^T P x to 2 %.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Step by step: a humanoid squats on targets that Python gives it.
+"""Step by step: a humanoid squats, with targets computed in Python.
 
-The program decides before every step what the motors want, and may read anything after it: ``sim.q``,
+The program sets the targets of the motors before every step, and can read the results after it: ``sim.q``,
 ``sim.v``, ``sim.contacts``, ``sim.sensors``:
 
     sim = rk.Simulation(robot, q0, ground=True, dt=2e-3, actuators=rk.PD(kp=1000.0, kd=50.0))
@@ -11,7 +11,7 @@ These steps are those of ``rk.simulate`` to the last bit.
     there = sim.state()
     sim.restore(there)
 
-goes back to a state on the way, to the last bit. ``sim.trajectory()`` is what was recorded, for the page.
+returns to an earlier state, to the last bit. ``sim.trajectory()`` is the recorded motion, for the page.
 
 Check: the feet stay on the ground, the head sinks by 4 cm and rises, and going back gives the same bits.
 """

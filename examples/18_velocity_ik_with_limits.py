@@ -1,4 +1,4 @@
-"""An arm draws a circle, within its limits and around a ball: velocity IK as a quadratic programme.
+"""An arm draws a circle, within its limits and around a ball: velocity IK as a quadratic program.
 
 Every 10 ms the joint velocities v solve a small problem, which DAQP does in microseconds:
 
@@ -6,9 +6,9 @@ Every 10 ms the joint velocities v solve a small problem, which DAQP does in mic
     such that  v and the next q are within the joints' limits
                gradient . v >= 3 (0.03 m - d)        of each distance d below 0.2 m
 
-Distances are those of links from each other and from the ball, with gradients by q: rk.distance. Servos of a
-simulated arm follow v. On the page the hand leaves the circle where the ball is near it; the tab Curves has
-the least distance. It takes `pip install 'robokit[control]'`.
+rk.distance computes the distances of links from each other and from the ball, with gradients. Servos of a
+simulated arm follow v. On the page, the hand leaves the circle near the ball; the tab Curves shows the
+smallest distance. Install the extra with `pip install 'robokit[control]'`.
 
 Check: no distance falls below 2.8 cm, no speed exceeds its limit, and elsewhere it is a circle to 5 mm.
 """

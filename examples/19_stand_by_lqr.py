@@ -1,12 +1,12 @@
-"""A humanoid stands by one linear feedback.
+"""A humanoid stands by linear feedback (LQR).
 
 It has bent knees and no servos. A step of 4 ms is linear in small changes x of its state and u of its
-torques, x' = A x + B u, and rk.step_derivatives has A and B, feet on the ground included. If a step costs
-x^T Q x + u^T R u, the Riccati recursion gives u = -K x: each torque answers to all 74 numbers of the state.
-Dry friction of joints is taken out: what it holds at rest is locked to derivatives.
-The page shows a push at the pelvis, 150 N for 0.1 s. The ghost has only the torques that hold it at rest.
+torques, x' = A x + B u; rk.step_derivatives returns A and B, including the contacts of the feet. If a step
+costs x^T Q x + u^T R u, the Riccati recursion gives u = -K x: each torque depends on all 74 numbers of the
+state. Dry joint friction is removed, since a joint that it holds has zero derivatives. The page shows a push
+at the pelvis, 150 N for 0.1 s. The ghost has constant torques only.
 
-Check: it stands where it stood, the ghost lies, and after a nudge aside it sways as A - B K says.
+Check: it stands where it stood, the ghost falls, and after a nudge it sways as A - B K predicts.
 """
 
 import argparse

@@ -4,14 +4,14 @@ Only the elbow has a motor, too weak to lift anything at once. iLQR improves a w
 
     step = rk.step_derivatives(robot, q, v, tau, dt=0.02, integrator="contact")
 
-is the next state and its derivatives A and B. Backwards through these, the Riccati recursion gives a change k
-of each torque and a feedback K; forwards, the simulator tries the change, or a part of it, with the feedback
-on the way. It starts from a sine that hardly moves it, and takes some 50 turns.
+is the next state and its derivatives A and B. In a backward pass through these, the Riccati recursion gives a
+change k of each torque and a feedback K. In a forward pass, the simulator applies the change, or a part of
+it, with the feedback. It starts from a small sine, and takes some 50 iterations.
 
-The page shows it pump itself up, and balance for two seconds more by the feedback of the upright rest.
+The page shows the swing-up, followed by two seconds of balancing with the upright feedback.
 
-Check: it stands at the end, also where it starts 0.02 rad off, which without the feedback misses; and its
-torque is never half of what gravity has at the shoulder.
+Check: it stands at the end, also from a start 0.02 rad off, which needs the feedback; its torque is always
+less than half of the largest gravity torque at the shoulder.
 """
 
 import argparse

@@ -1,17 +1,18 @@
-"""A humanoid catches a push that its feedback does not, by iLQR.
+"""A humanoid catches a push that linear feedback cannot, by iLQR.
 
-The feedback of example 19 is blind to what is not small: feet that tip, arms that could swing. iLQR looks
-along the whole motion: backwards through the derivatives of its 350 steps,
+The linear feedback of example 19 is valid for small changes only, not for feet that tip or arms that swing.
+iLQR optimises the whole motion: a backward pass through the derivatives of its 350 steps,
 
     step = rk.step_derivatives(robot, q, v, tau, ground=True, dt=dt)        # q (350, nq), A (350, 74, 74)
 
-for feedbacks K and changes k of the torques, then forwards in the simulator. The push begins at what the
-feedback catches, and grows.
+gives feedbacks K and changes k of the torques, which a forward pass applies in the simulator. The push starts
+at a size that the linear feedback can catch, and grows.
 
-The page shows 300 N at the pelvis for 0.1 s. It gives way at ankles and hips, goes up on its toes and comes
-down again; the ghost has the feedback alone.
+The page shows 300 N at the pelvis for 0.1 s. The robot yields at ankles and hips, rises on its toes and comes
+down again; the ghost has the linear feedback only.
 
-Check: the ghost falls; with iLQR it stands at rest, and so it does where the push is 3 % larger than planned.
+Check: the ghost falls; with iLQR the robot comes to rest standing, even if the push is 3 % larger than
+planned.
 """
 
 import argparse

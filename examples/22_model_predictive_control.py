@@ -1,18 +1,18 @@
-"""A swing-up that is pushed on the way: model predictive control with CasADi.
+"""A swing-up with disturbances: model predictive control with CasADi.
 
-Every 50 ms the controller plans the next two seconds from where the double pendulum is, and applies the first
-torque of the plan. The plan knows the motors' limits, of which the shoulder's is half of what gravity has
-there. CasADi gets the operations of robokit's forward dynamics,
+Every 50 ms the controller plans the next two seconds from the current state of the double pendulum, and
+applies the first torque of the plan. The plan respects the motors' limits; that of the shoulder is half of
+the largest gravity torque there. CasADi gets the operations of robokit's forward dynamics,
 
     f = rk.functions["aba"].to_casadi(robot)
 
-and IPOPT starts from the last plan, so that it needs a few iterations. The simulation runs on at 1 ms. It
-takes `pip install 'robokit[casadi]'`.
+and IPOPT starts from the last plan, so it needs only a few iterations. The simulation runs at 1 ms. Install
+the extra with `pip install 'robokit[casadi]'`.
 
 The page shows the swing-up, pushed at 1.5 s and, when it stands, at 4 s. The ghost replays the torques of a
-run without pushes: it misses.
+run without pushes and fails.
 
-Check: it stands at the end in spite of the pushes, with torques within the limits; the ghost does not.
+Check: it stands at the end despite the pushes, with torques within the limits; the ghost does not.
 """
 
 import argparse

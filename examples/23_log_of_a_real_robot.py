@@ -1,17 +1,17 @@
 """The log of a robot: what its model cannot explain, and a better model.
 
-A bag of ROS 2 is read without ROS, by the names of the joints:
+A ROS 2 bag is read without ROS, and matched with the robot by joint names:
 
     log = rk.read_log("run", robot)
 
-It plays as a page like a simulation, here beside the simulation from the same start with the logged torques
-(the ghost). What the model needs for the motion and what the motors gave differ by friction that the
-description lacks and by masses that it has wrong; ``rk.identify_log`` finds both. In the
-shell: ``robokit log run --robot arm`` and ``robokit identify run --robot arm -o better.urdf``.
+Its page is like that of a simulation; here the ghost is a simulation from the same start with the logged
+torques. The torques of the model and of the motors differ because of missing friction and wrong masses in the
+description; ``rk.identify_log`` estimates both. In the shell: ``robokit log run --robot arm`` and
+``robokit identify run --robot arm -o better.urdf``.
 
-Here the "real" arm is simulated, with other masses, friction and noise. Needs robokit[logs].
+Here the "real" arm is simulated, with other masses, friction and noise. This example needs robokit[logs].
 
-Check: the better model leaves less than a tenth of the torques unexplained that the description left.
+Check: the unexplained torques of the better model are less than a tenth of those of the description.
 """
 
 import argparse

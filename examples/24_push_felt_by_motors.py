@@ -1,19 +1,19 @@
-"""A push that an arm feels by its motors alone.
+"""A push on an arm, estimated from its motor torques.
 
-Nobody measures the force; joint positions, velocities and motor torques are known. The momentum p = H v of
-the joints changes by what motors give, what gravity and velocities do, and what acts from outside. The
-observer of De Luca and Mattone compares it with the momentum that the motors account for,
+The force is not measured. The generalised momentum p = H v changes by motor torques, gravity, velocity
+products and external torques. The observer of De Luca and Mattone compares it with the momentum that the
+motors account for,
 
     r = gain (p - p_0 - integral of (tau + C^T v - g + r) dt)
 
-and r follows the torques from outside with the time constant 1/gain: no accelerations, no inverse of H. Step
-by step it is ``rk.MomentumObserver``, over a run or a log ``rk.external_torques``. Which force on the gripper
-makes these torques, ``rk.external_force`` says.
+and r follows the external torques with the time constant 1/gain, without accelerations or the inverse of H.
+Use ``rk.MomentumObserver`` step by step, or ``rk.external_torques`` for a whole run or log.
+``rk.external_force`` finds the force on the gripper that causes these torques.
 
-The arm moves by servos to a new posture; from 0.5 s to 1 s it is pushed at the gripper. Its dry friction is
-taken out: at rest, nobody can tell it from a push.
+Servos move the arm to a new posture; from 0.5 s to 1 s it is pushed at the gripper. Its dry friction is
+removed, since at rest it cannot be distinguished from a push.
 
-Check: the force is found to 2 per cent of its size once the observer has followed, and is gone afterwards.
+Check: once the observer has converged, the force is right to 2 per cent; after the push it is zero.
 """
 
 import argparse

@@ -41,9 +41,9 @@ class Conversion:
         robot: as it was read.
         path: the file.
         format: "urdf", "mjcf" or "sdf".
-        said: what the file does not have, or has otherwise, a sentence each.
-        copied: mesh and texture files that were copied or written beside it.
-        verdict: of the referee, where it was asked for.
+        said: what was left out or changed, one sentence each.
+        copied: mesh and texture files that were copied or written beside the file.
+        verdict: that of the referee, with ``judge=True``; otherwise None.
     """
 
     robot: Robot
@@ -66,25 +66,25 @@ def convert(
 ) -> Conversion:
     """Write a robot in another format: URDF, MJCF or SDF.
 
-    What the format cannot say, and the robot moves without as before, is told in warnings; where the robot
-    would move differently, nothing is written.
+    If the format cannot express something that does not affect the motion, there is a warning. If the robot
+    would move differently, nothing is written and an error says why.
 
     Args:
         source: a robot, or what :func:`robokit.load` takes: a URDF, xacro, MJCF, SDF or USD file, or a name.
         path: the file to write; an existing one is replaced.
-        to: "urdf", "mjcf" or "sdf"; by default what the ending of ``path`` says.
-        base: "fixed" or "floating"; by default what the source says. A URDF says neither: fixed.
-        meshes: names of mesh files: "keep" as they are where the format can say them and they lead to the
-            files from the new place, else absolute (in a URDF ``package://`` stays); "absolute";
-            "relative" to the new file; "copy" the files into the folder NAME_meshes beside it; "none" leaves
-            shapes that are meshes out. What MuJoCo does not read (COLLADA, glTF, STL as text, more than
-            200,000 faces) is written as STL into that folder.
+        to: "urdf", "mjcf" or "sdf"; by default according to the extension of ``path``.
+        base: "fixed" or "floating"; by default the base of the source, and fixed for a URDF.
+        meshes: how to refer to mesh files: "keep" their names if they are valid in the new file, otherwise
+            absolute paths (in a URDF ``package://`` stays); "absolute"; "relative" to the new file; "copy"
+            the files into the folder NAME_meshes beside it; "none" to leave out meshes. Meshes that MuJoCo
+            cannot read (COLLADA, glTF, text STL, more than 200,000 faces) are written as STL into that
+            folder.
         visuals: write visual shapes.
-        judge: let the referee compare what was written with the robot, once it is there.
+        judge: whether the referee compares the written file with the robot.
         reading: further arguments of :func:`robokit.load`.
 
     Returns:
-        what was written: ``.path``, ``.robot``, ``.said``, ``.copied``, ``.verdict``.
+        the conversion: ``.path``, ``.robot``, ``.said``, ``.copied``, ``.verdict``.
 
     Raises:
         ModelError: the format cannot say the robot; the message has every reason.

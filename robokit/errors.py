@@ -137,7 +137,7 @@ class RobokitError(Exception):
 
 
 class LoadError(RobokitError):
-    """A description, of any format, that cannot become a robot.
+    """A robot description, of any format, that cannot be loaded.
 
     Attributes:
         diagnostics: every problem found, errors first [list of Diagnostic].
@@ -153,7 +153,7 @@ class UrdfError(LoadError):
 
 
 class ModelError(RobokitError, ValueError):
-    """A model built in code whose parts contradict each other."""
+    """A model built in code that is inconsistent."""
 
 
 class ShapeError(RobokitError, ValueError):
@@ -161,10 +161,9 @@ class ShapeError(RobokitError, ValueError):
 
 
 class InvalidValue(RobokitError, ValueError):
-    """An array of the right shape with numbers that no function takes.
+    """An array of the right shape with invalid numbers.
 
-    These are NaN, infinity, a quaternion that is not of unit length, and an angle that is too large for its
-    sine.
+    NaN, infinity, a quaternion that is not of unit length, or an angle that is too large.
 
     Attributes:
         argument: its name, e.g. "q".
@@ -185,7 +184,7 @@ class WrongType(RobokitError, TypeError):
 
 
 class UnknownName(RobokitError, KeyError):
-    """A name that does not exist, with the nearest ones that do."""
+    """A name that does not exist; the message suggests similar names."""
 
     def __init__(self, what: str, name: Any, known: Iterable[str], hint: str = "") -> None:
         known = list(known)
@@ -207,7 +206,7 @@ class UnknownName(RobokitError, KeyError):
 
 
 class FunctionError(RobokitError):
-    """A function of the user's own whose text raised an error, or returned something else than it declares.
+    """A user-defined function that raised an error, or returned something other than it declares.
 
     Attributes:
         file: of the text.
@@ -220,7 +219,7 @@ class FunctionError(RobokitError):
 
 
 class SingularInertia(RobokitError, ArithmeticError):
-    """A joint that moves no inertia: H has no inverse.
+    """A joint that moves no inertia, so that H is singular.
 
     Attributes:
         joint: name of the joint.
@@ -232,10 +231,10 @@ class SingularInertia(RobokitError, ArithmeticError):
 
 
 class SimulationError(RobokitError, ArithmeticError):
-    """A simulation that broke down: its state is not finite, or it has made energy out of nothing.
+    """A simulation that failed: its state is not finite, or its energy grew without a cause.
 
     Attributes:
-        trajectory: what was computed until then (a Trajectory).
+        trajectory: the motion up to the failure (a Trajectory).
     """
 
     def __init__(self, message: str, trajectory: Any = None) -> None:
@@ -244,7 +243,7 @@ class SimulationError(RobokitError, ArithmeticError):
 
 
 class SimulationWarning(UserWarning):
-    """A run whose start or result is to be looked at: the text says what was found, and what to do."""
+    """A doubtful start or result of a run; the message says what was found and what to do."""
 
 
 class WriteError(RobokitError, OSError):

@@ -39,14 +39,14 @@ some rad and by tens of rad a second, and only a robot that is thrown goes beyon
 
 
 class Task:
-    """What a robot is to do; a subclass has ``robot``, and says where rows start and what they are worth.
+    """A task of a robot. A subclass sets ``robot``, and defines the starts and the rewards of rows.
 
     Attributes:
         robot: the robot.
         options: of :class:`robokit.Simulation`.
         steps: of the simulation in one of the environment.
-        horizon: steps of the environment after which an episode is over.
-        scale: of actions, which go from -1 to 1: targets of the driven joints about those of the start [rad].
+        horizon: number of environment steps of an episode.
+        scale: range of the targets of driven joints about their start, for actions from -1 to 1 [rad].
     """
 
     robot: Robot
@@ -54,7 +54,7 @@ class Task:
     steps, horizon, scale = 5, 500, 0.5
 
     def begin(self, rng: np.random.Generator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States that rows begin with, by number (n,): q (n, nq) and v (n, nv)."""
+        """Start states of rows, given by number (n,): q (n, nq) and v (n, nv)."""
         q = np.tile(self.home(), (len(rows), 1))
         return q, rng.normal(scale=0.02, size=(len(rows), self.robot.nv))
 
@@ -63,15 +63,15 @@ class Task:
         return standing_configuration(self.robot)
 
     def observation(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What rows see, (B, n): all coordinates but the place on the ground, and velocities."""
+        """Observations, (B, n): all coordinates except the horizontal position, and velocities."""
         return np.concatenate([q[:, :4], q[:, 6:], v], axis=1)
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """What the step was worth, (B,)."""
+        """Rewards of the step, (B,)."""
         raise NotImplementedError
 
     def ended(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Rows whose episode is over for good, (B,)."""
+        """Rows whose episode has terminated, (B,)."""
         return np.zeros(len(q), bool)
 
 
@@ -86,23 +86,23 @@ class Standing(Task):
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """One for each step, less what is asked of the motors."""
+        """One per step, minus a penalty on the actions."""
         return 1.0 - 0.01 * (action**2).sum(axis=1)
 
     def ended(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Where the centre of mass has sunk by a quarter."""
+        """Rows whose centre of mass is lower by a quarter."""
         return np.asarray(center_of_mass(self.robot, q)[:, 2] < 0.75 * self.height)
 
 
 class Walking(Standing):
-    """A quadruped that gets on, along the world's x."""
+    """A quadruped that moves along the world's x axis."""
 
     def __init__(self) -> None:
         self.robot = load_urdf(find_robot("quadruped"), base="floating")
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """The base's speed along the world's x, and half a point for being on its feet."""
+        """The speed of the base along the world's x axis, plus one half, minus a penalty on the actions."""
         axis = forward_kinematics(self.robot, q)[self.robot.links[0].name][0][
             :, 0
         ]  # in axes of the base, as v
@@ -110,7 +110,7 @@ class Walking(Standing):
 
 
 class Reaching(Task):
-    """An arm whose last link is to come to a place, another one in each episode."""
+    """An arm whose last link must reach a goal, a new one in each episode."""
 
     options: ClassVar[dict[str, Any]] = {
         "dt": 3e-3,
@@ -128,11 +128,11 @@ class Reaching(Task):
         return self.robot.neutral()
 
     def tip(self, q: np.ndarray) -> np.ndarray:
-        """Where the last link is, (B, 3) [m]."""
+        """Position of the last link, (B, 3) [m]."""
         return np.asarray(forward_kinematics(self.robot, q)[self.link][1])
 
     def begin(self, rng: np.random.Generator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Goals are places that the arm can reach."""
+        """Starts, with goals that the arm can reach."""
         q, v = super().begin(rng, rows)
         if len(rows) and rows[-1] >= len(self.goals):
             self.goals = np.resize(self.goals, (rows[-1] + 1, 3))
@@ -140,11 +140,11 @@ class Reaching(Task):
         return q, v
 
     def observation(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """The state, and the way to the goal."""
+        """The state, and the vector to the goal."""
         return np.concatenate([q, v, self.goals - self.tip(q)], axis=1)
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """The distance, below 0."""
+        """Minus the distance."""
         return -np.linalg.norm(self.goals - self.tip(q), axis=1)
 
 
@@ -155,7 +155,10 @@ TASKS: dict[str, type[Task]] = {"Standing": Standing, "Walking": Walking, "Reach
 
 
 class Environments(VectorEnv):  # type: ignore[misc]
-    """Many robots with one task. A row whose episode is over begins anew in its next step."""
+    """A vector environment: many robots with one task.
+
+    When an episode is over, its row starts a new one in the next step.
+    """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
 
@@ -207,8 +210,8 @@ class Environments(VectorEnv):  # type: ignore[misc]
         """See ``gymnasium.vector.VectorEnv``.
 
         Args:
-            seed: of the starts; None goes on with the last one.
-            options: ``{"reset_mask": rows}`` begins anew in some rows only, a mask (num_envs,).
+            seed: seed of the starts; None continues the current random stream.
+            options: ``{"reset_mask": rows}`` resets some rows only, a mask (num_envs,).
         """
         rows = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
         if rows.shape != (self.num_envs,) or rows.dtype != bool:

@@ -41,13 +41,13 @@ def _momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
 
 
 class MomentumObserver:
-    """Estimates joint forces from outside, step by step.
+    """Estimates external joint forces, step by step.
 
-    Damping and friction of the description count as the robot's own.
+    Damping and friction of the description are part of the model, not of the estimate.
 
     Args:
         robot: the robot.
-        gain: of the observer [1/s]: the estimate follows with a time constant of 1/gain.
+        gain: gain of the observer [1/s]: the estimate follows with a time constant of 1/gain.
 
     Attributes:
         residual: the estimate, (nv,) [N m | N].
@@ -74,16 +74,16 @@ class MomentumObserver:
         self._before: tuple[np.ndarray, np.ndarray] | None = None
 
     def reset(self) -> None:
-        """Forget all steps: the next one is the first."""
+        """Forget all steps; the next one is the first."""
         self.residual = np.zeros(self.robot.nv)
         self._before = None
 
     def step(self, q: Any, v: Any, tau: Any, dt: float) -> np.ndarray:
-        """Take the next state.
+        """Process the next state.
 
         Args:
             q, v: the state now, (nq,) and (nv,).
-            tau: forces of the motors since the state before, their mean, (nv,) [N m | N]; zero for a base.
+            tau: mean motor forces since the previous state, (nv,) [N m | N]; zero for a floating base.
             dt: time since then [s].
 
         Returns:
@@ -120,9 +120,9 @@ def external_torques(
     v: Any = None,
     tau: Any = None,
 ) -> np.ndarray:
-    """Joint forces from outside over a motion, by the momentum observer.
+    """External joint forces over a motion, estimated by the momentum observer.
 
-    What the model lacks (friction, wrong masses) is in them too: see :func:`robokit.unexplained_torques` and
+    They include errors of the model (friction, wrong masses): see :func:`robokit.unexplained_torques` and
     :func:`robokit.identify_log`.
 
     Source: De Luca, Mattone 2003.  Cost: O(T n d^2).
@@ -205,18 +205,19 @@ def external_force(
     point: Any = None,
     moment: bool = False,
 ) -> np.ndarray:
-    """The force on a link that accounts best for joint forces from outside.
+    """The force on a link that best explains external joint forces.
 
     external = J^T f, by least squares over all joints between the link and the world, and over the six rows
-    of a floating base. A force that moves no joint, such as one along a stretched arm, cannot be seen: of all
-    forces that account for the rest, it is the least.
+    of a floating base. A force that moves no joint, such as one along a stretched arm, cannot be observed; of
+    all forces that explain the rest, the smallest is returned.
 
     Args:
         robot: the robot.
         q: configurations, (nq,) or (T, nq).
-        external: joint forces from outside, (nv,) or (T, nv) [N m | N], of :func:`external_torques`.
-        link: on which the force acts; several links, for as many forces together.
-        point: where, in link axes [m], (3,), or one for each of several links, (L, 3); the origin if None.
+        external: external joint forces, (nv,) or (T, nv) [N m | N], from :func:`external_torques`.
+        link: link on which the force acts, or several links for one force each.
+        point: point of application in link axes [m], (3,), or one for each of several links, (L, 3); the
+            origin if None.
         moment: whether a moment acts too.
 
     Returns:

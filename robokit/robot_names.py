@@ -135,7 +135,7 @@ def _described(text: str, name: str, fetch: bool) -> Path:
 
 
 def find_robot(name: str | Path, fetch: bool = False) -> Path:
-    """The file that a name stands for.
+    """Find the file of a robot by its name.
 
     Args:
         name: a path; the name of one of robokit's robots, or of one of the package example-robot-data;

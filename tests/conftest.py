@@ -52,11 +52,35 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+def _without_the_name_of_the_test() -> None:
+    """Take away the variable that pytest changes with every test and phase.
+
+    A child process that reads files lives as long as the environment stays as it was; with the variable each
+    test would start one of its own and import MuJoCo, Drake or USD anew.
+    """
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    _without_the_name_of_the_test()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call() -> None:
+    _without_the_name_of_the_test()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fresh-cache",
         action="store_true",
         help="compile every kernel anew, in an empty cache folder for this session",
+    )
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="10,000 random programs with loops and not 4,800",
     )
 
 

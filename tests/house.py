@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "robokit"
@@ -227,11 +228,17 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file of the package, parsed once: all of them take a second."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(root: Path) -> Iterator[Import]:
     """Every import of robokit's own modules: at the top, inside functions, and for types alone."""
     known = modules(root)
     for name, path in known.items():
-        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(parsed(path)):
             for target in _targets(node, known):
                 yield Import(name, target, node.lineno)  # type: ignore[attr-defined]
 

@@ -29,13 +29,16 @@ def imbalance(robot, q, v, a, reactions, on_links=None) -> float:
         (j.name, j.predecessor, j.successor, (j.successor, j.successor_placement.position)) for j in loops
     ]
     worst, size = 0.0, 1e-300
-    for name, link in links.items():
+    # All links in one call: a kernel for each would take longer to compile than all of these laws.
+    names, coms = list(links), np.array([link.com for link in links.values()])
+    motions = rk.link_acceleration(robot, q, v, a, names, at=coms, classical=True)
+    velocities = rk.link_velocity(robot, q, v, names)
+    for k, (name, link) in enumerate(links.items()):
         if link.body == 0 and name == robot.body_name(0):
             continue  # the root of a fixed base stands on what is not told
         R, p = poses[name]
         com = p + R @ link.com
-        motion = rk.link_acceleration(robot, q, v, a, name, at=link.com, classical=True)
-        omega = rk.link_velocity(robot, q, v, name)[:, :3]
+        motion, omega = motions[:, k], velocities[:, k, :3]
         I = R @ link.inertia @ np.swapaxes(R, -1, -2)
         turned = np.einsum("bij,bj->bi", I, omega)
         force = -link.mass * (motion[:, 3:] - robot.gravity)

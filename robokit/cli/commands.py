@@ -49,7 +49,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def view(arguments: argparse.Namespace) -> int:
-    """The robot in the browser, to look at and to pose."""
+    """Show a robot in the browser and pose it."""
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     tell_up_axes(robot, arguments)
     if arguments.joint_states is not None and not arguments.live:
@@ -80,14 +80,14 @@ def view(arguments: argparse.Namespace) -> int:
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """The numbered tree, the masses and the joints."""
+    """Print the numbered tree, the masses and the joints of a robot."""
     for line in describe(load(arguments.robot, arguments.base, arguments.mimic, arguments)):
         tell(line)
     return 0
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """What the importer finds in files and folders."""
+    """Check robot files and folders, and print the findings."""
     from robokit import __version__
     from robokit.formats.check import check_other
     from robokit.urdf.lint import Paint, as_json, as_sarif, check_files, exit_status, listing, wants_colour
@@ -200,7 +200,7 @@ def _keep(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
 
 
 def mjcf(arguments: argparse.Namespace) -> int:
-    """The robot as a MuJoCo model (MJCF): ``convert --to mjcf``, or the model on standard output."""
+    """Write a robot as a MuJoCo model (MJCF), as ``convert --to mjcf`` does, or print it."""
     if arguments.output is not None:
         arguments.to, arguments.judge = "mjcf", False
         arguments.meshes = "none" if arguments.no_meshes else "keep"
@@ -213,7 +213,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """The robot as a URDF, MJCF or SDF file, with its meshes."""
+    """Write a robot as a URDF, MJCF or SDF file, with its meshes."""
     import robokit as rk
     from robokit.conversion import format_to_write
 
@@ -244,7 +244,7 @@ def convert(arguments: argparse.Namespace) -> int:
 
 
 def sparsity(arguments: argparse.Namespace) -> int:
-    """The pattern of the mass matrix H, as a picture or a page."""
+    """Draw the sparsity pattern of the mass matrix H, as a picture or a page."""
     from robokit.viewer import draw_sparsity, write_sparsity_page
 
     names = arguments.robots
@@ -276,7 +276,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
 
 
 def cost(arguments: argparse.Namespace) -> int:
-    """Exact operation counts of the algorithms on a robot."""
+    """Count the exact operations of the algorithms for a robot."""
     counts = load(arguments.robot, arguments.base, arguments.mimic, arguments).cost()
     if arguments.json:
         print_json(counts.as_dict(), indent=1)
@@ -286,7 +286,7 @@ def cost(arguments: argparse.Namespace) -> int:
 
 
 def cache(arguments: argparse.Namespace) -> int:
-    """The folder of compiled code: show what is in it, or empty it."""
+    """Show or empty the folder of compiled code."""
     from robokit import disk_cache as files
 
     folder = cache_folder()
@@ -299,7 +299,7 @@ def cache(arguments: argparse.Namespace) -> int:
 
 
 def robots(_: argparse.Namespace) -> int:
-    """Names that ROBOT may take."""
+    """List the names that ROBOT may take."""
     from robokit.robot_names import DESCRIPTIONS, EXAMPLES, described_robots, example_robots, own_robots
 
     print("Robots that come with robokit:")
@@ -576,14 +576,14 @@ def add_referee(sub: argparse.ArgumentParser) -> None:
         type=_tolerance,
         default=1e-6,
         metavar="X",
-        help="largest relative difference that counts as none; default: %(default)s",
+        help="relative differences up to this are ignored; default: %(default)s",
     )
     group.add_argument(
         "--through",
         choices=("robokit", "mujoco", "drake", "pinocchio"),
         default="robokit",
-        help="the program that reads the second file, or the only one once more, if it is a URDF; "
-        "default: %(default)s",
+        help="program that reads the second file or, with only one URDF, reads it again; default: "
+        "%(default)s",
     )
     group.add_argument(
         "--package-dir",
@@ -592,9 +592,13 @@ def add_referee(sub: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder searched first for package:// files; may be repeated",
     )
-    group.add_argument("--all", action="store_true", help="show every finding, not the first of each cause")
     group.add_argument(
-        "--engines", action="store_true", help="compare each file with the installed engines instead"
+        "--all", action="store_true", help="show all findings, not only the first of each cause"
+    )
+    group.add_argument(
+        "--engines",
+        action="store_true",
+        help="compare each file with the installed engines, not with each other",
     )
 
 
@@ -618,7 +622,7 @@ FILE_PURPOSES = ("declares and explains it", "is the code", "checks it on one st
 
 
 def codegen(arguments: argparse.Namespace) -> int:
-    """A function of the robot as C code that needs nothing else."""
+    """Write a function of a robot as C code without dependencies."""
     from robokit.dynamics.codegen import check_folder, code_files, write_code
 
     folder = Path(arguments.output)
@@ -704,28 +708,28 @@ def add_codegen(sub: argparse.ArgumentParser) -> None:
         "--function",
         required=True,
         metavar="NAME",
-        help="aba, rnea, crba, ... as in Python; with the ending _f_ext it takes external forces too; or "
-        "FILE.py:NAME, a function that the file makes with rk.function",
+        help="aba, rnea, crba, ... as in Python; with the ending _f_ext, the version with external forces; "
+        "or FILE.py:NAME, your own function made with rk.function",
     )
     sub.add_argument(
         "--derivative",
         metavar="INPUTS",
-        help="the function's derivatives instead, with respect to these inputs: q,v",
+        help="write the derivatives of the function with respect to these inputs, such as q,v",
     )
-    sub.add_argument("--language", default="c", metavar="NAME", help="c, the default, is the only one so far")
-    sub.add_argument("--link", metavar="NAME", help="of functions about a link")
+    sub.add_argument("--language", default="c", metavar="NAME", help="output language; only c is available")
+    sub.add_argument("--link", metavar="NAME", help="the link, for functions about a link")
     sub.add_argument(
         "--choose",
         type=choice,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand, "
+        help="other choices of the function: axes=body, classical=yes, frames=left_hand,right_hand, "
         "constraints=left_foot:pose,right_foot:position, link=left_foot,right_foot for several links",
     )
     sub.add_argument(
         "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"
     )
     sub.add_argument(
-        "-o", "--output", default=".", metavar="FOLDER", help="where the files go; default: this folder"
+        "-o", "--output", default=".", metavar="FOLDER", help="output folder; default: the current one"
     )

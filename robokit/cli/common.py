@@ -226,9 +226,7 @@ def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
         sub: the command's parser.
         package_dir: whether --package-dir is one of them, which some commands have already.
     """
-    group = sub.add_argument_group(
-        "reading", "A .xacro file is expanded with its arguments, given as NAME:=VALUE behind it."
-    )
+    group = sub.add_argument_group("reading", "Arguments of a .xacro file follow its name as NAME:=VALUE.")
     if package_dir:
         group.add_argument(
             "--package-dir",
@@ -241,19 +239,20 @@ def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
         "--mesh-up-axis",
         choices=("ignore", "apply"),
         default="ignore",
-        help="the up axis that COLLADA meshes give: ignore it as RViz does, or turn them; default: ignore",
+        help="up axis of COLLADA meshes: ignore it, as RViz does, or apply it; default: ignore",
     )
     group.add_argument(
         "--loops",
         choices=("declared", "close"),
         default="declared",
-        help="close loops where a <loop_joint> says so, or also at frames closing_NAME_1 and closing_NAME_2 "
-        "and at links with two parents; default: declared",
+        help="close loops declared by <loop_joint> only, or also at frames closing_NAME_1 and "
+        "closing_NAME_2 and at links with two parents; default: declared",
     )
     group.add_argument(
         "--root",
         metavar="NAME",
-        help="the robot of an MJCF, SDF or USD file that has several: first body of its tree, or its model",
+        help="robot to read from an MJCF, SDF or USD file with several: the name of its root body or of "
+        "its model",
     )
 
 

@@ -32,7 +32,7 @@ FRAMES = 1.0 / 60.0
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """The log of a real robot: its motion as a page, and what the model cannot explain."""
+    """Show the log of a real robot as a page, with the torques that the model cannot explain."""
     from robokit.logs import simulate_log, unexplained_torques, write_log_page
 
     read = _read(arguments, arguments.log)
@@ -73,7 +73,7 @@ def log(arguments: argparse.Namespace) -> int:
 
 
 def identify(arguments: argparse.Namespace) -> int:
-    """Masses, centres of mass, inertias and friction of a robot from a log of its motion."""
+    """Identify masses, centres of mass, inertias and friction from a log."""
     from robokit.logs import identify_log
 
     output = None if arguments.output is None else writable(arguments.output, ".urdf")
@@ -268,28 +268,28 @@ def add_log_options(sub: argparse.ArgumentParser, robot_help: str) -> None:
     sub.add_argument(
         "log", metavar="LOG", help=".csv, .npz, .npy, .bag, .db3 or .mcap file, or a ROS 2 bag's folder"
     )
-    sub.add_argument(
-        "--robot", metavar="ROBOT", help=f"{robot_help}; default: the /robot_description of a bag"
-    )
+    sub.add_argument("--robot", metavar="ROBOT", help=f"{robot_help}; default: /robot_description of the bag")
     sub.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="default: floating where the log has odometry, poses or columns of a base",
+        help="default: floating if the log has odometry, poses or columns of a base",
     )
     sub.add_argument(
-        "--mimic", choices=("independent", "couple"), help="mimic joints; as of the other commands"
+        "--mimic", choices=("independent", "couple"), help="mimic joints, as in the other commands"
     )
     group = sub.add_argument_group("the log")
     group.add_argument(
-        "--topic", action="append", metavar="TOPIC", help="of the states of joints in a bag; may be repeated"
+        "--topic", action="append", metavar="TOPIC", help="topic of joint states in a bag; may be repeated"
     )
-    group.add_argument("--base-topic", metavar="TOPIC", help="odometry, poses or tf of the base")
-    group.add_argument("--start", type=any_number, metavar="S", help="from here, after the first sample")
-    group.add_argument("--end", type=any_number, metavar="S", help="until here, after the first sample")
+    group.add_argument("--base-topic", metavar="TOPIC", help="topic of odometry, poses or tf of the base")
     group.add_argument(
-        "--rate", type=positive, metavar="HZ", help="samples per second of a table without times"
+        "--start", type=any_number, metavar="S", help="start of the part to read, from the first sample"
     )
-    group.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), help="of a table's times")
+    group.add_argument(
+        "--end", type=any_number, metavar="S", help="end of the part to read, from the first sample"
+    )
+    group.add_argument("--rate", type=positive, metavar="HZ", help="sampling rate of a table without times")
+    group.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), help="unit of the times in a table")
     group.add_argument("--degrees", action="store_true", help="angles in the log are in degrees")
     group.add_argument(
         "--rename",
@@ -297,14 +297,17 @@ def add_log_options(sub: argparse.ArgumentParser, robot_help: str) -> None:
         action="append",
         default=[],
         metavar="LOG=ROBOT",
-        help="names of a joint in both",
+        help="name of a joint in the log and in the robot",
     )
     group.add_argument(
         "--missing", type=_position, action="append", default=[], metavar="JOINT=POSITION",
-        help="where a joint is that the log lacks; default: 0",
+        help="position of a joint that is not in the log; default: 0",
     )  # fmt: skip
     group.add_argument(
-        "--cutoff", type=positive, metavar="HZ", help="of the low-pass; default: chosen from motion and noise"
+        "--cutoff",
+        type=positive,
+        metavar="HZ",
+        help="cutoff of the low-pass filter; default: chosen from motion and noise",
     )
 
 
@@ -318,15 +321,15 @@ def add_log(sub: argparse.ArgumentParser, robot_help: str) -> None:
         action="append",
         default=[],
         metavar="LINK",
-        help="a link that touches something, such as a foot; may be repeated",
+        help="link that touches something, such as a foot; may be repeated",
     )
-    sub.add_argument("--no-simulation", action="store_true", help="do not simulate beside the log")
+    sub.add_argument("--no-simulation", action="store_true", help="do not compare with a simulation")
     sub.add_argument(
         "--ground",
         choices=("on", "off"),
-        help="of the simulation; default: where a floating robot's lowest point was in the log",
+        help="height of the ground in the simulation; default: lowest point of a floating robot in the log",
     )
-    sub.add_argument("--save", metavar="FILE", help="write the log as a trajectory, too (.npz)")
+    sub.add_argument("--save", metavar="FILE", help="also write the log as a trajectory (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
 
 
@@ -334,22 +337,29 @@ def add_identify(sub: argparse.ArgumentParser, robot_help: str) -> None:
     """The arguments of the command identify."""
     add_log_options(sub, robot_help)
     add_reading(sub)
-    sub.add_argument("-o", "--output", metavar="FILE", help="write the robot with what was found (.urdf)")
+    sub.add_argument("-o", "--output", metavar="FILE", help="write the identified robot (.urdf)")
     sub.add_argument(
-        "--validate", metavar="LOG", help="another log that judges the result; default: the last quarter"
+        "--validate",
+        metavar="LOG",
+        help="another log to validate the result; default: the last quarter of this log",
     )
     sub.add_argument(
-        "--friction", action=argparse.BooleanOptionalAction, default=True, help="fit friction of the joints"
+        "--friction", action=argparse.BooleanOptionalAction, default=True, help="identify joint friction"
     )
-    sub.add_argument("--armature", action="store_true", help="fit inertias of the motors")
+    sub.add_argument("--armature", action="store_true", help="identify motor inertias")
     sub.add_argument(
-        "--fixed", action="append", default=[], metavar="LINK", help="keeps its parameters; may be repeated"
+        "--fixed",
+        action="append",
+        default=[],
+        metavar="LINK",
+        help="link whose parameters are known; may be repeated",
     )
     sub.add_argument(
         "--prior-deviation",
         type=positive,
         default=1.0,
         metavar="S",
-        help="how far the description is trusted: 0.1 to about ten per cent; default: %(default)g, a guess",
+        help="relative uncertainty of the description: 0.1 for about ten per cent; default: %(default)g, a "
+        "guess",
     )
     sub.add_argument("--plot", metavar="FILE", help="write a figure (.png, .svg or .pdf)")

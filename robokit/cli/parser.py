@@ -14,7 +14,7 @@ from robokit.cli.simulation_commands import add_films, changed_option
 from robokit.errors import nearest_names
 
 ROBOT_HELP = (
-    "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (robokit robots lists them), "
+    "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (see robokit robots), "
     "example-robot-data:NAME or robot_descriptions:NAME"
 )
 
@@ -112,7 +112,9 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
     sweep_commands.add_replay(sub)
     sub = add("cache", commands.cache, "robokit cache --clear")
-    sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")
+    sub.add_argument(
+        "--clear", action="store_true", help="delete the files; code is compiled again when needed"
+    )
     add("robots", commands.robots, "robokit robots")
     return parser
 
@@ -122,7 +124,7 @@ def _add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
 
 
 def _add_base(sub: argparse.ArgumentParser, default: str) -> None:
-    said = default if default == "floating" else "what the file says; a URDF says nothing: fixed"
+    said = default if default == "floating" else "the base of the file, and fixed for a URDF"
     sub.add_argument(
         "--base",
         choices=("fixed", "floating"),
@@ -135,9 +137,8 @@ def _add_mimic(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--mimic",
         choices=("independent", "couple"),
-        help="mimic joints: couple lets each follow the joint that it mimics; independent gives each a "
-        "coordinate of its own, and a warning that they do not follow; default: as independent, "
-        "without the warning",
+        help="mimic joints: couple makes each follow the joint that it mimics; independent gives each its "
+        "own coordinate, with a warning; default: independent, without the warning",
     )
 
 
@@ -155,12 +156,16 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
     )
     sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
     sub.add_argument(
-        "--seed", type=seed_number, metavar="N", default=0, help="of the random start; default: %(default)s"
+        "--seed",
+        type=seed_number,
+        metavar="N",
+        default=0,
+        help="seed of the random start; default: %(default)s",
     )
     sub.add_argument(
         "--self-collision",
         action=argparse.BooleanOptionalAction,
-        help="keep the bodies of the robot apart from each other; default: with a ground",
+        help="let the bodies of the robot collide with each other; default: if there is a ground",
     )
     name = sub.prog.rpartition(" ")[2]
     sub.add_argument("-o", "--output", metavar="FILE", help=f"page; default: NAME_{name}.html")
@@ -168,21 +173,21 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
         "--live",
         action=argparse.BooleanOptionalAction,
         default=live,
-        help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
+        help=f"the page can continue the simulation from any frame; default: {'on' if live else 'off'}",
     )
     sub.add_argument(
         "--follow",
         metavar="LINK",
-        help="the camera follows this link; default: the centre of mass, if the robot travels far",
+        help="link that the camera follows; default: the centre of mass, if the robot travels far",
     )
-    sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
+    sub.add_argument("--save", metavar="FILE", help="also write the trajectory (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
     sub.add_argument(
         "--compare",
         type=changed_option,
         metavar="NAME=VALUE",
-        help="run once more with this changed (dt=0.0005, friction=0.3, self_collision=on, ...) and show "
-        "both in the page",
+        help="run again with this change (dt=0.0005, friction=0.3, self_collision=on, ...) and show both "
+        "runs in the page",
     )
     add_films(sub)
 
@@ -190,28 +195,40 @@ def _add_run(sub: argparse.ArgumentParser, duration: float, live: bool) -> None:
 def _add_fall(sub: argparse.ArgumentParser) -> None:
     _add_robot(sub, nargs="?", default="humanoid")
     sub.add_argument(
-        "--tilt", type=any_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
+        "--tilt",
+        type=any_number,
+        default=4.0,
+        metavar="DEG",
+        help="initial tilt of the base; default: %(default)g",
     )
     sub.add_argument(
         "--height",
         type=_height,
         default=0.02,
         metavar="M",
-        help="of the lowest point; default: %(default)s m",
+        help="initial height of the lowest point; default: %(default)s m",
     )
     sub.add_argument(
-        "--ground-tilt", type=any_number, default=0.0, metavar="DEG", help="the ground descends towards +x"
+        "--ground-tilt",
+        type=any_number,
+        default=0.0,
+        metavar="DEG",
+        help="angle by which the ground descends towards +x",
     )
-    sub.add_argument("--terrain", metavar="FILE", help="picture of a height field: white is high")
+    sub.add_argument("--terrain", metavar="FILE", help="image of a height field; white is high")
     sub.add_argument(
         "--terrain-size",
         type=positive,
         default=10.0,
         metavar="M",
-        help="longer side; default: %(default)g m",
+        help="length of its longer side; default: %(default)g m",
     )
     sub.add_argument(
-        "--terrain-height", type=positive, default=0.5, metavar="M", help="of white; default: %(default)g m"
+        "--terrain-height",
+        type=positive,
+        default=0.5,
+        metavar="M",
+        help="height of white; default: %(default)g m",
     )
     _add_base(sub, "floating")
     _add_mimic(sub)
@@ -221,38 +238,39 @@ def _add_fall(sub: argparse.ArgumentParser) -> None:
 
 def _add_simulate(sub: argparse.ArgumentParser) -> None:
     _add_robot_base_mimic(sub)
-    sub.add_argument("--ground", action="store_true", help="with a ground plane")
+    sub.add_argument("--ground", action="store_true", help="add a ground plane")
     sub.add_argument(
         "--ground-height",
         type=any_number,
         default=0.0,
         metavar="M",
-        help="of the ground; default: %(default)g m",
+        help="height of the ground; default: %(default)g m",
     )
     sub.add_argument(
-        "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
+        "--neutral", action="store_true", help="start in the neutral configuration instead of a random one"
     )
     sub.add_argument(
         "--start",
         metavar="NAME",
-        help="start at a configuration of the file: initial, or a keyframe of an MJCF",
+        help="start in a configuration of the file: initial, or a keyframe of an MJCF",
     )
     sub.add_argument(
         "--scene",
         action="store_true",
-        help="with the file's own ground, springs and actuators, which hold the start; from --start initial",
+        help="use the ground, springs and actuators of the file, which hold the start; default start: "
+        "initial",
     )
     _add_run(sub, 5.0, live=False)
 
 
 def _add_view(sub: argparse.ArgumentParser) -> None:
     _add_robot_base_mimic(sub)
-    sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
+    sub.add_argument("--live", action="store_true", help="show the robot in meshcat instead of a page")
     sub.add_argument(
         "--joint-states",
         metavar="FILE",
-        help="with --live: show states of joints as they come, lines of JSON in a file that grows, or - for "
-        "standard input",
+        help="with --live: show joint states from lines of JSON in a growing file, or from standard input "
+        "(-)",
     )
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
@@ -263,9 +281,9 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="a file, a folder, a pattern, or a ROBOT of the other commands",
+        help="a file, a folder, a pattern, or the name of a robot",
     )
-    sub.add_argument("--strict", action="store_true", help="warnings count as errors")
+    sub.add_argument("--strict", action="store_true", help="treat warnings as errors")
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--sarif", action="store_true", help="print SARIF, for GitHub's code scanning")
@@ -276,8 +294,8 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
         "--base",
         choices=("fixed", "floating", "either"),
         default="either",
-        help="whether the root link is fixed to the world or free; default: fixed, with a "
-        "note on what a floating base would lack",
+        help="whether the root link is fixed to the world or free; default: fixed, with a note if a "
+        "floating base would not work",
     )
     _add_mimic(sub)
     add_reading(sub, package_dir=False)
@@ -286,17 +304,19 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="search it for package:// files",
+        help="folder searched for package:// files; may be repeated",
     )
-    sub.add_argument("--meshes", action="store_true", help="read meshes and judge masses by their size")
-    sub.add_argument("--inertias", action="store_true", help="list masses, moments, equivalent boxes")
+    sub.add_argument("--meshes", action="store_true", help="read meshes, to compare masses with their sizes")
+    sub.add_argument(
+        "--inertias", action="store_true", help="list masses, principal moments and equivalent boxes"
+    )
     sub.add_argument(
         "--ignore",
         type=_code,
         action="append",
         default=[],
         metavar="CODE",
-        help="leave out this code",
+        help="ignore findings with this code; may be repeated",
     )
     sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
@@ -308,12 +328,12 @@ def _add_parity(sub: argparse.ArgumentParser) -> None:
         metavar="ROBOT",
         nargs="+",
         help=ROBOT_HELP + "; several robots, a folder, a pattern or example-robot-data (all its robots) "
-        "give a line for each; a URDF and a second file are compared with each other",
+        "give one line each; if a file follows a URDF, the two are compared",
     )
     sub.add_argument(
         "--base",
         choices=("fixed", "floating", "both"),
-        help="default: fixed; for two descriptions: what the first one says, if anything",
+        help="default: fixed; for two descriptions: the base of the first, if it has one",
     )
     _add_mimic(sub)
     add_reading(sub, package_dir=False)
@@ -332,7 +352,7 @@ def _add_mjcf(sub: argparse.ArgumentParser) -> None:
     _add_robot(sub)
     _add_base(sub, "fixed")
     add_reading(sub)
-    sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
+    sub.add_argument("-o", "--output", metavar="FILE", help="file to write; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
@@ -346,29 +366,27 @@ def _add_convert(sub: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         required=True,
-        help="the file to write: .urdf, .xml (MJCF) or .sdf; an existing one is replaced",
+        help="file to write: .urdf, .xml (MJCF) or .sdf; an existing file is replaced",
     )
-    sub.add_argument("--to", choices=TARGETS, help="format to write; default: what FILE ends in")
+    sub.add_argument("--to", choices=TARGETS, help="output format; default: by the extension of FILE")
     sub.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="whether the root link is fixed to the world or free; default: what the file says, and fixed "
-        "for a URDF, which says neither",
+        help="whether the root link is fixed to the world or free; default: the base of the file, and "
+        "fixed for a URDF",
     )
     sub.add_argument(
         "--meshes",
         choices=MESHES,
         default="keep",
-        help="names of mesh files: keep them where the format can say them and they lead to the files, "
-        "absolute, relative to FILE, copy the files into a folder beside FILE, or none: leave out shapes "
-        "that are meshes; default: keep",
+        help="how to refer to mesh files: keep the names if they are valid in FILE, absolute or relative "
+        "paths, copy the files into a folder beside FILE, or none to leave out meshes; default: keep",
     )
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
     sub.add_argument(
         "--judge",
         action="store_true",
-        help="let the referee compare FILE with the robot (needs what reads FILE: MuJoCo, Drake); exit "
-        "status 1: they differ",
+        help="compare FILE with the robot (needs MuJoCo or Drake to read FILE); exit status 1 if they differ",
     )
     add_reading(sub)
 
@@ -382,7 +400,7 @@ def _add_sparsity(sub: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help=".png, .svg or .pdf; default: NAME_sparsity.png, none with --html",
+        help=".png, .svg or .pdf file; default: NAME_sparsity.png, none with --html",
     )
-    sub.add_argument("--html", metavar="FILE", help="write a page that shows the robots side by side")
+    sub.add_argument("--html", metavar="FILE", help="write a page that compares the robots")
     sub.add_argument("--no-open", action="store_true", help="only write the page")

@@ -52,7 +52,7 @@ START_TRIES = 20
 
 
 def fall(arguments: argparse.Namespace) -> int:
-    """A robot with a floating base falls on the ground."""
+    """Simulate a robot that falls on the ground, and open the page of its motion."""
     import robokit as rk
 
     if arguments.base == "fixed":
@@ -94,7 +94,7 @@ def _ground(arguments: argparse.Namespace) -> Any:
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Passive motion from a random, neutral or named configuration, or a run of a file's own scene."""
+    """Simulate passive motion from a random, neutral or named configuration, or the scene of a file."""
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
@@ -124,7 +124,7 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 
 def collisions(arguments: argparse.Namespace) -> int:
-    """Pairs of links in contact at a configuration, and the nearest others."""
+    """List the pairs of links in contact at a configuration, and the nearest others."""
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
@@ -195,30 +195,33 @@ def add_collisions(sub: argparse.ArgumentParser) -> None:
         "--at",
         metavar="WHERE",
         default="neutral",
-        help="neutral, stand, random, or a configuration that the file names; default: %(default)s",
+        help="neutral, stand, random, or a configuration named in the file; default: %(default)s",
     )
-    sub.add_argument("--seed", type=seed_number, default=0, help="of --at random; default: %(default)s")
+    sub.add_argument("--seed", type=seed_number, default=0, help="seed of --at random; default: %(default)s")
     sub.add_argument(
         "--joint",
         metavar="NAME=VALUE",
         type=joint_value,
         action="append",
         default=[],
-        help="set a joint, in rad or m; may be given again",
+        help="position of a joint, in rad or m; may be repeated",
     )
-    sub.add_argument("--ground", action="store_true", help="with a ground plane, at a height of 0")
-    sub.add_argument("--ground-height", type=any_number, metavar="M", help="with one at this height")
+    sub.add_argument("--ground", action="store_true", help="add a ground plane at height 0")
+    sub.add_argument(
+        "--ground-height", type=any_number, metavar="M", help="add a ground plane at this height"
+    )
     sub.add_argument(
         "--margin",
         type=any_number,
         default=0.0,
         metavar="M",
-        help="list pairs that are nearer than this; default: %(default)g m, those that overlap",
+        help="list pairs closer than this; default: %(default)g m, which lists overlaps",
     )
     sub.add_argument(
         "--all-pairs",
         action="store_true",
-        help="also pairs that simulate keeps from colliding: neighbours, and what touches when neutral",
+        help="include pairs that are excluded in simulations: neighbours, and pairs that touch in the "
+        "neutral configuration",
     )
     sub.add_argument("--json", action="store_true", help="print JSON")
 
@@ -367,20 +370,22 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
 
 def add_films(sub: argparse.ArgumentParser) -> None:
     """The options of films and pictures."""
-    group = sub.add_argument_group("films and pictures (need Chromium and robokit[film])")
+    group = sub.add_argument_group("films and images (these need Chromium and robokit[film])")
     group.add_argument("--mp4", metavar="FILE", help="write a film")
-    group.add_argument("--gif", metavar="FILE", help="write an animated picture")
-    group.add_argument("--png", metavar="FILE", help="write a picture of one instant")
-    group.add_argument("--at", type=_time, metavar="S", help="of --png; default: the middle")
-    group.add_argument("--size", type=_size, metavar="WxH", help="in pixels; default: 1280x720, GIF 640x360")
-    group.add_argument("--fps", type=positive, metavar="N", help="frames a second; default: 30, GIF 20")
+    group.add_argument("--gif", metavar="FILE", help="write an animated GIF")
+    group.add_argument("--png", metavar="FILE", help="write an image of one instant")
+    group.add_argument("--at", type=_time, metavar="S", help="time of --png; default: the middle")
+    group.add_argument(
+        "--size", type=_size, metavar="WxH", help="size in pixels; default: 1280x720, GIF 640x360"
+    )
+    group.add_argument("--fps", type=positive, metavar="N", help="frames per second; default: 30, GIF 20")
     group.add_argument(
         "--look",
         type=_look,
         metavar="SIDE",
-        help="from the front, back, left, right, top or corner; default: where the motion is longest",
+        help="view from the front, back, left, right, top or corner; default: across the motion",
     )
-    group.add_argument("--whole-page", action="store_true", help="show the panels too, not only the view")
+    group.add_argument("--whole-page", action="store_true", help="include the panels, not only the view")
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -26,19 +26,19 @@ from robokit.cli.common import (
 from robokit.errors import RobokitError
 from robokit.files import shell_word
 
-SWEEP_DESCRIPTION = """Many falls, each with its own start, masses, friction and pushes.
+SWEEP_DESCRIPTION = """Simulate many falls, each with its own start, masses, friction and pushes.
 
-VALUES are those of all rows:
-  0.5                in every row
-  0:20               any number between the two
-  normal:1:0.1       mean, standard deviation; normal:1:0.1:0.8:1.2 is cut off
+VALUES of an option are a number or a distribution over the rows:
+  0.5                the same number in every row
+  0:20               uniform between two numbers
+  normal:1:0.1       mean, standard deviation; normal:1:0.1:0.8:1.2 is truncated
   choice:a,b,c       one of these
-  grid:0:20:11       eleven numbers, one after the other; also grid:1,2,5
-  sobol:0:20         as 0:20, spread evenly
+  grid:0:20:11       eleven evenly spaced numbers in turn; also grid:1,2,5
+  sobol:0:20         as 0:20, from a Sobol sequence
 
---report and replay run nothing of a sweep's folder, whoever made it. --resume
-runs the code of measures of the maker's own (rk.Measure): resume only folders
-that you trust.
+--report and replay execute no code from the folder of a sweep. --resume
+executes the code of its user-defined measures (rk.Measure): resume only
+folders that you trust.
 """
 
 
@@ -49,13 +49,13 @@ def add_sweep(sub: argparse.ArgumentParser) -> None:
     sub.formatter_class = argparse.RawDescriptionHelpFormatter
     sub.description = SWEEP_DESCRIPTION
     sub.add_argument(
-        "robots", metavar="ROBOT", nargs="*", help="robots, as of the other commands; several take turns"
+        "robots", metavar="ROBOT", nargs="*", help="robots, as in the other commands; used in turn"
     )
     sub.add_argument(
         "-o", "--output", metavar="FOLDER", help="new folder for the results; default: NAME_sweep"
     )
     sub.add_argument(
-        "--count", type=count_number, metavar="N", help="number of rows; default: one of each of a grid"
+        "--count", type=count_number, metavar="N", help="number of rows; default: every combination of a grid"
     )
     for option, name, unit, _, text in OPTIONS:
         sub.add_argument(option, dest=f"sweep_{name}", metavar="VALUES", help=f"[{unit}] {text}")
@@ -64,66 +64,66 @@ def add_sweep(sub: argparse.ArgumentParser) -> None:
         help="any parameter of --list, in its unit: mass:torso=0.5:2, joint:left_knee=0:1",
     )  # fmt: skip
     sub.add_argument(
-        "--grid", type=count_number, metavar="N", help="take N evenly spaced numbers of each range A:B"
+        "--grid", type=count_number, metavar="N", help="use N evenly spaced numbers for each range A:B"
     )
-    sub.add_argument("--sobol", action="store_true", help="spread all ranges A:B evenly (Sobol sequence)")
+    sub.add_argument("--sobol", action="store_true", help="draw all ranges A:B from a Sobol sequence")
     sub.add_argument(
-        "--seed", type=seed_number, default=0, metavar="N", help="of all random numbers; default: 0"
+        "--seed", type=seed_number, default=0, metavar="N", help="seed of all random numbers; default: 0"
     )
-    sub.add_argument("--duration", type=positive, default=2.0, metavar="S", help="of a row; default: 2 s")
+    sub.add_argument(
+        "--duration", type=positive, default=2.0, metavar="S", help="duration of a row; default: 2 s"
+    )
     sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
     sub.add_argument("--no-ground", action="store_true", help="without a ground")
     sub.add_argument(
         "--self-collision", action=argparse.BooleanOptionalAction,
-        help="keep a robot's bodies apart; default: with a ground",
+        help="let the bodies of a robot collide with each other; default: if there is a ground",
     )  # fmt: skip
     sub.add_argument(
         "--measure", action="append", metavar="NAME",
-        help="measure this; several times for more; default: most",
+        help="measure to record; may be repeated; default: most of them",
     )  # fmt: skip
     sub.add_argument(
         "--trajectory", action="append", default=[], type=seed_number, metavar="ROW",
-        help="keep this row's motion, too",
+        help="also store the motion of this row",
     )  # fmt: skip
     _add_machines(sub)
     sub.add_argument(
-        "--resume",
-        metavar="FOLDER",
-        help="go on with the sweep in this folder; runs measures of its maker's own",
+        "--resume", metavar="FOLDER", help="continue this sweep; runs the code of its user-defined measures"
     )
     sub.add_argument(
         "--report", nargs="?", const="", metavar="FOLDER",
-        help="write the page of the sweep in this folder; without a folder, of this sweep when it is done",
+        help="write the report of the sweep in this folder or, without a folder, of this sweep",
     )  # fmt: skip
-    sub.add_argument("--no-open", action="store_true", help="do not open the page")
+    sub.add_argument("--no-open", action="store_true", help="only write the report")
     sub.add_argument("--list", action="store_true", help="print all parameters and measures")
 
 
 def _add_machines(sub: argparse.ArgumentParser) -> None:
     """The arguments that say what computes."""
-    sub.add_argument("--chunk", type=count_number, metavar="N", help="rows that are written together")
+    sub.add_argument("--chunk", type=count_number, metavar="N", help="number of rows per file")
     sub.add_argument(
         "--workers", type=seed_number, metavar="N",
-        help="processes; 0 computes in this one, without Dask; default: one a processor",
+        help="number of processes; 0 computes in this process, without Dask; default: one per processor",
     )  # fmt: skip
     sub.add_argument(
         "--device", metavar="DEVICE",
-        help="cuda computes on the graphics cards, a process for each; cuda:1 on that one; the same bits",
+        help="cuda: on the graphics cards, one process each; cuda:1: on that one; same bits as cpu",
     )  # fmt: skip
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
 
 
 def add_replay(sub: argparse.ArgumentParser) -> None:
     """The arguments of the command replay."""
-    sub.add_argument("folder", metavar="FOLDER", help="of robokit sweep")
-    sub.add_argument("row", metavar="ROW", help="its number, or worst:MEASURE")
+    sub.add_argument("folder", metavar="FOLDER", help="folder written by robokit sweep")
+    sub.add_argument("row", metavar="ROW", help="number of the row, or worst:MEASURE")
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: row_ROW.html")
-    sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
+    sub.add_argument("--save", metavar="FILE", help="also write the trajectory (.npz)")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
 
 
 def sweep(arguments: argparse.Namespace) -> int:
-    """Many falls with other starts, masses, friction and robots, on all processors."""
+    """Simulate many falls with different starts, masses, friction and robots, on all processors."""
     import robokit as rk
 
     if arguments.list:
@@ -257,7 +257,7 @@ def _own_page(folder: Path) -> Path:
 
 
 def replay(arguments: argparse.Namespace) -> int:
-    """One row of a sweep again, to the last bit, as a page."""
+    """Repeat one row of a sweep, to the last bit, and write its page."""
     import robokit as rk
 
     found = rk.open_sweep(arguments.folder)
@@ -305,23 +305,35 @@ DEGREE = math.pi / 180.0
 
 OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
     ("--tilt", "tilt", "DEG", DEGREE, "angle by which the robot leans at the start"),
-    ("--direction", "direction", "DEG", DEGREE, "where it leans and moves to: 0 for +x, counterclockwise"),
-    ("--yaw", "yaw", "DEG", DEGREE, "angle by which it is turned about the vertical"),
-    ("--drop-height", "height", "M", 1.0, "gap under its lowest point; default: 0.02"),
+    ("--direction", "direction", "DEG", DEGREE, "direction of tilt and speed: 0 for +x, counterclockwise"),
+    ("--yaw", "yaw", "DEG", DEGREE, "angle by which the robot is turned about the vertical"),
+    ("--drop-height", "height", "M", 1.0, "gap under the robot's lowest point; default: 0.02"),
     ("--speed", "speed", "M/S", 1.0, "horizontal speed at the start, along the direction"),
     ("--spin", "spin", "DEG/S", DEGREE, "angular velocity about the vertical at the start"),
-    ("--joint-noise", "joint_noise", "RAD|M", 1.0, "standard deviation of each joint at the start"),
+    (
+        "--joint-noise",
+        "joint_noise",
+        "RAD|M",
+        1.0,
+        "standard deviation of random changes of each joint at the start",
+    ),
     ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
     ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
-    ("--restitution", "restitution", "SHARE", 1.0, "of its speed with which a point leaves the ground"),
+    ("--restitution", "restitution", "SHARE", 1.0, "coefficient of restitution of the ground"),
     ("--ground-tilt", "ground_tilt", "DEG", DEGREE, "angle by which the ground descends towards +x"),
     ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
-    ("--push-direction", "push_direction", "DEG", DEGREE, "its horizontal direction"),
-    ("--push-time", "push_time", "S", 1.0, "when it comes"),
-    ("--kp", "kp", "N*M/RAD", 1.0, "stiffness of servos that hold each joint where it starts"),
+    ("--push-direction", "push_direction", "DEG", DEGREE, "horizontal direction of the impulse"),
+    ("--push-time", "push_time", "S", 1.0, "time of the impulse"),
+    ("--kp", "kp", "N*M/RAD", 1.0, "stiffness of servos that hold each joint at its start"),
     ("--kd", "kd", "N*M*S/RAD", 1.0, "damping of these servos; default: 0"),
-    ("--effort", "effort", "FACTOR", 1.0, "of each servo's largest force, that of the URDF"),
-    ("--target-noise", "target_noise", "RAD|M", 1.0, "standard deviation of an error of each servo's target"),
+    ("--effort", "effort", "FACTOR", 1.0, "factor of each servo's effort limit in the URDF"),
+    (
+        "--target-noise",
+        "target_noise",
+        "RAD|M",
+        1.0,
+        "standard deviation of a constant error of each servo's target",
+    ),
 )
 """(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
 

@@ -3,13 +3,14 @@
     q <- advance(q, v, dt/2)      y <- solve(q, v)      q <- advance(q, y, dt/2)
 
 All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is of
-second order, and what is stiff (contacts, limits, friction, motors, loops) is implicit in the velocity y, the
-solution of one convex problem. One kernel serves every robot and every ground: these are data.
+second order. Stiff forces (contacts, limits, friction, motors, loops) are implicit in the velocity y, which
+solves the balance of momentum and Coulomb's law together (solver.py). One kernel serves every robot and every
+ground: these are data.
 
-Where an array has no place for what a step finds, the step leaves the state as it was and says what it
-needed; no further step does anything until there is place.
+If an array is too small for what a step finds, the step leaves the state unchanged and reports the size it
+needs; no further step does anything until the array is large enough.
 
-Source: 7-contact of this project's notes.
+Source: README.md here.
 """
 
 from __future__ import annotations

@@ -63,19 +63,19 @@ def codegen(
 ) -> tuple[Path, Path, Path]:
     """Write a function of a robot as C99: a header, the source, and a program that checks them on one state.
 
-    The source needs math.h and nothing else, keeps no state and allocates nothing. It is the straight line
-    of the operations that the machine code has too; a function of one's own with loops has loops, takes a
-    workspace if it needs one, and returns a status where it may end early, as its header says. A robot made
-    by :meth:`Robot.with_inertias` gives code that takes the inertial parameters as its last input.
+    The source needs only math.h, keeps no state and allocates nothing. It consists of the same straight-line
+    operations as the machine code. A user-defined function with loops is written with loops; it takes a
+    workspace if it needs one, and returns a status if it may end early, as its header says. With a robot made
+    by :meth:`Robot.with_inertias`, the inertial parameters are the last input of the code.
 
     Args:
         robot: the robot.
         function: name of an algorithm: "aba", "rnea", "crba", ...; with the ending "_f_ext" it takes external
-            forces too, (N + 1, 6) in body coordinates. Or a :class:`Function`: one's own, or a derivative.
+            forces too, (N + 1, 6) in body coordinates. Or a :class:`Function`: your own, or a derivative.
         folder: where the files go, made if it is missing; files of the same names are replaced.
         language: "c".
         dtype: of all numbers, "float64" (the default) or "float32".
-        choices: what the function is about, as in the function of that name: ``link="hand", axes="body"``.
+        choices: other arguments of the function of that name: ``link="hand", axes="body"``.
 
     Returns:
         the paths of the header, the source and the checking program; their names are those of the robot and

@@ -128,7 +128,7 @@ def constrained_dynamics(
     reproducible: bool | None = None,
     device: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Forward dynamics with contacts and loop joints that hold.
+    """Forward dynamics with bilateral contacts and loop joints.
 
     H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull; C has
     the forces f_ext too. The rows of a contact are in world axes at its point, those of a loop joint in its

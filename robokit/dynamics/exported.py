@@ -20,7 +20,7 @@ from robokit.model.robot import Robot, check_robot
 
 
 class Exports(ABC):
-    """What a function is elsewhere: C, CasADi, JAX, PyTorch."""
+    """Export of a function to C, CasADi, JAX and PyTorch."""
 
     name: str
     row: Algorithm

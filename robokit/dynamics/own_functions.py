@@ -29,7 +29,7 @@ def function(
     outputs: Mapping[str, Any] | None = None,
     name: str = "",
 ) -> Any:
-    """Make a function of robots from a text of your own; a decorator.
+    """Decorator that compiles your own Python function for robots.
 
     ::
 
@@ -40,24 +40,24 @@ def function(
 
         p, speed = hand(robot, q, v)
 
-    The text is called with the robot's tree and the inputs: q, v, a and tau by joint, as the algorithms take
-    them (``q[i]`` or ``q["left_knee"]`` are the coordinates of a joint, one or several), others as flat lists
-    of scalars. It computes with ``+ - * / **``, with the functions of ``robokit.spatial.scalars`` (sin, cos,
-    sqrt, where, ...) and ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these names,
-    with the vectors and
-    transforms of ``robokit.spatial``, with the algorithms of ``robokit.algorithms`` and with other functions
-    of this kind, ``f(tree, q, v)``. It must not branch on the value of a scalar: ``where``, and the loops and
-    conditions of ``robokit.spatial.control_flow``, do that. It runs once for each robot,
-    at the first call: what it reads beside its arguments (globals, closures, files) is read then, and all
-    later calls and derivatives for this robot keep it. With ``engine="python"`` it runs in every call.
+    The function is called with the robot's tree and the inputs: q, v, a and tau by joint, as the algorithms
+    take them (``q[i]`` or ``q["left_knee"]`` are the coordinates of a joint, one or several), others as flat
+    lists of scalars. It may use ``+ - * / **``, with the functions of ``robokit.spatial.scalars`` (sin,
+    cos, sqrt, where, ...) and ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these
+    names, with the vectors and transforms of ``robokit.spatial``, with the algorithms of
+    ``robokit.algorithms`` and with other functions of this kind, ``f(tree, q, v)``. It must not branch on the
+    value of a scalar: ``where``, and the loops and conditions of ``robokit.spatial.control_flow``, do that.
+    It runs once for each robot, at the first call: what it reads beside its arguments (globals, closures,
+    files) is read then, and all later calls and derivatives for this robot keep it. With ``engine="python"``
+    it runs in every call.
 
     Args:
-        text: the text.
+        text: the Python function.
         inputs: names; those of a state (q, v, a, tau, f_ext) mean what they do elsewhere. Or {name: what it
             is}: "q", "v", "a", "tau", "f_ext", or a shape such as (3,), () or ("nv", 3).
         outputs: {name: what it is}, a shape, or "q", "v", "a", "tau", "H", "J" for what an algorithm returns
-            by joint. The text returns a dict of them, a list of them, or the only one.
-        name: of the function; the text's by default.
+            by joint. The function returns a dict of them, a list of them, or the only one.
+        name: name of the function; by default that of the Python function.
 
     Returns:
         the function.
@@ -129,7 +129,7 @@ def _of_table(name: str) -> Function:
 
 
 class _Functions(Mapping[str, Function]):
-    """The functions of the table by name."""
+    """All dynamics functions, by name."""
 
     def __init__(self) -> None:
         self._made: dict[str, Function] = {}

@@ -30,23 +30,23 @@ def load(
 ) -> Robot:
     """Load a robot from a URDF, xacro, MJCF, SDF or USD file, or by name.
 
-    The format is told by what is in the file. URDF, xacro and SDF are read by robokit, MJCF by MuJoCo (the
-    package mujoco) and USD by usd-core, in a process of their own with bounded time and memory. What such a
-    file has and a robot of robokit has not is said in ``robot.diagnostics``, and what it has beside the
-    robot (actuators, ground, keyframes, pairs that never touch) is in ``robot.scene``.
+    The format is recognised by the content of the file. URDF, xacro and SDF are read by robokit, MJCF by
+    MuJoCo (the package mujoco) and USD by usd-core, in a separate process with limited time and memory.
+    Features that robokit does not support are listed in ``robot.diagnostics``; actuators, ground, keyframes
+    and excluded collision pairs are in ``robot.scene``.
 
     Args:
         path: a file; a name that :func:`robokit.find_robot` knows; or "robot_descriptions:NAME", whose files
-            that package clones where they are not on this disk yet.
-        base: "fixed" or "floating"; None: what the file says. A URDF does not say it: fixed. An MJCF with one
-            free joint floats.
+            that package clones if needed.
+        base: "fixed" or "floating"; None: the base of the file, and fixed for a URDF. An MJCF with one free
+            joint has a floating base.
         package_dirs: folders searched first for ``package://`` and ``model://`` files.
         strict: refuse warnings like errors.
         mimic: as for :func:`robokit.load_urdf`; of an MJCF it is about joints that an <equality> couples.
         xacro_args: values of a .xacro file's arguments.
         mesh_up_axis, loops: of a URDF, as for :func:`robokit.load_urdf`.
-        root: the robot where a file has several: name of the first body of its tree in an MJCF, of a model in
-            an SDF world. None takes all, in one world.
+        root: the robot to load from a file with several: the name of its root body in an MJCF, of a model in
+            an SDF world. None loads all, in one world.
 
     Raises:
         LoadError: the file cannot become a robot; ``UrdfError``, which is one, for a URDF.

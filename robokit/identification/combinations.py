@@ -37,11 +37,11 @@ DEPENDENCE_TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Combinations of parameters that are determined one by one.
+    """Combinations of inertial parameters that can be identified individually.
 
     Attributes:
         names: of all parameters, p of them.
-        independent: the parameter that leads each combination, (n,); its coefficient is 1.
+        independent: the leading parameter of each combination, (n,); its coefficient is 1.
         matrix: values = matrix @ parameters, (n, p).
         without_effect: parameters that occur in no combination.
         tolerance: share of a column that was taken for zero.
@@ -98,8 +98,8 @@ def base_parameters(
 ) -> BaseParameters:
     """Base parameters: the combinations of inertial parameters that joint forces depend on.
 
-    Without states, they are those of the robot's structure, computed from random motion. With the states of a
-    motion, they are those that this motion excites at all; :func:`identify` says how well.
+    Without states, they are the parameters that some motion could determine, computed from random states.
+    With the states of a motion, they are those that this motion excites; :func:`identify` says how well.
 
     Source: Gautier 1991.  Cost: O(n^3), n the number of parameters.
 
@@ -109,7 +109,7 @@ def base_parameters(
         tolerance: share of its length by which a column must leave the span of the others.
 
     Returns:
-        their names, and the matrix that gives their values.
+        the combinations: their names and the matrix that gives their values.
 
     Raises:
         ShapeError: states of a wrong shape, or only some of them.

@@ -41,8 +41,8 @@ class Excitation:
     Attributes:
         t: times from 0 to the duration [s], (T,).
         q, v, a: states [rad | m, /s, /s^2], (T, nv) each.
-        condition: of the regressor of the combinations, whose columns were made equally long.
-        evaluations: motions that were tried.
+        condition: condition number of the regressor of the combinations, with columns of equal length.
+        evaluations: number of motions that were tried.
     """
 
     t: np.ndarray

@@ -149,17 +149,17 @@ def default_start(robot: Robot, limits: bool) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsResult:
-    """Configurations, and how far they leave the targets.
+    """Configurations, and their remaining errors.
 
     Attributes:
         q: configuration, (nq,) or (B, nq), within the limits.
         converged: whether all targets are met within the tolerance, bool or (B,).
         error: the largest of the errors below [m | rad], float or (B,).
         position_error: {target: distance [m]}, float or (B,) each; axes of weight 0 do not count.
-        rotation_error: {link: angle [rad]} of the targets with an orientation, float or (B,) each.
-        iterations: steps taken from the start that gave q, int or (B,).
-        starts: starts that were tried, int or (B,).
-        message: in words, what is not met and why; "" where all targets are.
+        rotation_error: {link: angle [rad]} for targets with an orientation, float or (B,) each.
+        iterations: number of iterations from the start that led to q, int or (B,).
+        starts: number of starts that were tried, int or (B,).
+        message: which target is not met and why; "" if all are met.
     """
 
     q: np.ndarray

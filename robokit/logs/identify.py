@@ -46,16 +46,16 @@ Source: M. Gautier, W. Khalil, 1992, who look for motions below it.
 
 @dataclass(frozen=True, eq=False)
 class LogIdentification:
-    """What :func:`identify_log` found.
+    """The result of :func:`identify_log`.
 
     Attributes:
         found: the estimate: its ``robot``, ``summary()``, ``plot(path)``.
         names: of the degrees of freedom with measured forces, n of them.
-        measured: root mean square of the forces that judge the fit, (n,) [N m | N].
-        before: what the description leaves of them, (n,).
-        after: what the estimate leaves of them, (n,).
-        judged_by: what they are, in words.
-        cutoff: of the low-pass [Hz].
+        measured: root mean square of the forces used for validation, (n,) [N m | N].
+        before: root mean square of their residuals with the description, (n,).
+        after: root mean square of their residuals with the estimate, (n,).
+        judged_by: description of the validation data, in words.
+        cutoff: cutoff frequency of the low-pass filter [Hz].
         states: number of states that were fitted.
     """
 
@@ -77,11 +77,11 @@ class LogIdentification:
 
     @property
     def condition(self) -> float:
-        """Condition number of the equations, columns of length 1: up to 100 is well excited."""
+        """Condition number of the equations, with columns of length 1: up to 100 is good."""
         return self.found.base.condition
 
     def excitation(self) -> str:
-        """How well the motion excites the parameters, in words."""
+        """In words, how well the motion excites the parameters."""
         found = self.found
         well = int(found.well_determined.sum())
         judged = (
@@ -117,18 +117,19 @@ def identify_log(
 ) -> LogIdentification:
     """Inertial parameters and friction of a robot from a log of its motion.
 
-    The log is smoothed without delay (see :func:`robokit.unexplained_torques`), thinned to what the low-pass
-    leaves, and fitted by :func:`robokit.identify`. Its last quarter, or another log, judges the result.
+    The log is filtered without delay (see :func:`robokit.unexplained_torques`), subsampled to independent
+    states, and fitted by :func:`robokit.identify`. The result is validated on its last quarter, or on another
+    log.
 
     Source: Gautier 1997 for the signals; Wensing, Kim, Slotine 2018 for the fit.
 
     Args:
-        log: of :func:`robokit.read_log`, with efforts. Contacts are no part of the model: the robot
-            must touch nothing, and one with a floating base must fly.
+        log: a log from :func:`robokit.read_log`, with efforts. The model has no contacts: the robot must not
+            touch anything, and a floating robot must be in flight.
         friction: "viscous", "coulomb", True for both or False.
         armature: whether to estimate the inertia of the motors.
-        validation: another log of the same robot, which judges the result; all of ``log`` is then fitted.
-        cutoff: of the low-pass [Hz]; chosen from motion and noise if None.
+        validation: another log of the same robot for validation; all of ``log`` is then fitted.
+        cutoff: cutoff frequency of the low-pass filter [Hz]; chosen from motion and noise if None.
         prior_deviation, fixed: as in :func:`robokit.identify`.
         progress: whether to show a bar on stderr.
 

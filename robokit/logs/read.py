@@ -59,32 +59,33 @@ def read_log(
     missing: Mapping[str, float] | None = None,
     progress: bool = False,
 ) -> Trajectory:
-    """Read the log of a real robot as a trajectory: joints are found by their names.
+    """Read the log of a real robot as a trajectory, matching joints by name.
 
-    Read are CSV (a header with the joints' names, each alone or with position, velocity or effort), NumPy
+    Formats are CSV (a header with joint names, alone or with position, velocity or effort), NumPy
     (.npz with t, q, v, tau, names; .npy), ROS 1 bags, ROS 2 bags (sqlite3 and MCAP) and MCAP files with
     sensor_msgs/JointState, control_msgs/DynamicJointState or foxglove.JointStates in CDR, ROS 1, JSON or
-    protobuf. No ROS is needed. Bags are read in a process of its own, within bounds of time and memory.
+    protobuf. ROS is not needed. Bags are read in a separate process, with limited time and memory.
 
-    A base that floats moves as nav_msgs/Odometry, geometry_msgs/PoseStamped or /tf say. Velocities that the
-    log lacks are differences of positions. Efforts are the joint forces ``tau``; that of a joint without
-    efforts is 0. ``summary`` says what was found: "joints", "measured" (joints with positions), "velocities"
-    and "efforts" (joints with them), "start" (time of the first sample [s]), "source", "base_topic".
+    The motion of a floating base comes from nav_msgs/Odometry, geometry_msgs/PoseStamped or /tf. Missing
+    velocities are computed as differences of positions. Efforts are the joint forces ``tau``; that of a joint
+    without efforts is 0. ``summary`` says what was found: "joints", "measured" (joints with positions),
+    "velocities" and "efforts" (joints with them), "start" (time of the first sample [s]), "source",
+    "base_topic".
 
     Args:
         path: the file, or the folder of a ROS 2 bag.
-        robot: the robot; None takes the one that /robot_description of a bag describes.
-        topic: of the states of joints in a bag, one or several; by default all, and where two have the same
+        robot: the robot; None: that of /robot_description in the bag.
+        topic: topics of joint states in a bag, one or several; by default all, and of two with the same
             joints the one called joint_states.
-        base: "fixed" or "floating", of a robot from /robot_description; floating where the log says how the
-            base moves if None.
-        base_topic: where the base's motion is taken from; by default odometry, else a pose, else /tf.
-        start, end: what is read of the log [s], from its first sample.
+        base: "fixed" or "floating", for a robot from /robot_description; None: floating if the log contains
+            the motion of the base.
+        base_topic: topic of the base's motion; by default odometry, otherwise a pose, otherwise /tf.
+        start, end: part of the log to read [s], from its first sample.
         rate: samples per second [1/s], of a table without times.
         time_unit: "s", "ms", "us" or "ns", of a table's times; guessed, with a warning, if None.
         degrees: whether angles and their rates are in degrees.
         rename: names in the log -> joints of the robot.
-        missing: positions [rad | m] of joints that the log lacks; 0 (for quaternions none) for all others.
+        missing: positions [rad | m] of joints that are not in the log; by default neutral.
         progress: whether to show a bar on stderr.
 
     Returns:

@@ -35,8 +35,8 @@ SERVO = 4.0
 def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress: bool = False) -> Trajectory:
     """Simulate the robot of a log from the log's first state with the log's torques.
 
-    Joints without efforts follow the log by stiff servos. Nothing else holds the robot to the log: it drifts
-    away, the sooner the less the model is right, and where it is unstable however right the model is.
+    Joints without efforts follow the log by stiff servos. The simulation is otherwise open-loop: it drifts
+    away from the log, sooner for a worse model, and if the motion is unstable for any model.
 
     Args:
         log: a trajectory with its robot.
@@ -45,7 +45,7 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
         progress: whether to show a bar on stderr.
 
     Returns:
-        the simulated trajectory; until it broke down, where it did (``summary["stopped"]``).
+        the simulated trajectory; if the simulation failed, up to that point (``summary["stopped"]``).
 
     Raises:
         WrongType, ShapeError: not a trajectory with its robot, or a start that cannot be simulated.

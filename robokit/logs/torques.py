@@ -283,7 +283,7 @@ def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.nda
 
 @dataclass(frozen=True, eq=False)
 class TorqueComparison:
-    """Joint forces of a log, measured and by the model: of :func:`unexplained_torques`.
+    """Joint forces of a log, measured and from the model: the result of :func:`unexplained_torques`.
 
     Attributes:
         motion: the smoothed motion: ``motion.t``, ``motion.q``, ``motion.good``, ...
@@ -345,13 +345,13 @@ class TorqueComparison:
 def unexplained_torques(
     log: Trajectory, cutoff: float | None = None, *, contacts: Sequence[str] = ()
 ) -> TorqueComparison:
-    """The joint forces of a log that the model of its robot cannot explain.
+    """The joint forces in a log that the robot's model cannot explain.
 
-    What remains is friction, wrong masses, contacts, or wrong units and signs: the more exact the model, the
-    less. The six rows of a floating base are the wrench that the model needs from outside, in base axes.
+    They are due to friction, wrong masses, contacts, or wrong units and signs. The six rows of a floating
+    base are the external wrench that the model needs, in base axes.
 
-    Links that touch something can be named. At each state the wrenches on them are then those that explain
-    most of all rows, by least squares, and what remains no contact there explains.
+    Links that touch something can be named. At each state, wrenches on them are then fitted to all rows by
+    least squares, and only what they cannot explain remains.
 
     Source: M. Gautier, 1997 (zero-phase low-pass, central differences).  Cost: O(T n); of contacts, O(T n^2).
 

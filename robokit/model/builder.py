@@ -141,7 +141,7 @@ class ModelBuilder:
                 each of its velocities [kg m^2 | kg]; not negative.
             axis2: (3,) of a universal joint, that of the child, perpendicular to ``axis``, which is that of
                 the parent; None takes the coordinate axis after it (y for x). Limits, damping, friction and
-                armature are those of either angle.
+                armature apply to each of the two angles.
 
         Raises:
             ModelError: a name that is taken or no name, limits out of order, a number that is not finite

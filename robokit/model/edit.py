@@ -30,14 +30,14 @@ Inertial = tuple[float, Sequence[float], Any]
 
 
 def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) -> Robot:
-    """Joints become fixed where they stand; what they carry folds into the parent's body.
+    """Fix joints at given positions; the links that they carry are merged into the parent's body.
 
     A joint that mimics a locked one keeps its value: the locked position goes into its offset. Locking
     the floating base gives a fixed robot; away from the world frame it hangs on a new root link, "world".
 
     Args:
         robot: any robot.
-        positions: joint name -> position [rad | m], or the joint's nq values. Limits are not looked at.
+        positions: joint name -> position [rad | m], or the joint's nq values. Limits are not checked.
 
     Raises:
         UnknownName: no such joint.
@@ -183,10 +183,10 @@ def graft(
 
 
 def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot:
-    """Links behind fixed joints become part of the link that they are fixed to.
+    """Merge links behind fixed joints into the link that they are fixed to.
 
-    Their inertias add up, their shapes move over, and what hung on them hangs on that link; their names and
-    fixed joints are gone. Bodies, and so H and C, stay the same.
+    That link gets their inertias, shapes and child joints; their names and fixed joints disappear. Bodies,
+    and therefore H and C, stay the same.
 
     Args:
         robot, links: any robot, and names of the links that go; all behind fixed joints if None.
@@ -518,7 +518,7 @@ def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot
 
 
 def armature_by_dof(robot: Robot) -> np.ndarray:
-    """What the rotors add to the diagonal of H, (nv,) [kg m^2 | kg].
+    """The contribution of the rotors to the diagonal of H, (nv,) [kg m^2 | kg].
 
     The rotors of coupled mimic joints count at the joint that they follow.
 

@@ -17,7 +17,7 @@ MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
 
 @dataclass(frozen=True)
 class Mimic:
-    """q = multiplier * q(joint) + offset, as the description asks."""
+    """The coupling of a mimic joint: q = multiplier * q(joint) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -69,16 +69,16 @@ class Joint:
         pitch: advance per angle of a helical joint [m/rad].
         lower: position limit [rad | m]; -inf where there is none.
         upper: position limit [rad | m]; inf where there is none.
-        effort: limit as written [N m | N]; inf where there is none.
-        velocity: limit as written [rad/s | m/s]; inf where there is none.
+        effort: effort limit as written [N m | N]; inf if there is none.
+        velocity: velocity limit as written [rad/s | m/s]; inf if there is none.
         damping: [N m s/rad | N s/m].
         friction: Coulomb friction [N m | N].
-        mimic: the coupling the description asks for, or None.
+        mimic: the coupling in the description, or None.
         parent_link: name of the link it hangs on.
         child_link: name of the link it moves.
         origin: placement of the joint frame in the parent link.
-        safety: what the description tells a safety controller, or None.
-        calibration: where a calibration switch is, or None.
+        safety: the description's data for a safety controller, or None.
+        calibration: positions of calibration switches, or None.
         armature: inertia of the motors' rotors as the joint feels it, gear ratio squared included, for each
             of its velocities [kg m^2 | kg].
     """
@@ -119,8 +119,8 @@ class Link:
         mass: [kg].
         com: (3,) centre of mass in the link frame [m].
         inertia: (3, 3) about the centre of mass, link axes [kg m^2].
-        visuals: shapes that are seen, in the link frame.
-        collisions: shapes that touch, in the link frame.
+        visuals: visual shapes, in the link frame.
+        collisions: collision shapes, in the link frame.
     """
 
     name: str
@@ -177,7 +177,7 @@ for _name in ("visuals", "collisions"):
 
 @dataclass(frozen=True)
 class LoopJoint:
-    """A joint that closes a loop: it constrains, but moves no coordinate of its own.
+    """A joint that closes a loop: a constraint without coordinates of its own.
 
     Attributes:
         name: as in the description.
@@ -191,7 +191,7 @@ class LoopJoint:
         pitch: advance per angle of a helical joint [m/rad].
         axis2: (3,) of a universal joint: unit axis in the joint's frame on the successor, perpendicular to
             ``axis``, which is that on the predecessor.
-        length: of a distance joint: how far its two origins are apart [m].
+        length: of a distance joint: the distance between its two origins [m].
     """
 
     name: str

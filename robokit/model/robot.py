@@ -47,14 +47,13 @@ class Robot:
         name: the description's name.
         base: "fixed" or "floating".
         tree: lambda, mu, nu, kappa, p, s and the joint models, placements and inertias.
-        joints: movable joints in v order, the floating base first.
-        links: all links, in document order; those behind fixed joints too.
-        fixed_joints: joints that were folded into their parent.
+        joints: movable joints in the order of v, the floating base first.
+        links: all links, in document order, including those behind fixed joints.
+        fixed_joints: fixed joints, whose links are merged into the parent's body.
         loop_joints: joints N+1..N_J.
-        mimic_joints: joints without coordinates of their own, which follow others through ``coupling``.
-        scene: what the file says beside the robot, such as actuators, a ground and configurations by name;
-            None where there is nothing of it.
-        diagnostics: what the importer found.
+        mimic_joints: joints without their own coordinates, which follow others through ``coupling``.
+        scene: other contents of the file, such as actuators, a ground and named configurations, or None.
+        diagnostics: findings of the importer.
         source: file the robot came from, or "<string>", "<code>".
         parameters: inertial parameters that the robot's kernels take as an input, (N + 1, 10) or
             (B, N + 1, 10); None where they are constants of the code. See :meth:`with_inertias`.
@@ -259,8 +258,8 @@ class Robot:
     ) -> np.ndarray:
         """Random configurations inside the position limits.
 
-        Where a joint has no limit, or one of 2^30 and more (files write 1e16 for none): angles within +-pi,
-        shifts and base positions within +-1 m. Quaternions are uniform.
+        If a joint has no limit, or one of at least 2^30 (files write 1e16 for none), angles are within +-pi,
+        displacements and base positions within +-1 m. Quaternions are uniform.
 
         Args:
             rng: NumPy random generator, or a seed for one.
@@ -344,12 +343,12 @@ class Robot:
         base_quat_wxyz: Sequence[float] | None = None,
         joints: Mapping[str, float | Sequence[float]] | None = None,
     ) -> np.ndarray:
-        """A configuration by names, (nq,); what is not named stays neutral.
+        """A configuration given by names, (nq,); joints that are not named stay neutral.
 
         Args:
-            base_position: (3,) of a floating base in world axes [m]. A mapping in its place is ``joints``:
-                ``robot.configuration({"left_knee": 0.4})``; and so is a name, of a configuration of the
-                robot's file: ``robot.configuration("home")``.
+            base_position: (3,) of a floating base in world axes [m]. As the first argument, a mapping is
+                taken as ``joints``, ``robot.configuration({"left_knee": 0.4})``, and a string as the name of
+                a configuration in the robot's file, ``robot.configuration("home")``.
             base_quat_wxyz: (4,) unit quaternion of a floating base.
             joints: joint name -> value [rad | m], or the joint's nq values; a floating base's joint, the
                 first of ``robot.joint_names``, has [qw qx qy qz, px py pz].
@@ -506,7 +505,7 @@ class Robot:
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The same robot under another gravity, (3,) in world axes [m/s^2].
 
-        Equal numbers give the same object as long as it is in use, or was among the last few asked for.
+        Equal numbers give the same object as long as it is in use or was created recently.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -520,11 +519,11 @@ class Robot:
         return self._by_gravity.get(g, lambda: replace(self, tree=replace(self.tree, gravity=g)))
 
     def with_inertias(self, inertias: Mapping[str, Any] | np.ndarray | Sequence[Any]) -> Robot:
-        """The same robot with other masses, centres of mass and inertias, without compiling anew.
+        """The same robot with other masses, centres of mass and inertias, without compiling again.
 
         The kernels of the robot that is returned take the inertial parameters as an input. They are
         compiled once for all robots made of one another by this method and :meth:`with_gravity`; what
-        they compute is that of a robot built with these numbers, at a little more time. With one set of
+        they compute is that of a robot built with these numbers, in slightly more time. With one set of
         parameters a sample, (B, ...), the dynamics functions and ``rollout`` take batches of B states, or
         one state for all samples, and compute row k with sample k (domain randomisation).
 

@@ -11,10 +11,10 @@ from robokit.conventions import WORLD
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a robot's file says beside the robot: ``robot.scene``, None where there is nothing of it.
+    """Contents of a robot's file beside the robot itself: ``robot.scene``, or None.
 
-    ``rk.simulate(robot, ground=robot.scene.ground, actuators=robot.scene.actuators,
-    springs=robot.scene.springs)`` runs the robot in it. Only ``apart`` acts by itself.
+    To simulate the robot in its scene, pass ``robot.scene.ground``, ``robot.scene.actuators`` and
+    ``robot.scene.springs`` to :func:`robokit.simulate`. Only ``apart`` applies automatically.
 
     Attributes:
         ground: ``rk.Ground`` with the planes, height fields and solids of the file, or None.
@@ -22,8 +22,8 @@ class Scene:
             until their targets are set (``dataclasses.replace(actuator, target=...)``).
         springs: ``rk.JointSpring`` and ``rk.Spring``, of joints and tendons.
         configurations: name -> joint name -> its coordinates; ``robot.configuration(name)`` gives q.
-        apart: pairs of links whose bodies never touch each other.
-        dt: time step that the file asks for [s], or None.
+        apart: pairs of links whose bodies never collide.
+        dt: time step of the file [s], or None.
     """
 
     ground: Any = None

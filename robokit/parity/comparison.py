@@ -58,7 +58,7 @@ class Comparison:
         engine: name of the engine.
         version: version of its package.
         errors: quantity -> largest relative error.
-        failure: why there are no errors to show; "" if there are.
+        failure: why there are no errors; "" if there are.
         imported: whether the engine itself could be imported; if not, ``failure`` says nothing of the file.
         notes: known differences between the engine and robokit that apply to this robot.
         changes: what the engine changed or refused in this file, and what was done about it.
@@ -99,12 +99,12 @@ def compare(
     xacro_args: Mapping[str, str] | None = None,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> list[Comparison]:
-    """Compare a robot with what the installed engines make of its file.
+    """Compare a robot with the results of the installed engines for its file.
 
-    Compared are mass and centre of mass of the moving bodies, mass matrix, bias forces, inverse and forward
+    It compares mass and centre of mass of the moving bodies, mass matrix, bias forces, inverse and forward
     dynamics, centroidal momentum matrix and the pose of every link. The states are random: configurations
     within the joint limits; velocities, accelerations and forces with standard normal distribution. If the
-    robot has coupled mimic joints, the engines' answers for all joints are projected by its coupling matrix
+    robot has coupled mimic joints, the engines' results for all joints are projected by its coupling matrix
     G: H_r = G^T H G, tau_r = G^T tau, A_G G, and the accelerations are solved with H_r. Accelerations are not
     compared where H is singular.
 

@@ -44,10 +44,10 @@ def referee(
     makes, the robots are not the same even if no cause is found.
 
     Args:
-        a: a URDF or xacro, which counts as right. Verdicts name its elements and lines.
+        a: a URDF or xacro, the reference. Findings name its elements and lines.
         b: another description: URDF, xacro, MJCF (read by MuJoCo), SDF (read by Drake) or USD (read by
             usd-core).
-        base: what A's base is to be, "fixed" or "floating"; by default what A says, if anything.
+        base: required base, "fixed" or "floating"; by default that of A, if it has one.
         tolerance: largest relative difference that counts as none.
         through: the program that reads b if it is a URDF: "robokit", "mujoco", "drake" or "pinocchio".
         package_dirs: folders searched first for ``package://`` files.

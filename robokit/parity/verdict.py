@@ -64,16 +64,16 @@ class Dynamics:
 
 @dataclass
 class Verdict:
-    """What the referee says.
+    """The result of the referee.
 
     Attributes:
         a, b: files.
         a_format, b_format: what they are and which program read them.
         bodies, joints: numbers of links and movable joints of A that have a counterpart in B.
         findings: the differences, those of the whole robot first, then by line.
-        notes: what is not compared, and differences that change no motion.
+        notes: things not compared, and differences that do not affect the motion.
         tolerance: largest relative difference that counts as none.
-        dynamics: how far mass matrix, velocity forces and gravity are apart; None if nothing moves.
+        dynamics: differences of mass matrix, velocity forces and gravity; None if nothing moves.
     """
 
     a: str
@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def same(self) -> bool:
-        """Whether there is no difference, in the descriptions and in the dynamics that they make."""
+        """Whether there is no difference, in the descriptions and in their dynamics."""
         return not self.findings and not (self.dynamics is not None and self.dynamics.differs)
 
 

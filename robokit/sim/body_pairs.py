@@ -19,18 +19,18 @@ NEIGHBOURS, TOUCHING, EXCLUDED = "neighbours", "touching in the neutral pose", "
 
 @dataclass(frozen=True)
 class CollisionPairs:
-    """Pairs of bodies that are kept apart. Immutable: ``add`` and ``remove`` give a new object.
+    """Pairs of bodies that can collide. Immutable: ``add`` and ``remove`` return a new object.
 
     Attributes:
         robot: name of the robot.
         names: of bodies 0..N.
         bodies: ((i, j), ...) with i < j, ascending: the pairs.
-        shaped: bodies that have a shape.
+        shaped: bodies with a shape.
         left_out: {reason: pairs}.
         body_of: {link name: number of its body}.
-        error: how far a mesh reaches out of the hull that stands for it, at most [m].
+        error: largest distance between a mesh's convex hull and the simplified hull that replaces it [m].
         friction: Coulomb coefficient between bodies.
-        restitution: speed after an impact over that before, 0 to 1.
+        restitution: coefficient of restitution between bodies, 0 to 1.
     """
 
     robot: str
@@ -81,9 +81,9 @@ class CollisionPairs:
         return "\n".join(lines)
 
     def add(self, first: str, second: str) -> CollisionPairs:
-        """The pairs and one more, by the names of two links.
+        """The pairs with one more, given by the names of two links.
 
-        Where their shapes overlap in the neutral configuration too, they push each other apart there.
+        If their shapes overlap in the neutral configuration, they push each other apart there.
 
         Raises:
             ModelError: links of one body, or of a body without shapes.
@@ -95,7 +95,7 @@ class CollisionPairs:
         return replace(self, bodies=tuple(sorted({*self.bodies, pair})))
 
     def remove(self, first: str, second: str | None = None) -> CollisionPairs:
-        """The pairs without that of two links; without all pairs of a link where no second one is given.
+        """The pairs without that of two links or, with one link, without all its pairs.
 
         Raises:
             ModelError: there is no such pair.
@@ -109,7 +109,7 @@ class CollisionPairs:
         return replace(self, bodies=tuple(p for p in self.bodies if p != pair))
 
     def with_law(self, friction: float | None = None, restitution: float | None = None) -> CollisionPairs:
-        """The same pairs with another friction or restitution; None leaves it."""
+        """The same pairs with another friction or restitution; None keeps it."""
         return replace(
             self,
             friction=self.friction if friction is None else friction,
@@ -131,18 +131,18 @@ class CollisionPairs:
 
 
 def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
-    """The pairs of bodies that can touch, computed once: all but these.
+    """The pairs of bodies that can collide: all pairs except these.
 
     neighbours    a body and the nearest one with a shape that carries it; bodies that a loop joint connects
-    touching      bodies of one robot that touch in the neutral configuration: they are made so
-    excluded      those that the robot's file keeps apart (robot.scene.apart), such as an MJCF by <exclude>
+    touching      bodies of one robot that touch in the neutral configuration
+    excluded      pairs excluded by the robot's file (robot.scene.apart), such as <exclude> in MJCF
 
-    ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` give other
-    lists.
+    ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` return
+    edited lists.
 
     Args:
         robot: the robot.
-        samples: does nothing any more; all pairs act, whether they ever meet or not.
+        samples: has no effect any more.
 
     Raises:
         WrongType: robot is no Robot.

@@ -51,11 +51,11 @@ LEAST = 1e-14
 def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.ndarray:
     """The configuration in which all loops are closed, close to q.
 
-    A simulation starts from it. The base of a floating robot stays where it is; joints stay inside their
-    limits.
+    Simulations call it for their start. The base of a floating robot does not move, and joints stay within
+    their limits.
 
     Args:
-        robot: the robot; without loop joints q comes back as it is.
+        robot: the robot; without loop joints q is returned unchanged.
         q: configurations to start from, (nq,) or (B, nq); neutral by default.
         keep: names of joints that stay as they are.
 

@@ -52,17 +52,16 @@ OUTPUTS = ("distance", "normal", "points", "gradient")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Distances:
-    """Distances of pairs of links. P pairs; without that axis where ``a`` and ``b`` were one name each.
+    """Distances of P pairs of links. If ``a`` and ``b`` were single names, arrays have no axis P.
 
     Attributes:
         pairs: names (a, b) of each pair.
-        distance: (P,), or (B, P) for a batch [m]; negative where they overlap: the least shift that parts
-            them. Infinite where it is not below ``max_distance``; the points are NaN there, normals 0.
-        point_a: (..., 3) of a, that which is nearest to b, or deepest in it, in world axes [m].
-        point_b: (..., 3) likewise of b.
-        normal: (..., 3) unit vector from a to b in world axes: to move b along it makes the distance larger.
-        gradient: (..., nv) how the distance changes with each velocity, d' = gradient . v; None unless it
-            was asked for.
+        distance: (P,), or (B, P) for a batch [m]; if they overlap, minus the penetration depth. Infinite if
+            it is not below ``max_distance``; points are then NaN, and normals 0.
+        point_a: (..., 3) the point of a nearest to b, or deepest in b, in world coordinates [m].
+        point_b: (..., 3) the same for b.
+        normal: (..., 3) unit vector from a to b in world axes; moving b along it increases the distance.
+        gradient: (..., nv) derivative of the distance, d' = gradient . v; None without ``gradient=True``.
     """
 
     pairs: Pairs
@@ -109,10 +108,10 @@ class Collision:
 
     Attributes:
         a, b: their names.
-        depth: the least shift that parts them [m]; negative for links that are apart by less than the margin.
-        point_a: (3,) of a, the deepest in b, in world axes [m].
-        point_b: (3,) likewise of b.
-        normal: (3,) unit vector from a to b: to move b along it parts them.
+        depth: penetration depth [m]; negative for links whose distance is below the margin.
+        point_a: (3,) the point of a that is deepest in b, in world coordinates [m].
+        point_b: (3,) the same for b.
+        normal: (3,) unit vector from a to b; moving b along it separates them.
         row: of the batch.
     """
 
@@ -127,17 +126,17 @@ class Collision:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Collisions(Sequence[Collision]):
-    """Pairs of links in contact, K in all, by rows of the batch and in each the deepest first.
+    """Pairs of links in contact, K in all, ordered by row of the batch and by depth, deepest first.
 
-    A sequence of :class:`Collision`, whose numbers are arrays too; true where there is any.
+    A sequence of :class:`Collision`, also available as arrays; true if there is any.
 
     Attributes:
         pairs: names (a, b) of each.
-        depth: (K,) the least shift that parts them [m].
-        point_a, point_b: (K, 3) the deepest points of a and b, in world axes [m].
+        depth: (K,) penetration depths [m].
+        point_a, point_b: (K, 3) the deepest points of a and b, in world coordinates [m].
         normal: (K, 3) unit vectors from a to b.
         row: (K,) of the batch, 0 for one configuration.
-        any: (B,) whether there is one in each row, a bool for one configuration.
+        any: (B,) whether each row has a contact; a bool for one configuration.
     """
 
     pairs: Pairs
@@ -192,26 +191,26 @@ def distance(
 ) -> Distances:
     """Signed distances of links from each other and from the ground, with nearest points and normals.
 
-    Links are their collision shapes: balls, boxes, capsules and cylinders as they are, meshes as their exact
-    convex hulls. As in :func:`simulate`, those are the visual shapes where no link of the robot has a
-    collision shape. A pair of links has the least distance of all pairs of their shapes. Where two shapes
-    overlap it is negative: minus the least shift that parts them.
+    The shapes are the collision shapes of the links: spheres, boxes, capsules and cylinders are exact, meshes
+    are replaced by their exact convex hulls. As in :func:`simulate`, visual shapes are used if no link of the
+    robot has a collision shape. The distance of two links is the smallest distance between any of their
+    shapes. If shapes overlap, it is minus their penetration depth.
 
     Args:
         robot: the robot, or several in one world (:func:`together`).
         q: (nq,) or (B, nq). Loops are not closed.
         a: name of a link, or names of several. With ``ground``, "ground" is its plane and height field,
             "solid 0" the first of its shapes.
-        b: likewise. All of ``a`` are measured against all of ``b``, also those that never collide. With None
-            those against which links of ``a`` can collide; without both all pairs that can collide.
-        ground: what stands still; True for a plane at z = 0.
-        pairs: which pairs of bodies can collide, as :func:`collision_pairs` gives and edits them; "all" for
-            all but links of one body. None for those of :func:`collision_pairs`: not neighbours, not what
-            touches in the neutral configuration.
-        max_distance: larger distances are not looked for and infinite, which saves most of the time [m].
-        gradient: whether to give gradients, n^T (J_b - J_a). They are exact where the distance is smooth,
-            else those of one side.
-        threads: at most so many for a batch; None for as many as pay.
+        b: the same. All links of ``a`` are measured against all of ``b``, including pairs that never collide.
+            None: all links that can collide with those of ``a``; without both, all pairs that can collide.
+        ground: the ground; True for a plane at z = 0.
+        pairs: pairs of bodies that can collide, an edited list of :func:`collision_pairs`; "all" for all
+            pairs except links of one body. None: those of :func:`collision_pairs`, without neighbours and
+            without links that touch in the neutral configuration.
+        max_distance: larger distances are reported as infinite, which saves most of the time [m].
+        gradient: whether to compute gradients, n^T (J_b - J_a). They are exact where the distance is smooth,
+            and otherwise one-sided.
+        threads: largest number of threads for a batch; None for as many as are worthwhile.
 
     Raises:
         UnknownName: no such link; says the nearest names.
@@ -255,11 +254,11 @@ def collisions(
     margin: float = 0.0,
     threads: int | None = None,
 ) -> Collisions:
-    """Pairs of links that overlap, or are nearer to each other than a margin.
+    """Pairs of links that overlap, or whose distance is below a margin.
 
     Args:
         robot, q, a, b, ground, pairs, threads: as of :func:`distance`.
-        margin: pairs count whose distance is below it [m]; below 0 only deeper overlaps do.
+        margin: pairs with a smaller distance are listed [m]; with a negative margin, only deeper overlaps.
 
     Raises:
         as :func:`distance`.

@@ -59,20 +59,20 @@ NOTED = 1000
 
 @dataclass(frozen=True, eq=False)
 class SimulationState:
-    """Where a simulation is: what :meth:`Simulation.restore` goes on from, to the last bit.
+    """The state of a simulation, from which :meth:`Simulation.restore` continues to the last bit.
 
     Attributes:
         time: [s].
         q, v: configuration and velocity, (nq,) and (nv,), or (B, ...).
         steps: taken since the start.
-        memory: what a step hands to the next one besides: friction anchors, warm start of the solver; of a
+        memory: other data that a step passes to the next: friction anchors, warm start of the solver; for a
             batch its arrays.
         entries: accounts of energy and impulses so far; None of a batch.
-        targets: that were given last; None where those of the actuators hold.
+        targets: the targets given last; None if the actuators follow their own.
         commanded: the controller's joint forces, (nv,); None of a batch.
-        about: the arguments of the simulation, by which one with others refuses the state.
+        about: the arguments of the simulation; one with other arguments refuses the state.
         path: which of its runs it belongs to.
-        history: velocities of the last steps, from which the middle of the next one is foretold.
+        history: velocities of the last steps, from which the middle of the next step is predicted.
     """
 
     time: float
@@ -89,7 +89,7 @@ class SimulationState:
 
 
 class Simulation:
-    """A robot that its caller moves step by step.
+    """A simulation that its caller advances step by step.
 
     Attributes:
         robot: the robot.
@@ -270,10 +270,11 @@ class Simulation:
 
     @property
     def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Time, configuration and velocity in the middle of the next step: what a controller is asked about.
+        """Predicted time, configuration and velocity in the middle of the next step: the arguments of a
+        controller.
 
-        ``sim.step(tau=law(*sim.middle))`` is ``controller=law``, to the last bit where each step asks for it.
-        Not of a batch.
+        ``sim.step(tau=law(*sim.middle))`` in every step equals ``controller=law``, to the last bit. Not
+        available for a batch.
         """
         if self._many is not None:
             raise RobokitError("middle: of one robot; a batch has q and v")
@@ -307,7 +308,7 @@ class Simulation:
 
     @property
     def sensors(self) -> StepSensors:
-        """What sensors measured in the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
+        """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
         notes, run, program = self._last_step("sensors"), self._run, self._program
         q, v, done = run.stepper.q[None].copy(), run.stepper.v[None].copy(), run.done
 
@@ -321,7 +322,7 @@ class Simulation:
         return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
 
     def trajectory(self) -> Trajectory:
-        """What was recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
+        """The motion recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
 
         Raises:
             RobokitError: nothing is recorded (``record_every=0``, or a batch).
@@ -349,12 +350,12 @@ class Simulation:
 
         Args:
             control: targets of the actuators, or joint forces where there are no actuators.
-            tau: joint forces in these steps, (nv,) or (B, nv) [N m | N]; on a base that floats a force from
-                outside. None for none.
-            targets: what the actuators want, one number a driven joint in the order of ``driven``, (n,) or
-                (B, n), or a mapping of joint names (one robot): positions of PD, velocities of Velocity,
-                forces of Torque. Held until others are given; None keeps the last ones, and at first the
-                actuators' own.
+            tau: joint forces in these steps, (nv,) or (B, nv) [N m | N]; on a floating base an external
+                wrench. None for none.
+            targets: targets of the actuators, one number per driven joint in the order of ``driven``, (n,) or
+                (B, n), or for one robot a mapping from joint names: positions for PD, velocities for
+                Velocity, forces for Torque. They hold until new ones are given; None keeps the last ones, or
+                at first the actuators' own targets.
             steps: how many.
 
         Raises:
@@ -594,7 +595,7 @@ class Simulation:
     # ---- there and back ----------------------------------------------------------------------------------
 
     def reset(self, q: Any = None, v: Any = None, *, rows: Any = None) -> None:
-        """Back to the start, or to a state: nothing was before, and the time is 0.
+        """Return to the start, or to a given state. This clears the history and sets the time to 0.
 
         Args:
             q: configuration, (nq,) or of a batch (B, nq); that of the start by default.
@@ -653,7 +654,7 @@ class Simulation:
         check_angles("q", self.robot, q)
 
     def state(self) -> SimulationState:
-        """All that the next steps depend on: :meth:`restore` goes on from it to the last bit."""
+        """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
         targets = None if self._targets is None else np.array(on_host(self._targets))
         if self._many is not None:
             many = self._many
@@ -685,10 +686,10 @@ class Simulation:
         return self._about
 
     def restore(self, state: SimulationState) -> None:
-        """Go on from a state of this simulation, or of one of the same robot with the same arguments.
+        """Continue from a state of this simulation, or of one of the same robot with the same arguments.
 
-        What was recorded after its time is forgotten; where the state is not one on the way of this run, as
-        after a reset or in a second simulation, all of it, and the trajectory begins at the state.
+        Records after its time are discarded. If the state does not belong to the current run, as after a
+        reset or in a second simulation, all records are discarded and the trajectory begins at the state.
 
         Raises:
             WrongType, ShapeError: no state, or one of a simulation with other arguments.
@@ -744,9 +745,9 @@ class Simulation:
 
 @dataclass(frozen=True)
 class StepSensors:
-    """What sensors measured in one step of a simulation: as ``Trajectory.sensors``, without the time.
+    """Sensor values of one step of a simulation: as ``Trajectory.sensors``, without the time axis.
 
-    It is that of the step after which it was asked for, also when more have been taken.
+    They belong to the step after which they were read, even if more steps have been taken since.
     """
 
     _of: Sensors = field(repr=False)

@@ -56,10 +56,10 @@ def simulate(
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
-    Damping, dry friction and position limits of the description act on the joints. Mimic joints
-    act where the robot was loaded with ``mimic="couple"``; with a ground, bodies of the robot touch each
-    other, too. Joints that close loops act, and a start that leaves a loop open is closed first
-    (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns what was computed, with
+    Damping, dry friction and position limits of the description act on the joints. Mimic joints act if the
+    robot was loaded with ``mimic="couple"``. With a ground, bodies of the robot also collide with each other.
+    Joints that close loops act, and loops that are open at the start are closed first
+    (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns the motion so far, with
     ``summary["interrupted"]`` set.
 
     Args:
@@ -67,46 +67,46 @@ def simulate(
         q0: configuration at the start, (nq,); neutral by default.
         v0: velocity at the start, (nv,); zero by default.
         duration: [s]; rounded to whole steps.
-        dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
-            ask for it, or the spin of a body at the start (``summary["dt"]``; see
-            robokit.sim.stepping.default_step).
+        dt: time step [s]; with a ground at most 4 ms. None: 1 ms, or less if light links or a fast spin at
+            the start need it (``summary["dt"]``; see robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is called at the middle of
-            the step that it acts in: t, q and v are those of half a step later, foretold
-            (robokit.sim.run.middle_of_steps), so that the motion is right to second order. On a base that
-            floats the forces are from outside.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is evaluated for the
+            middle of the step in which it acts: t, q and v are predicted half a step ahead
+            (robokit.sim.run.middle_of_steps), which makes the motion second-order accurate. On a floating
+            base, the forces are an external wrench.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
             "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
-        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default, with a ground,
-            what stops the joint within 0.5 s (the inertia that it carries over 0.5 s), and none without a
-            ground. ``summary["default_damping"]`` says what was used.
+        joint_damping: damping of joints whose description has none [N m s/rad | N s/m]; by default, with a
+            ground, the inertia that the joint carries divided by 0.5 s, and without a ground none.
+            ``summary["default_damping"]`` says what was used.
         progress: show a progress bar.
         actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces
             of the controller on a driven joint are added to its actuator's, within its limits.
-        pushes: forces from outside: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a
-            list of these.
-        self_collision: whether bodies of the robot keep each other apart: True for the pairs of
-            ``rk.collision_pairs(robot)``, or such pairs after an edit, False for none. By default they do
-            where there is a ground. ``summary["self_collision_pairs"]`` says how many act. Without a ground
-            the step becomes that of "contact".
-        accuracy: largest error of a part of a step, of "contact": dt is then the longest step (None takes
-            4 ms, or as long as without an accuracy where a controller, actuators or pushes act), and each is
-            divided into parts as short as the motion asks, down to dt/1024. The error is the largest
-            difference of a coordinate between a part and its two halves: of angles [rad], of lengths over the
-            robot's size; 1e-3 is usual. ``summary`` says parts taken and rejected, the shortest and the
+        pushes: external forces: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a list of
+            these.
+        self_collision: whether bodies of the robot collide with each other: True for the pairs of
+            ``rk.collision_pairs(robot)``, an edited list of pairs, or False for none. By default they do if
+            there is a ground. ``summary["self_collision_pairs"]`` is their number. Without a ground, the
+            integrator becomes "contact".
+        accuracy: largest error of a part of a step, for "contact": dt is then the longest step (None: 4 ms,
+            or the usual default if a controller, actuators or pushes act), and each step is divided into
+            parts as short as the motion requires, down to dt/1024. The error is the largest difference of a
+            coordinate between a part and its two halves: angles in rad, lengths relative to the robot's size;
+            1e-3 is usual. ``summary`` has the numbers of parts taken and rejected, the shortest and the
             longest, and how many of the shortest missed the accuracy (robokit.contact.step_control).
-        estimate: take the whole run once more with half the step and a quarter of the accuracy, and report in
-            ``summary["estimate"]`` and :meth:`Trajectory.report` what that changes: see
-            robokit.sim.run.half_step. Controllers and targets that are functions are called again, from the
-            start and twice as often.
+        estimate: whether to repeat the run with half the step and a quarter of the accuracy, and to report
+            the changes in ``summary["estimate"]`` and :meth:`Trajectory.report`: see
+            robokit.sim.run.half_step. Controllers and targets that are functions are called again, twice as
+            often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
             the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
         springs: ``rk.Spring(...)`` between two points, ``rk.JointSpring(...)``, or a list of these; the step
             is then that of "contact".
-        motions: ``rk.PrescribedMotion(...)`` of a joint, or a list of these, likewise.
+        motions: ``rk.PrescribedMotion(...)`` of a joint, or a list of these; the integrator is then
+            "contact".
 
     Returns:
         the trajectory.
@@ -120,13 +120,13 @@ def simulate(
         SingularInertia: a joint moves no inertia; the error names it.
         ModelError: a joint's dry friction is below zero.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
-            robokit.sim.run.energy_growth), or the controller failed on the way. ``.trajectory`` holds what
-            was computed before, and its ``summary["stopped"]`` time, reason and remedy.
+            robokit.sim.run.energy_growth), or the controller failed. ``.trajectory`` has the motion before,
+            and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
             overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
-            that did not settle; a light link that is whipped about too fast for the step.
+            that did not converge; a light link that is whipped about too fast for the step.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -59,7 +59,7 @@ def sweep(
     actuators: Any = None,
     device: Any = None,
 ) -> Sweep:
-    """Run a simulation many times with different starts, masses, friction, pushes and robots.
+    """Simulate many runs with different starts, masses, friction, pushes and robots.
 
     Each run is a row of a table. Its parameters follow from the seed and the number of the row alone, and it
     has the same bits in every chunk, with any number of workers and on every machine. Its motion is therefore
@@ -429,7 +429,7 @@ class Sweep:
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """The sweep in a folder, complete or not.
+    """Open the sweep in a folder, complete or not.
 
     Args:
         folder: of :func:`robokit.sweep`, or of ``robokit sweep ... -o folder``.

@@ -143,7 +143,7 @@ class Normal(Distribution):
     Attributes:
         mean: its mean.
         deviation: its standard deviation.
-        low, high: where it is truncated; None for nowhere.
+        low, high: bounds of a truncated distribution; None for none.
     """
 
     mean: float

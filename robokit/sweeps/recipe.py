@@ -68,7 +68,7 @@ Values = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """All that the rows of a sweep follow from.
+    """The recipe of a sweep, which determines all its rows.
 
     Attributes:
         robots: by name, as they are kept.

@@ -76,7 +76,7 @@ class RowTable:
         return self.columns[name]
 
     def select(self, names: Sequence[str]) -> RowTable:
-        """These columns alone."""
+        """Only these columns."""
         units = {name: self.units[name] for name in names if name in self.units}
         return RowTable({name: self.columns[name] for name in names}, units)
 

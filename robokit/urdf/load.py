@@ -162,15 +162,15 @@ def check_urdf(
     mesh_up_axis: str = "ignore",
     loops: str = "declared",
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
-    """Judge a URDF without building a robot; never raises over the file.
+    """Check a URDF without building a robot; never raises because of the file.
 
     Args:
         path_or_text: a path, or the XML itself (bytes, or a string that begins with "<").
         base: as for :func:`load_urdf`, or "either": as "fixed", with a note where H would be singular
             with a floating base.
         package_dirs: as for :func:`load_urdf`.
-        plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
-            explain, and joints whose position zero is outside their limits.
+        plausible: also note masses and inertias that do not fit the links' shapes, and joints whose zero
+            position is outside their limits.
         meshes: read the meshes for that too.
         mimic: as for :func:`load_urdf`; "couple" also finds what cannot be coupled.
         xacro_args, mesh_up_axis, loops: as for :func:`load_urdf`.
@@ -212,7 +212,7 @@ def from_yourdfpy(
     mesh_up_axis: str = "ignore",
     loops: str = "declared",
 ) -> Robot:
-    """A robot from a ``yourdfpy.URDF`` that is loaded already.
+    """Make a robot from a loaded ``yourdfpy.URDF``.
 
     Its XML is written and read again, so every check applies; line numbers are of the rewritten text.
 
@@ -306,7 +306,7 @@ def build(
     resolver: Resolver | None = None,
     diagnostics: Sequence[Diagnostic] = (),
 ) -> Robot:
-    """The robot of a description that :func:`check_urdf` finds free of errors.
+    """The robot of a description without errors (see :func:`check_urdf`).
 
     Args:
         description: what the file says.

@@ -51,10 +51,10 @@ _SHOWN = 20  # reasons in a message
 
 
 def dump(robot: Robot, path: str | os.PathLike[str] | None = None, own_types: bool = False) -> str:
-    """The robot as URDF text, written to a file too where a path is given.
+    """The robot as URDF text, also written to a file if a path is given.
 
     Reading it with ``base=robot.base`` gives the same robot. Rotations are written as roll, pitch and
-    yaw: to the last bit where they came from a URDF's angles in their usual range, else to rounding. Loop
+    yaw: exactly if they came from a URDF's angles in their usual range, otherwise to rounding. Loop
     joints become ``<loop_joint>``, which is no part of URDF. Gravity has no place in a URDF.
 
     Mesh and texture names stay as they were read. With a path, a relative one that would lead elsewhere from

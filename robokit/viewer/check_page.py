@@ -22,7 +22,7 @@ ODD_COLOUR = (0.88, 0.19, 0.19, 0.55)
 
 
 def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str | Path) -> Path:
-    """Write the page of a robot with its equivalent inertia boxes and what the importer found.
+    """Write the page of a robot with its equivalent inertia boxes and the findings of the importer.
 
     Args:
         robot: the Robot.

@@ -32,8 +32,9 @@ def compare(
 ) -> Path:
     """Write the page of a run with another one beside it.
 
-    The page is that of ``a``: its time, curves and overlays. ``b`` is a ghost that moves in step, and the tab
-    "Compare" has figures, curves and differences of both: centre of mass, energy, contact force, any joint.
+    The page is that of ``a``, with its time, curves and overlays. ``b`` is shown as a ghost at the same time,
+    and the tab "Compare" has values, curves and differences of both: centre of mass, energy, contact force,
+    any joint.
 
     Args:
         a: a Trajectory.

@@ -66,8 +66,8 @@ def write_film(
         speed: seconds of motion per second of film.
         panels: whether to show the whole page and not only its 3D view.
         progress: show a progress bar.
-        look: from where, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default from
-            the side on which the motion is longest.
+        look: side of the camera, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default
+            across the motion.
         follow: name of a link that the camera follows, True for the centre of mass, False for
             neither; None as the page opens.
 

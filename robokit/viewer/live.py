@@ -41,8 +41,8 @@ SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}
 class Viewer:
     """A robot in meshcat, in a browser window or a notebook cell.
 
-    The server runs inside this process on 127.0.0.1 and ends with it: at :meth:`close`, at the end of the
-    script, on Ctrl-C and on an exception. A closed viewer stays closed.
+    The server runs in this process on 127.0.0.1 and ends at :meth:`close`, at the end of the script, on
+    Ctrl-C and on an exception. A closed viewer cannot be reopened.
 
     Args:
         robot: the Robot.
@@ -75,12 +75,12 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """The page's address; starts the server where it is not running."""
+        """The address of the page; starts the server if it is not running."""
         return str(self._start().window.web_url)
 
     @property
     def meshcat(self) -> Any:
-        """The meshcat.Visualizer behind this viewer, for drawings of your own."""
+        """The meshcat.Visualizer of this viewer, for your own drawings."""
         return self._start()
 
     def show(self, open_browser: bool = True, timeout: float = 10.0) -> Viewer:
@@ -88,7 +88,7 @@ class Viewer:
 
         Args:
             open_browser: whether to open one; otherwise visit :attr:`url`.
-            timeout: how long to wait for that browser [s], so that a script may end right after.
+            timeout: how long to wait for the browser [s], so that the script may end afterwards.
 
         Returns:
             The viewer itself.
@@ -159,7 +159,7 @@ class Viewer:
         self._start().set_animation(animation, play=True, repetitions=repetitions)
 
     def look(self, view: str) -> None:
-        """Look at the robot from another side.
+        """Place the camera.
 
         Args:
             view: "front", "back", "left", "right", "top" or "corner".
@@ -179,9 +179,10 @@ class Viewer:
         fps: float = 30.0,
         speed: float = 1.0,
     ) -> Path:
-        """Write a motion as a film, seen from where this viewer looks.
+        """Write a motion as a film, with the camera of this viewer.
 
-        The film shows the view of robokit's page (:func:`robokit.viewer.write_film`); no browser is open.
+        The film shows the view of robokit's page (:func:`robokit.viewer.write_film`); no browser window is
+        opened.
 
         Args:
             trajectory: the Trajectory.
@@ -211,7 +212,7 @@ class Viewer:
             pass
 
     def close(self) -> None:
-        """End the server for good; the browser keeps the last picture. Calling it again does nothing."""
+        """Stop the server; the browser keeps the last picture. Calling it again does nothing."""
         self._closed = True
         if self._server is not None:
             self._server.close()

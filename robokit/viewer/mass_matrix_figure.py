@@ -72,7 +72,7 @@ def sparsity_figure(robot: Robot) -> Figure:
         robot: the Robot.
 
     Returns:
-        A matplotlib Figure that pyplot does not know of, so nothing has to be closed.
+        A matplotlib Figure that is not registered with pyplot, so it need not be closed.
 
     Raises:
         WrongType: not a robot.

@@ -45,8 +45,8 @@ class Node:
         geometry: primitive or triangles, in the node's own frame.
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
-        role: "visual" is the robot as seen, "ground" what it falls on; the others are overlays.
-        stand_in: True where an overlay is shown as the robot because the robot has no visuals.
+        role: "visual" for the robot, "ground" for the ground; the others are overlays.
+        stand_in: True if an overlay represents the robot because the robot has no visuals.
         picture: the picture that covers it, a path or the content of a file; or None.
     """
 

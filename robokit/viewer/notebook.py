@@ -86,17 +86,17 @@ class Embedded:
 
 
 def embed(source: Robot | Trajectory, height: int = HEIGHT) -> Embedded:
-    """The whole page of a robot or a motion inside a notebook's cell.
+    """The whole page of a robot or a motion in a notebook cell.
 
-    It is part of the cell's output, one to three megabytes: it works on a Jupyter elsewhere, and in a
-    notebook that was saved.
+    It is part of the cell's output, one to three megabytes, so it also works with a remote Jupyter and in a
+    saved notebook.
 
     Args:
         source: a Robot or a Trajectory.
         height: of the cell [px].
 
     Returns:
-        What a notebook shows as the page, as the last line of a cell or with ``display``.
+        An object that a notebook displays as the page, in the last line of a cell or with ``display``.
 
     Raises:
         WrongType: neither of them, or height is no whole number.

@@ -158,20 +158,20 @@ def write_page(
     """Write the page of a motion or of a single pose.
 
     Args:
-        source: a Trajectory, or a Robot for a page on which sliders pose it.
+        source: a Trajectory, or a Robot for a page with sliders to pose it.
         path: where to; ".html" is appended where there is no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
-        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, with the numbers of the time that it
-            shows. Adds 300 kB at most.
-        live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
-            pulled and pushed by hand. A Robot goes on from its pose, at rest, with the ground, the actuators
-            and the springs of ``robot.scene``, or else on a plane.
-        curves: plots of your own by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
+        walk: whether the page can step through RNEA, CRBA, LTDL and ABA, with the values at the time shown.
+            Adds at most 300 kB.
+        live: whether the page can continue the simulation from any frame, while the robot is pulled and
+            pushed; the step is included as WebAssembly. A Robot starts at rest in its pose, with the ground,
+            the actuators and the springs of ``robot.scene``, or on a plane.
+        curves: your own curves by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
-            times of its own.
+            times.
         follow: name of a link that the camera follows, True for the centre of mass, False for
             neither; None where the page may choose, which follows a robot that travels far.
 
@@ -198,7 +198,7 @@ def write_page(
 
 
 def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None) -> Path:
-    """Write the page of a robot that sliders pose.
+    """Write the page of a robot with sliders to pose it.
 
     Args:
         robot: the Robot.

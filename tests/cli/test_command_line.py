@@ -76,7 +76,7 @@ def test_the_program_alone_prints_its_commands(capsys):
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c not in NO_BASE])
 def test_every_command_takes_a_base(capsys, command):
     help_text = " ".join(" ".join(run(capsys, command, "--help")[1]).split())
-    by_file = "fixed" if command == "parity" else "what the file says; a URDF says nothing: fixed"
+    by_file = "fixed" if command == "parity" else "the base of the file, and fixed for a URDF"
     default = "floating" if command in ("fall", "sweep") else by_file
     assert "--base {fixed,floating" in help_text and f"default: {default}" in help_text
 
@@ -128,8 +128,8 @@ def test_one_is_no_plural(capsys, tmp_path):
 
 def test_the_choices_for_mimic_joints_are_explained(capsys):
     text = " ".join(" ".join(run(capsys, "info", "--help")[1]).split())
-    assert "couple lets each follow the joint that it mimics" in text
-    assert "independent gives each a coordinate of its own" in text
+    assert "couple makes each follow the joint that it mimics" in text
+    assert "independent gives each its own coordinate" in text
 
 
 def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
@@ -140,7 +140,7 @@ def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
     assert (tmp_path / "fall.html").stat().st_size > 100_000
     assert rk.Trajectory.load(tmp_path / "fall.npz").t[-1] == pytest.approx(0.05)
     text = "\n".join(out)
-    said = ("steps/s", "energy", "momentum", "deepest point", "first contact", "joint limits", "rest")
+    said = ("steps/s", "energy", "momentum", "deepest penetration", "first contact", "joint limits", "rest")
     for word in (*said, "fall.html", "fall.npz"):
         assert word in text
 

@@ -78,7 +78,7 @@ def test_folders_say_what_is_in_them():
     for path in ROOT.rglob("__init__.py"):
         if path.parent == ROOT or path.parent.name == "algorithms":  # there the files themselves say it
             continue
-        index = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        index = ast.get_docstring(house.parsed(path)) or ""
         words = set(index.replace(".py", " ").split())
         missing = [p.stem for p in path.parent.glob("*.py") if p.stem not in words and p != path]
         assert not missing, f"{path.relative_to(ROOT)} does not name {missing}"
@@ -87,7 +87,7 @@ def test_folders_say_what_is_in_them():
 def test_functions_fit_a_page():
     long = set()
     for name, path in house.modules(ROOT).items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(house.parsed(path)):
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
@@ -102,7 +102,7 @@ def test_sums_do_not_depend_on_the_version_of_python():
         f"{name}, line {node.lineno}"
         for name, path in house.modules(ROOT).items()
         if name.partition(".")[0] in ("algorithms", "collision", "contact", "spatial")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(house.parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sum"
     ]
     assert not texts, "from Python 3.12 on sum compensates for rounding: robokit.spatial.scalars.added"

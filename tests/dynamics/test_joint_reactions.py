@@ -140,8 +140,9 @@ def test_every_link_obeys_newton_and_euler(name, base):
         a = rk.aba(robot, q, v, tau, push)
     assert imbalance(robot, q, v, a, found, push) < 1e-11
     assert set(found) == {*robot.all_joint_names, *(loop.name for loop in robot.loop_joints)}
+    in_children = rk.joint_reactions(robot, q, v, tau=tau, f_ext=push)
     for joint in robot.joints:  # along its axis a joint has its joint force
-        in_child = rk.joint_reactions(robot, q, v, tau=tau, f_ext=push)[joint.name]
+        in_child = in_children[joint.name]
         S = {"revolute": slice(0, 3), "continuous": slice(0, 3), "prismatic": slice(3, 6)}.get(joint.kind)
         if S:
             rotor = joint.armature * a[:, joint.v_slice]

@@ -76,7 +76,7 @@ CHECKS = {
     "Turning at a constant velocity": lambda x: np.testing.assert_allclose(
         x["run"].v[-1], [0.5, *[0.0] * 6], atol=0.02
     ),
-    "Ten thousand forward dynamics": many,
+    "Forward dynamics of ten thousand states": many,
     "A plot of the energies": lambda x: np.testing.assert_allclose(
         x["run"].energy.total, x["run"].energy.total[0], atol=1e-4
     ),

@@ -51,9 +51,10 @@ def differences(robot, again, what):
         other = again.joint(joint.name)
         there[other.q_slice] = q[joint.q_slice]
         order[joint.v_slice] = range(other.v_slice.start, other.v_slice.stop)
-    H = rk.crba(robot, q)
-    found = [] if near(rk.crba(again, there)[np.ix_(order, order)], H) else ["H"]
-    here, moved = rk.forward_kinematics(robot, q), rk.forward_kinematics(again, there)
+    # One state of each robot: the text is as good as code, and there is nothing to compile.
+    H, other_H = (rk.crba(r, x, engine="python") for r, x in ((robot, q), (again, there)))
+    found = [] if near(other_H[np.ix_(order, order)], H) else ["H"]
+    here, moved = (rk.forward_kinematics(r, x, engine="python") for r, x in ((robot, q), (again, there)))
     lost = set(robot.link_names) - set(again.link_names)
     found += [n for n in lost if robot.link(n).mass or what is LIMITS]  # MJCF: several joints of one body
     found += [n for n in here if n not in lost and not all(map(near, moved[n], here[n]))]

@@ -283,11 +283,15 @@ def _header(shape, descr="<f8"):
 PARTS = {"time.npy": _npy([0.0, 1.0]), "joints.npy": _npy(["hip"]), "values.npy": _npy([[0.0], [1.0]])}
 
 
+def _bomb():
+    return _header((180 << 17, 1)) + bytes(180 << 20)
+
+
 def hostile_archives():
     """Name, how it is packed, members that replace those of PARTS, what is said."""
     deep = b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': ('<f8', (" + b" " * 98 + b"\n"
     return [
-        ("bomb", "deflated", {"values.npy": _header((180 << 17, 1)) + bytes(180 << 20)}, "would unpack to"),
+        ("bomb", "deflated", {"values.npy": _bomb}, "would unpack to"),
         ("empty", "stored", {"values.npy": _header((1 << 40, 7))}, "not what it holds"),
         ("pickle", "deflated", {"joints.npy": _npy(np.array([{"a": 1}], dtype=object))}, "not what it holds"),
         ("lzma", "lzma", {}, "not packed as numpy.savez"),
@@ -300,9 +304,13 @@ def hostile_archives():
     ]
 
 
-@pytest.mark.parametrize("kind, way, members, words", hostile_archives(), ids=lambda x: str(x)[:9])
+@pytest.mark.parametrize(
+    "kind, way, members, words", hostile_archives(), ids=lambda x: x if isinstance(x, str) else ""
+)
 def test_hostile_archives_of_keyframes_are_refused(tmp_path, kind, way, members, words):
     method = getattr(zipfile, f"ZIP_{way.upper()}")
+    # Made here: whoever only collects the tests does without 180 MB.
+    members = {name: content() if callable(content) else content for name, content in members.items()}
     path = _zipped(tmp_path / "a.npz", PARTS | members, method)
     assert path.stat().st_size < 1 << 20
     tracemalloc.start()

@@ -104,7 +104,7 @@ def test_long_contact_steps_are_warned_of():
 def test_deep_penetration_is_warned_of():
     with pytest.warns(rk.SimulationWarning, match="starts 50 mm inside the ground"):
         rk.simulate(m.box(), [1.0, *[0.0] * 5, 0.05], duration=0.01, ground=rk.Ground())
-    with pytest.warns(rk.SimulationWarning, match="sank 30 mm"):
+    with pytest.warns(rk.SimulationWarning, match="by 30 mm"):
         warn_of({"deepest_penetration": 0.03})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

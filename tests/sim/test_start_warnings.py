@@ -68,8 +68,8 @@ def test_a_spin_too_fast_for_the_step_names_the_body_and_the_step_to_take(dt):
     assert not said(rk.simulate, robot, robot.neutral(), v, **run)
     v[:3] *= 2.0
     (words,) = said(rk.simulate, robot, robot.neutral(), v, **run)
-    assert words.startswith("v0: body ") and "0.58 rad a step" in words
-    better = float(re.search(r"take dt = ([\d.e-]+)", words)[1])
+    assert words.startswith("v0: body ") and "0.58 rad per step" in words
+    better = float(re.search(r"use dt = ([\d.e-]+)", words)[1])
     assert 0.8 < better * 0.58 / dt / 0.3 <= 1.0
     assert not said(rk.simulate, robot, robot.neutral(), v, duration=2 * better, dt=better)
     (words,) = said(rk.rollout, robot, robot.neutral(), [0 * v, v], **run)
@@ -82,7 +82,7 @@ def test_joints_that_turn_against_each_other_are_no_spin():
     assert not said(rk.simulate, robot, [0.0, 0.0], [40.0, -40.0], **run)
     (words,) = said(rk.simulate, robot, [0.0, 0.0], [40.0, 40.0], **run)
     assert (
-        "'lower' spins at 80 rad/s, 0.4 rad a step of 0.005 s, of which 0.3 are fine: take dt = 0.0037"
+        "'lower' spins at 80 rad/s, 0.4 rad per step of 0.005 s, where 0.3 is fine: use dt = 0.0037"
         in words
     )
 

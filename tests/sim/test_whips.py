@@ -31,7 +31,7 @@ def warned(*arguments, **options):
 
 
 def step_of(text):
-    return float(re.search(r"take dt = ([0-9.e-]+)", text).group(1))
+    return float(re.search(r"use dt = ([0-9.e-]+)", text).group(1))
 
 
 def test_a_lash_that_is_swung_about_is_named_and_the_step_that_does_is_said():

@@ -85,8 +85,9 @@ LARGE = "\nclass Large:\n    def toxml(self): return ' ' * 70_000_000\n"
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no bound on memory and no signals")
 @pytest.mark.parametrize("what", ENDLESS)
 def test_what_has_no_end_is_stopped_and_the_next_file_is_judged(path, stand_in, what, monkeypatch):
-    monkeypatch.setattr(xacro, "MOST_SECONDS", 1.0)
     code, words = ENDLESS[what]
+    if "after 1 s" in words:  # on a busy machine the other ends take longer
+        monkeypatch.setattr(xacro, "MOST_SECONDS", 1.0)
     stand_in(code=code)
     with open(path.parent / "site" / "xacro" / "__init__.py", "a") as file:
         file.write(LARGE)

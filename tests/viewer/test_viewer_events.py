@@ -81,7 +81,7 @@ def test_what_makes_a_run_doubtful_is_marked(run):
     about = {"dt": 0.02, "interrupted": True, "steps_not_settled": 3}
     worse = replace(run, summary=run.summary | about)
     rows = [row for row in [*assumed(worse), *books(worse)] if row.doubtful]
-    assert [row.label for row in rows] == ["time step", "ended", "not settled"]
+    assert [row.label for row in rows] == ["time step", "ended", "unconverged"]
     assert rows[0].note == "long for contact: take 4 ms or less" and rows[2].value == "3"
 
 
@@ -258,8 +258,8 @@ def test_marks_of_close_events_lie_beside_one_another(page):
 def test_what_was_assumed_and_how_the_books_close_is_said(page, run):
     page.get_by_role("button", name="Assumed", exact=True).click()
     said = page.locator(".details").inner_text()
-    assert "2 ms" in said and "1 pair of bodies kept apart" in said
-    page.get_by_role("button", name="Ledger", exact=True).click()
+    assert "2 ms" in said and "1 pair of bodies" in said
+    page.get_by_role("button", name="Balance", exact=True).click()
     said = page.locator(".details").inner_text()
     assert f"{run.summary['energy_balance']:.3g} J" in said
     assert f"{run.summary['momentum_balance_linear']:.3g} N s" in said

@@ -135,7 +135,7 @@ def test_filters_tables_and_keys(sweep, watch):
     assert page.evaluate("[...report.table.places]") == [int(k) for k in order]
     shown = page.locator(".rows tbody th button").all_inner_texts()
     assert [int(x.replace(" ", "")) for x in shown] == [int(k) for k in order[: len(shown)]]
-    page.get_by_role("button", name="Lift the filter").click()
+    page.get_by_role("button", name="Remove the filter").click()
     assert page.evaluate("report.rows.left") == ROWS
     page.get_by_role("tab", name="Scatter").click()
     page.locator(".scatter canvas").focus()

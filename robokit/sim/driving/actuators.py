@@ -29,16 +29,16 @@ ACCEPTED = "rk.Torque(...), rk.PD(...), rk.Velocity(...), or a list of these"
 
 @dataclass(frozen=True, kw_only=True)
 class Actuator:
-    """What all actuators share.
+    """Common attributes of all actuators.
 
     Attributes:
         joints: names of the driven joints; None for all with one degree of freedom, or for those that a
             mapping of gains names.
         effort: largest force [N m | N]; None for the limits of the description, math.inf for none.
-        max_velocity: speed at which the actuator stops pushing [rad/s | m/s]; None and math.inf likewise.
-            Full effort is available up to it, and there what holds the joint at it.
-        armature: inertia of the rotor as the joint feels it, gear ratio squared included [kg m^2 | kg]; where
-            it is 0, the joint's own armature counts.
+        max_velocity: largest speed [rad/s | m/s]; None for that of the description, math.inf for none. Full
+            effort is available up to this speed, and the actuator does not drive the joint faster.
+        armature: inertia of the rotor as felt at the joint, including the squared gear ratio [kg m^2 | kg]; 0
+            for the armature of the joint.
     """
 
     joints: Sequence[str] | None = None
@@ -65,12 +65,12 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Torque(Actuator):
-    """Joint forces that are given.
+    """Joint forces as actuators.
 
     Attributes:
         target: joint forces [N m | N]: a number, a mapping from joint names, an array in the order of v
-            (of the driven joints, or of all), an array with one row a step, :class:`Keyframes`, or a
-            function (t, q, v) -> one of the first three. In rollouts also one row a state, as ``tau``.
+            (of the driven joints, or of all), an array with one row per step, :class:`Keyframes`, or a
+            function (t, q, v) -> one of the first three. In rollouts also one row per state, as for ``tau``.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -92,9 +92,9 @@ class PD(Actuator):
     Attributes:
         kp: stiffness [N m/rad | N/m].
         kd: damping [N m s/rad | N s/m].
-        target: positions [rad | m], as of :class:`Torque`, or a whole configuration; None holds those at the
-            start, as for joints that a mapping does not name.
-        velocity: target velocities [rad/s | m/s]; None takes those of keyframes, else 0.
+        target: positions [rad | m], in the forms of :class:`Torque`, or a whole configuration; None holds the
+            positions at the start, and so do joints that a mapping does not name.
+        velocity: target velocities [rad/s | m/s]; None takes those of keyframes, otherwise 0.
         feedforward: joint forces [N m | N] that are added.
 
     Example:

@@ -32,9 +32,9 @@ CURVES = ("linear", "cubic")
 
 @dataclass(frozen=True, eq=False)
 class Keyframes:
-    """Values of named joints at times, with a curve between them: targets of actuators.
+    """Values of named joints over time, interpolated between keyframes: targets of actuators.
 
-    Before the first keyframe its values hold, after the last one those of the last.
+    Values before the first and after the last keyframe are constant.
 
     Attributes:
         time: (K,) ascending [s].

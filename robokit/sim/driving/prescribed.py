@@ -23,19 +23,19 @@ ONE_SIDED = (-25.0, 48.0, -36.0, 16.0, -3.0)
 
 @dataclass(frozen=True)
 class PrescribedMotion:
-    """A joint that moves as a function of time says, whatever acts on it.
+    """A joint that follows a given function of time, whatever acts on it.
 
-    The recorded positions are those of the function to the last digit, and the force that it takes is found:
-    ``trajectory.prescribed_force``. The start of the run is put on it.
+    Recorded positions equal the function to the last digit; ``trajectory.prescribed_force`` is the force that
+    this requires. The run starts on the motion.
 
     Attributes:
         joint: name of a joint with one degree of freedom; None with keyframes, for all joints that they name.
         q: a function of time -> position [rad | m]; :class:`Keyframes`; or an array of the positions at the
-            ends of the steps, the start first: (steps + 1,), of rollouts also (steps + 1, B); a
-            :class:`Simulation` that goes on after them stays at the last. A rollout calls a function once a
-            step, for all rows.
-        v: its rate, as a function of time or an array likewise [rad/s | m/s]; None takes that of the
-            keyframes, and of functions and arrays differences of fourth order.
+            start and at the ends of the steps, (steps + 1,), in rollouts also (steps + 1, B). A
+            :class:`Simulation` that continues beyond the array stays at the last position. A rollout calls a
+            function once per step, for all rows.
+        v: velocity, as a function of time or an array like ``q`` [rad/s | m/s]. None: that of the keyframes,
+            or fourth-order differences of functions and arrays.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -73,7 +73,7 @@ class PrescribedMotion:
             raise ShapeError("PrescribedMotion(v=...): keyframes have velocities of their own; leave it out")
 
     def at_half_steps(self, dt: float) -> PrescribedMotion:
-        """The same for steps half as long: an array gets what is in the middle of its steps besides."""
+        """The same motion for steps of half the length; arrays get values in the middle of their steps."""
         if not isinstance(self.q, np.ndarray):
             return self
         law = _Law("motions", self.joint or "", self, dt)

@@ -24,17 +24,18 @@ Place = tuple[int, tuple[float, float, float] | None]
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """A force on a link from outside.
+    """An external force on a link.
 
     Attributes:
         link: its name.
-        wrench: (3,) force [N], or (6,) moment about the point and force [N m; N], in world axes. Where
-            ``duration`` is 0, it is an impulse [N s], [N m s; N s], given within one step. In rollouts also
-            (B, 3) or (B, 6), one a row.
-        point: (3,) where it acts [m].
-        start: when it begins [s]; of an impulse, in rollouts also (B,), one a row.
-        duration: how long it acts [s]; 0 for an impulse. Steps that it covers in part get that part.
-        frame: what ``point`` is given in: "link", and it moves with the link, or "world", and it stays.
+        wrench: (3,) force [N], or (6,) moment about the point and force [N m; N], in world axes. If
+            ``duration`` is 0, an impulse [N s], [N m s; N s], applied within one step. In rollouts also (B,
+            3) or (B, 6), one per row.
+        point: (3,) point at which it acts [m].
+        start: time at which it begins [s]; for an impulse in rollouts also (B,), one per row.
+        duration: how long it acts [s]; 0 for an impulse. A step that it covers in part gets that part.
+        frame: frame of ``point``: "link", so that it moves with the link, or "world", so that it does not
+            move.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -111,8 +111,8 @@ class Spring(SpringLaw):
     Attributes:
         a, b: links; "world" for the world.
         at_a, at_b: the points in the links' frames (3,) [m].
-        rest_length: at which it pulls with its preload alone [m]; None takes the distance of the points in
-            the neutral configuration.
+        rest_length: length at which its tension is the preload [m]; None: the distance of the points in the
+            neutral configuration.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -142,11 +142,11 @@ class Spring(SpringLaw):
 
 @dataclass(frozen=True)
 class JointSpring(SpringLaw):
-    """A spring and damper at a joint of one degree of freedom; the joint feels minus its tension.
+    """A spring and damper at a joint of one degree of freedom; the joint force is minus its tension.
 
     Attributes:
         joint: its name.
-        rest: coordinate at which it exerts its preload alone [rad | m].
+        rest: position at which its tension is the preload [rad | m].
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

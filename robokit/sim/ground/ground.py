@@ -31,40 +31,42 @@ STANDARD = 9.81
 
 @dataclass(frozen=True)
 class Ground:
-    """A ground with dry friction that pushes and never pulls: a plane, a height field, solids.
+    """The ground: a plane, a height field, solids, with Coulomb friction and unilateral contact.
 
-    A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
-    friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
-    robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed. Where a restitution is
-    given, a point that arrives faster than gravity and its load change its speed in four steps leaves at that
-    share of its speed instead.
+    A contact point with the gap phi that separates at the speed vn has the normal force N = max(0, -k phi - d
+    vn) and a friction force of at most friction * N. The stiffness is k = M g / sink, so a single point
+    carries the robot's weight at the depth ``sink``; the damping d = k * time absorbs impacts. With a
+    restitution, a point that arrives faster than gravity and its load would accelerate it in four steps
+    leaves with that share of its speed instead.
 
     Attributes:
         friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
-            :func:`robokit.rollout` also (B,) coefficients, one a row. A solid or a height field may have
-            one of its own, which then holds for all links.
-        height: of the plane over the world's origin [m].
-        sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
-            40 cm a two-hundredth of their radius. Bodies without joints have a tenth of it, less where they
-            are slender: they would tip.
-        time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
-            critically, 2 sqrt(sink / g), 20 ms for 1 mm, and what is slender more.
-        slip, sweeps, max_points, accuracy: do nothing any more: friction has true stiction, every step is
-            solved to a tolerance, and there is no limit to the points that touch.
-        restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
-            for the others), in rollouts also (B,), one a row; None (default) leaves it to springs and
-            dampers.
-        torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm
-            of the normal force [m]; 0 for none.
-        shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
-            direction [m].
+            :func:`robokit.rollout` also (B,) coefficients, one per row. A solid or a height field may have
+            its own coefficient, which then holds for all links.
+        height: height of the plane above the world's origin [m].
+        sink: depth at which a single point carries the whole weight [m]. None: 1 mm; for robots smaller than
+            40 cm, 1/200 of their radius; for bodies without joints a tenth of that, and less if they are
+            slender, so that they do not tip.
+        time: relaxation time of the contact, d / k [s]. None: critical damping of a point with the whole
+            weight, 2 sqrt(sink / g), which is 20 ms for 1 mm, and more for slender bodies.
+        slip, sweeps, max_points, accuracy: have no effect any more: friction has true stiction, every step is
+            solved to a tolerance, and the number of contact points is not limited.
+        restitution: coefficient of restitution, 0 to 1, for all links or {link: coefficient} (0 for the
+            others), in rollouts also (B,), one per row. None (default): impacts are absorbed by the contact's
+            spring and damper.
+        torsional, rolling: friction against spinning about the normal, and against rolling, as a lever arm of
+            the normal force [m]; 0 for none.
+        shape_error: largest distance, in any direction, between the convex hull of a mesh and the simplified
+            hull used in contact [m].
         tilt: angle by which the plane descends towards +x [rad].
-        normal: of the plane, upward, of any length; instead of a tilt. In rollouts also (B, 3), one a row.
-        velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
-        spin: of a turntable about the plane's normal through (0, 0, height) [rad/s].
+        normal: upward normal of the plane, of any length; instead of a tilt. In rollouts also (B, 3), one per
+            row.
+        velocity: velocity of a conveyor belt, the surface of the plane, (3,) [m/s]; the plane itself does not
+            move.
+        spin: angular velocity of a turntable about the plane's normal through (0, 0, height) [rad/s].
         shapes: solids at rest: :class:`robokit.Solid`, or shapes of robokit.model placed in the world.
         terrain: a :class:`robokit.HeightField`, or None.
-        plane: whether there is the plane; None has it unless there is a terrain.
+        plane: whether there is a plane; None: unless there is a terrain.
 
     Example:
         >>> ice = rk.Ground(friction=0.05, tilt=0.1)

@@ -20,9 +20,9 @@ MOST_HEIGHTS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """Ground whose height is given on a grid.
+    """Ground given by heights on a grid.
 
-    Between four heights the surface is bilinear. Beyond the grid it goes on level at the height of its edge.
+    Each cell has two triangles. Beyond the grid, the ground continues horizontally at the height of its edge.
 
     Attributes:
         heights: (nx, ny) [m]; heights[i, j] is at x = origin[0] + i cell[0], y = origin[1] + j cell[1].
@@ -93,17 +93,17 @@ class HeightField:
         origin: Sequence[float] | None = None,
         friction: float | None = None,
     ) -> HeightField:
-        """A field from a picture: black is low, white is high. Needs Pillow.
+        """A height field from an image: black is low, white is high. Needs Pillow.
 
-        Columns of pixels go along x, rows along -y, so that the field looks from above as the picture does.
+        Columns of pixels are along x, rows along -y, so from above the field looks like the image.
 
         Args:
             path: a PNG, JPEG, BMP, TGA, GIF, WebP or TIFF file; of 16 bits a pixel, all count.
             size: lengths along x and y from the first to the last pixel [m], or the longer one, for square
                 pixels.
-            low, high: heights of black and white [m].
-            origin: (x, y) or (x, y, z) of the lower left pixel [m]; None puts the middle of the picture over
-                the world's origin.
+            low, high: heights of black and of white [m].
+            origin: (x, y) or (x, y, z) of the lower left pixel [m]; None centres the image on the world's
+                origin.
             friction: Coulomb coefficient of the field; None takes that of the ground.
 
         Raises:

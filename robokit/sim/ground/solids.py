@@ -31,7 +31,7 @@ class Hull:
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A convex solid at rest in the world, on which robots fall.
+    """A convex solid at rest in the world, as part of the ground.
 
     Attributes:
         geometry: a Box, Sphere, Cylinder, Capsule or Mesh of robokit.model, or points (n, 3) [m]; a mesh and

@@ -34,27 +34,27 @@ LARGEST = 1e30
 
 @dataclass(frozen=True)
 class Measure:
-    """A function of the state, and how to reduce it over the states of a row: ``rk.Measure(speed, "max")``.
+    """A function of the state and a way to reduce it over the states of a row: ``rk.Measure(speed, "max")``.
 
-    The states are those at the start and after every step, whatever is recorded. The function is made by
+    It is evaluated at the start and after every step, whatever is recorded. The function is made by
     ``rk.function``; its inputs are some of
 
     - q, v: the state;
-    - tau: joint forces of the step that led to it [N m | N]; at the start those of the first;
+    - tau: joint forces of the step before the state [N m | N]; at the start those of the first step;
     - t: time, a number: ``inputs={"q": "q", "t": ()}`` [s];
-    - contact_force: force of the ground on the robot, or on ``link``, in the step that led to it, world axes
-      [N]: ``{"contact_force": (3,)}``; 0 at the start.
+    - contact_force: force of the ground on the robot, or on ``link``, in the step before the state, world
+      axes [N]: ``{"contact_force": (3,)}``; 0 at the start.
 
-    Its outputs are numbers, ``outputs={"speed": ()}``. A value that is not finite is left out.
+    Its outputs are numbers, ``outputs={"speed": ()}``. Values that are not finite are ignored.
 
     Attributes:
         function: of ``rk.function``, or one of ``rk.functions`` whose result is a number.
         reduce: "max" or "min", with the time of the state in ``NAME_time``; "mean" over all states; "final";
             "first_above" or "first_below", the time of the first state beyond the threshold [s], NaN if none.
-        name: of the column; the function's by default. Where there are several outputs, NAME_OUTPUT.
-        threshold: of "first_above" and "first_below".
+        name: name of the column; by default that of the function. With several outputs, NAME_OUTPUT.
+        threshold: threshold of "first_above" and "first_below".
         unit: of the values, for tables and plots.
-        link: whose contact force is meant; None for that on the whole robot.
+        link: link of the contact force; None for the whole robot.
     """
 
     function: Function

@@ -17,12 +17,12 @@ class Contacts:
 
     Attributes:
         points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
-        forces: (T, K, 3) on these links, world axes [N]: the impulse of the step that led to each state,
-            over the step; 0 at the start.
+        forces: (T, K, 3) on these links, world axes [N]: the impulse of the step before each state, divided
+            by the step; 0 at the start.
         links: K link names.
-        against: what each touches: K names of links, "" for the ground. Empty where all is the ground.
-        normals: (T, K, 3) unit normals out of what is touched, world axes; 0 where a point does not touch.
-            None where they are not known, as of files of earlier versions.
+        against: what each link touches: K names of links, "" for the ground. Empty if all touch the ground.
+        normals: (T, K, 3) unit normals pointing out of the touched surface, world axes; 0 without contact.
+            None if unknown, as in files of earlier versions.
     """
 
     points: np.ndarray
@@ -34,7 +34,7 @@ class Contacts:
     __repr__ = short_repr
 
     def at(self, records: Any) -> Contacts:
-        """Those at one record, (K, 3) each, or at some, (..., K, 3)."""
+        """The contacts at one record, (K, 3) each, or at several, (..., K, 3)."""
         normals = None if self.normals is None else self.normals[records]
         return replace(self, points=self.points[records], forces=self.forces[records], normals=normals)
 

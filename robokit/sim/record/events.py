@@ -41,11 +41,11 @@ BLOW = 0.01
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run.
+    """An event of a run.
 
     Attributes:
         time: when [s].
-        kind: what; see robokit.sim.record.events.
+        kind: kind of event; see robokit.sim.record.events.
         subject: name of the link, joint or robot.
         size: how much, in the unit.
         unit: of the size.

@@ -113,12 +113,12 @@ def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
     s, robot = trajectory.summary, trajectory.robot
     if trajectory.ground is not None:
         fz, deepest = trajectory.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
-        yield "contact", f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm"
+        yield "contact", f"{fz:.4g} N upward at the end, deepest penetration {deepest:.2g} mm"
         if s.get("shape_error"):
             yield "shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls"
     if s.get("self_collision_pairs"):
         pairs = s["self_collision_pairs"]
-        yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} of them kept apart"
+        yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} that can collide"
     elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
         yield "bodies", "of the robot pass through each other (self-collision is off)"
 
@@ -130,4 +130,4 @@ def _answers(trajectory: Run) -> Iterator[tuple[str, str]]:
     for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
         yield answer.label, str(answer)
     if "events" not in trajectory.__dict__:
-        yield "events", f"looked for at the recorded states, {trajectory.sampling()}, and peaks"
+        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

@@ -47,9 +47,9 @@ class JointForce:
     """Forces in a joint in the step before each record, (T, dofs of the joint) [N m | N].
 
     Attributes:
-        actuator: of its actuator and the controller.
-        friction: of damping and dry friction.
-        stop: of its limits.
+        actuator: forces of the actuator and the controller.
+        friction: forces of damping and dry friction.
+        stop: forces of the joint limits.
     """
 
     actuator: np.ndarray
@@ -117,11 +117,11 @@ class Sensors:
         return Imu(np.concatenate([found[:first, :3], found[first:, 3:6]]), found[:, 6:])
 
     def contact_wrench(self, link: str) -> np.ndarray:
-        """Wrench of what stands still on a link about its origin, in its axes, (T, 6) [N m; N].
+        """Wrench of the ground and of fixed links on a link about its origin, in its axes, (T, 6) [N m; N].
 
-        It is what a force sensor in a foot measures: the sum over the link's contact points with the ground
-        and with links that are fixed to the world, without torsional and rolling friction, which belong to no
-        point.
+        This is the reading of a force sensor in a foot: the sum over the link's contact points with the
+        ground and with links that are fixed to the world, without torsional and rolling friction, which do
+        not act at a point.
 
         Raises:
             UnknownName: no such link.
@@ -145,7 +145,7 @@ class Sensors:
         return np.concatenate([np.einsum("tij,tj->ti", to_link, x) for x in (moment, force)], axis=1)
 
     def joint_force(self, joint: str) -> JointForce:
-        """What acts in a joint: actuator and controller, damping and friction, stops.
+        """Forces in a joint: of actuator and controller, damping and friction, limits.
 
         Raises:
             UnknownName: no such joint, or one that does not move.

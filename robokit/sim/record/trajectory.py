@@ -66,10 +66,10 @@ class Energy:
     Attributes:
         kinetic: 1/2 v^T H v.
         potential: of gravity; zero with the centre of mass at the world origin's height.
-        dissipated: taken so far by contacts, joint damping, joint friction and joint limits. What the
-            ground's springs hold for a moment is part of it.
-        work: given so far by the controller, actuators, prescribed motions and pushes.
-        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their lengths at rest.
+        dissipated: dissipated so far by contacts, joint damping, joint friction and joint limits, including
+            energy that contact springs store for a moment.
+        work: work so far of the controller, actuators, prescribed motions and pushes.
+        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
     """
 
     kinetic: np.ndarray
@@ -97,7 +97,7 @@ class Energy:
 
 @dataclass
 class Trajectory:
-    """Recorded states of a simulation, with the ledger of its energies and impulses.
+    """Recorded states of a simulation, with its energies and impulses.
 
     Attributes:
         t: (T,) [s].
@@ -106,17 +106,18 @@ class Trajectory:
         energy: kinetic, potential, dissipated, work, mechanical, total, (T,) each [J].
         momentum: (T, 6) centroidal momentum [angular about the centre of mass; linear], world axes
             [N m s; N s].
-        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step that
-            led to each state, over the step; 0 at the start.
-        robot: the robot; None where a loaded file names one that cannot be had.
+        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
+            each state, divided by the step; 0 at the start.
+        robot: the robot; None if a loaded file does not contain one that can be rebuilt.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
         actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
             mean over the time since the state recorded before; 0 at the start. None without actuators.
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
-        summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
-        losses: what took energy so far, (T,) each [J]: "contact", "friction" (and damping of the joints),
-            "stops" (joint limits), "collision"; their sum is ``energy.dissipated``. Empty if loaded.
+        summary: numbers about the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: energy dissipated so far, (T,) each [J]: by "contact", "friction" (with joint damping),
+            "stops" (joint limits) and "collision"; their sum is ``energy.dissipated``. Empty if loaded from a
+            file.
     """
 
     t: np.ndarray
@@ -253,7 +254,7 @@ class Trajectory:
 
     @property
     def answers(self) -> list[Answer]:
-        """First contact, largest force, joint limits, slips, rest and so on, from the ``events``.
+        """First contact, largest force, joint limits, slips, rest and so on, derived from the ``events``.
 
         Raises:
             RobokitError: the trajectory was loaded from a file that has no events.
@@ -262,7 +263,7 @@ class Trajectory:
 
     @property
     def sensors(self) -> Sensors:
-        """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+        """Simulated sensors: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
 
         Raises:
             RobokitError: the trajectory was loaded from a file.
@@ -352,7 +353,7 @@ class Trajectory:
         return self._motion
 
     def joint_reactions(self, frame: str = "link") -> JointReactions:
-        """What each joint's parent exerts on its child at the joint's origin, at each record.
+        """The wrench of each joint's parent on its child at the joint's origin, at each record.
 
         It is :func:`robokit.joint_reactions` of the motion as it was: with the forces of contacts, of links
         on each other, of pushes, motors, friction, stops and loops. Times are those of :attr:`a`: with
@@ -398,7 +399,7 @@ class Trajectory:
     ) -> np.ndarray:
         """[alpha; acceleration of a point] of a link, (T, 6) [rad/s^2; m/s^2], at the times of :attr:`a`.
 
-        Gravity does not enter: what an accelerometer feels is this less gravity.
+        Gravity is not included: an accelerometer measures this minus gravity.
 
         Args:
             link, axes, at: as in :meth:`link_velocity`.
@@ -464,7 +465,7 @@ class Trajectory:
         return self.robot
 
     def report(self) -> list[str]:
-        """The run in a few lines of text; with the ``answers`` once ``events`` are computed."""
+        """The run in a few lines of text, including the ``answers`` once ``events`` have been computed."""
         return report(self)
 
     def sampling(self) -> str:
@@ -636,8 +637,9 @@ class Trajectory:
 
         Args:
             path: where to.
-            options: of :func:`robokit.viewer.write_page`: ``curves=`` of your own, the link to ``follow=``,
-                ``live=True`` for physics in the page, ``walk=False`` for a smaller one, ...
+            options: options of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
+                ``follow=``, ``live=True`` for a live simulation in the page, ``walk=False`` for a smaller
+                page, ...
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

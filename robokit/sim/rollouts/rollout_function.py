@@ -260,14 +260,14 @@ def rollout(
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
-    Each row moves as :func:`robokit.simulate` would move it, to rounding, with the same defaults, and
-    independently of the other rows. A row that is no longer finite becomes NaN and is listed in
-    ``.failed``; the others go on. In a rollout of 20 steps or more, the same happens to a row that at its end
-    has more energy than it could draw on (see robokit.sim.run.energy_growth), from the first such record on.
-    Ctrl-C ends the rollout and returns what all rows have reached, with ``summary["interrupted"]`` set.
+    Each row moves as in :func:`robokit.simulate`, to rounding, with the same defaults, and independently of
+    the other rows. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
+    continue. In a rollout of 20 steps or more, a row whose energy has grown without a cause at the end (see
+    robokit.sim.run.energy_growth) also fails, from the first such record on. Ctrl-C ends the rollout and
+    returns the states that all rows have reached, with ``summary["interrupted"]`` set.
 
-    A robot of ``with_inertias`` needs no code of its own: one step serves all inertias of a tree. With one
-    set of parameters a sample, row k moves as ``robot.sample(k)``. Friction may have one coefficient a row.
+    A robot made by ``with_inertias`` needs no code of its own. With one set of parameters per sample, row k
+    moves as ``robot.sample(k)``. Friction may have one coefficient per row.
 
     Args:
         robot: the robot; with B samples, there are B rows.
@@ -284,11 +284,11 @@ def rollout(
         integrator: as in :func:`robokit.simulate`.
         gravity: as in :func:`robokit.simulate`.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
-            recorded always: as many as there are steps leaves it and the start.
+            always recorded: ``record_every=steps`` records the start and the last state only.
         joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
         steps: number of steps, instead of a duration.
-        threads: number of threads; None chooses as many as make the rollout faster.
+        threads: number of threads; None for as many as are worthwhile.
         actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
             gains and limits may be (B, n), one set a row.
         pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
@@ -298,9 +298,8 @@ def rollout(
             base's position is rounded to 6e-8 of its distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
-        measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
-            ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
-            own to compile.
+        measures: measures of every step of each row, whatever is recorded: names of ``rk.measures``, your own
+            ``rk.Measure``, or True for all of robokit's. They need a step compiled for them.
         reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
             start, in any batch, at any place in it, and on any number of threads.
         springs: as in :func:`robokit.simulate`, the same for all rows.
@@ -311,7 +310,8 @@ def rollout(
             None, or "cpu": the processor. :class:`robokit.Simulation` keeps the states on the card for good.
 
     Returns:
-        the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
+        the recorded states. :meth:`Rollout.trajectory` gives one row with energies, momentum and contact
+        forces.
 
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground. Starts and

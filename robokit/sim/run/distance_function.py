@@ -20,7 +20,7 @@ from robokit.sim.run.step_functions import norms, rates
 
 
 class DistanceFunction(HostFunction):
-    """Signed distances of pairs of links by q; arrays may have leading axes.
+    """Signed distances of pairs of links as a function of q; arrays may have leading axes.
 
     Attributes:
         pairs: names of the links of each pair.
@@ -105,9 +105,9 @@ def distance_function(
 ) -> DistanceFunction:
     """Signed distances of links as a function, with derivatives in JAX and PyTorch.
 
-    ``f(q)`` gives the distances of :func:`distance`, (P,), in the order of ``f.pairs``; ``f.to_jax()`` and
-    ``f.to_torch()`` make functions of those libraries. Coordinates are plain there: quaternions are made unit
-    inside.
+    ``f(q)`` returns the distances of :func:`distance`, (P,), in the order of ``f.pairs``; ``f.to_jax()`` and
+    ``f.to_torch()`` return functions of these libraries. There, q is a plain array, and quaternions are
+    normalised inside.
 
     Args:
         robot, a, b, ground, pairs: as of :func:`distance`.

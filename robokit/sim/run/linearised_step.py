@@ -68,7 +68,7 @@ def step_derivatives(
     springs: Any = None,
     engine: str | None = None,
 ) -> StepDerivatives:
-    """One time step of the simulator and its derivatives: the A and B of linear control.
+    """One time step of the simulator and its derivatives: A and B of linear control.
 
     The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are

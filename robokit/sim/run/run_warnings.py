@@ -52,8 +52,8 @@ def warn_of_limits(robot: Robot, q: np.ndarray) -> None:
         ):
             if np.any(past > least):
                 warnings.warn(
-                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} past its {side} limit, "
-                    f"{limit:.4g} {unit}; the stop throws it back: start inside the limits",
+                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} beyond its {side} "
+                    f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits",
                     SimulationWarning,
                     stacklevel=3,
                 )
@@ -70,22 +70,22 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
         warnings.warn(
-            f"a contact sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
-            "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
+            f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm (10 mm is fine): "
+            "start above the ground, use a shorter dt or a smaller Ground(sink=...)",
             SimulationWarning,
             stacklevel=level,
         )
     if s.get("steps_not_settled"):
         warnings.warn(
-            f"{s['steps_not_settled']} steps took the most iterations and did not settle; the largest "
-            f"residual is {s['residual_largest']:.2g} of a step's impulses: take a shorter dt{_double(s)}",
+            f"{s['steps_not_settled']} steps did not converge; the largest residual is "
+            f"{s['residual_largest']:.2g} of a step's impulses: use a shorter dt{_double(s)}",
             SimulationWarning,
             stacklevel=level,
         )
     if "loop_torn" in s:
         warnings.warn(
-            f"loop joint {s['loop_torn']!r} is open, loops by up to {s['loop_gap']:.2g} m: prescribed "
-            "motions or other loops ask for what it does not allow, and forces mean nothing there",
+            f"loop joint {s['loop_torn']!r} was torn open, by up to {s['loop_gap']:.2g} m: prescribed "
+            "motions or other loops contradict it, and its forces are meaningless",
             SimulationWarning,
             stacklevel=level,
         )
@@ -94,7 +94,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
     if moved > 0.0 and error > UNBALANCED * moved:
         warnings.warn(
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
-            "take a shorter dt",
+            "use a shorter dt",
             SimulationWarning,
             stacklevel=level,
         )
@@ -122,8 +122,8 @@ def warn_of_whips(run: Trajectory) -> None:
     if body:
         t = float(run.t[row]) if notes is None else dt * float(notes.begin[row])
         warnings.warn(
-            f"link {program.robot.body_name(body)!r} turns at {speed:.3g} rad/s at t = {t:.4g} s, "
-            f"{speed * dt:.2g} rad a step of {dt:g} s, of which {SPIN} are fine: take dt = "
+            f"link {program.robot.body_name(body)!r} rotates at {speed:.3g} rad/s at t = {t:.4g} s, "
+            f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
             SimulationWarning,
             stacklevel=3,
@@ -157,8 +157,8 @@ def _of_free_motion(program: Program, dt: float, notes: Notes) -> None:
             most = np.abs(a[free, k]).max()
             better = two_digits(dt * min(1.0, (OFF / off[k]) ** 0.5))
             warnings.warn(
-                f"link {joint.child_link!r} is whipped about with up to {most:.2g} rad/s^2: steps of {dt:g} "
-                f"s may be off by {off[k]:.2g} rad at joint {joint.name!r}; take dt = {better:.2g}",
+                f"link {joint.child_link!r} is whipped about with up to {most:.2g} rad/s^2: with steps of "
+                f"{dt:g} s, joint {joint.name!r} may be off by {off[k]:.2g} rad; use dt = {better:.2g}",
                 SimulationWarning,
                 stacklevel=4,
             )
@@ -176,11 +176,11 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
     """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
     if len(failed):
         first = int(times.argmin())
-        grown = " or have energy without a cause" if s.get("rows_of_excess_energy") else ""
+        grown = " or gained energy without a cause" if s.get("rows_of_excess_energy") else ""
         warnings.warn(
             f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
-            f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
-            "finite, joint forces that are too large, or a step that is too long: try dt = "
+            f"t = {times[first]:.6g} s: they are NaN from then on (.failed lists them). The start is not "
+            f"finite, joint forces are too large, or the step is too long: try dt = "
             f"{s['dt'] / 4:g}{_double(s)}",
             SimulationWarning,
             stacklevel=3,

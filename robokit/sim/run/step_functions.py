@@ -233,7 +233,7 @@ def step_function(
         ground, dt, integrator, joint_damping, self_collision, actuators, springs: as of :func:`simulate`; a
             step with contact.
         steps: of a rollout.
-        parameters: names of those that are inputs behind tau, see :func:`step_vjp`.
+        parameters: names of parameters that are additional inputs after tau, see :func:`step_vjp`.
         engine: as in :func:`rnea`.
 
     Returns:

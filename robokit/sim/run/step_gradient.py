@@ -19,7 +19,7 @@ from robokit.sim.starts.start_warnings import check_starts
 
 
 class StepGradient(NamedTuple):
-    """A step, and the gradient of a number that depends on its end.
+    """A step, and the gradient of a scalar that depends on its result.
 
     Attributes:
         q: configuration after the step, (nq,) or (B, nq).
@@ -61,9 +61,9 @@ def step_vjp(
 ) -> StepGradient:
     """One time step of the simulator in reverse mode: a vector-Jacobian product.
 
-    From the gradient (dq, dv) of a number by the next state follows its gradient by this one, by the joint
-    forces and by the parameters of the step, in one back substitution; through many steps these are chained.
-    It is ``dq @ A[:nv] + dv @ A[nv:]`` of :func:`step_derivatives`, and costs less.
+    From the gradient (dq, dv) of a scalar with respect to the next state, it computes the gradient with
+    respect to this state, the joint forces and the parameters of the step, in one back substitution. For many
+    steps, chain it. It is ``dq @ A[:nv] + dv @ A[nv:]`` of :func:`step_derivatives`, and costs less.
 
     ``parameters`` are "friction" and "restitution" of the ground, of all bodies alike, "pair_friction" and
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as

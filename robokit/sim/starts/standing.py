@@ -72,11 +72,11 @@ def standing_configuration(
     ground: Ground | None = None,
     self_collision: CollisionPairs | bool | None = None,
 ) -> np.ndarray:
-    """A configuration above the ground, to be let go, with its loops closed.
+    """A configuration of a robot standing on or above the ground, with its loops closed.
 
-    Its bodies do not overlap: where the random change of ``seed``, or limits that leave out the neutral
-    configuration, bring some together, the joints between them are moved until they are apart. A ``q`` that
-    is given without a seed keeps its joints.
+    Its bodies do not overlap: if the random change of ``seed``, or limits that exclude the neutral
+    configuration, make some overlap, the joints between them are moved until they are apart. A ``q`` without
+    a seed keeps its joints.
 
     Args:
         robot: a robot with a floating base.

@@ -93,9 +93,8 @@ def _of_bodies(robot: Robot, found: StartContacts) -> None:
         first, second = (names[i] for i in found.bodies[row].tolist())
         _warn(
             f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
-            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: "
-            "start with them apart, or take the pair away with "
-            "self_collision=rk.collision_pairs(robot).remove(...)"
+            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
+            "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
         )
 
 
@@ -124,6 +123,6 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
     if body:
         where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
         _warn(
-            f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad a "
-            f"step of {dt:g} s, of which {SPIN} are fine: take dt = {better:.2g}"
+            f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
+            f"step of {dt:g} s, where {SPIN} is fine: use dt = {better:.2g}"
         )

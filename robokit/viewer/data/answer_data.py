@@ -29,28 +29,28 @@ def answer_rows(answers: Sequence[Answer], kept: Sequence[Event]) -> list[Answer
 
 
 def assumed(trajectory: Trajectory) -> list[AnswerData]:
-    """What the run assumed, in words; what is to be doubted is marked."""
+    """The assumptions of the run, in words; doubtful ones are marked."""
     s, rows = trajectory.summary, []
 
     def say(label: str, value: str, note: str = "", doubtful: bool = False) -> None:
         rows.append(AnswerData(label, value, note, None, doubtful))
 
     if "dt" in s:
-        note = "chosen for the robot" if s.get("dt_chosen") else "as asked for"
+        note = "chosen for the robot" if s.get("dt_chosen") else "as given"
         long = trajectory.ground is not None and s["dt"] > LARGEST_CONTACT_STEP
         if long:
             note = f"long for contact: take {1e3 * LARGEST_CONTACT_STEP:g} ms or less"
         say("time step", f"{1e3 * s['dt']:g} ms", note, long)
     if s.get("interrupted"):
-        say("ended", f"at {trajectory.t[-1]:.4g} s", "interrupted before its time", True)
+        say("ended", f"at {trajectory.t[-1]:.4g} s", "interrupted early", True)
     if "integrator" in s:
         say("method", str(s["integrator"]))
     robot = trajectory.robot
     pairs = s.get("self_collision_pairs", 0)
     if pairs:
-        say("self-contact", "on", f"{pairs} pair{'s' if pairs > 1 else ''} of bodies kept apart")
+        say("self-collision", "on", f"{pairs} pair{'s' if pairs > 1 else ''} of bodies")
     elif robot is not None and robot.nbodies > 1:
-        say("self-contact", "off", "links of the robot pass through each other")
+        say("self-collision", "off", "links of the robot pass through each other")
     if s.get("default_damping"):
         words = assumed_damping(s["default_damping"])
         joints = s.get("default_damping_joints", 0)
@@ -59,12 +59,12 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
         mu = trajectory.ground.friction
         say("friction", f"{mu:.3g}" if isinstance(mu, (int, float)) else "by link", "of the ground")
     if s.get("shape_error"):
-        say("shapes", f"within {1e3 * s['shape_error']:.2g} mm", "of their hulls, where meshes touch")
+        say("shapes", f"within {1e3 * s['shape_error']:.2g} mm", "of the convex hulls of meshes")
     return rows
 
 
 def books(trajectory: Trajectory) -> list[AnswerData]:
-    """How far energy and momentum are accounted for, how deep contacts go."""
+    """Errors of the energy and momentum balance, and the depth of contacts."""
     s, rows = trajectory.summary, []
 
     def say(label: str, value: str, note: str = "", doubtful: bool = False) -> None:
@@ -75,8 +75,8 @@ def books(trajectory: Trajectory) -> list[AnswerData]:
         share = f"{100 * error / moved:.2g} % of the energy that moved" if moved > 0.0 else ""
         say("energy", f"{error:.3g} J", share, moved > 0.0 and error > UNBALANCED * moved)
     if "momentum_balance_linear" in s:
-        say("momentum", f"{s['momentum_balance_linear']:.3g} N s", "missing at most")
-        say("turning", f"{s['momentum_balance_angular']:.3g} N m s", "angular momentum missing at most")
+        say("momentum", f"{s['momentum_balance_linear']:.3g} N s", "largest error")
+        say("angular", f"{s['momentum_balance_angular']:.3g} N m s", "largest error of the angular momentum")
     for key, unit, what in CORRECTED:
         if s.get(key):
             say("corrected", f"{s[key]:.3g} {unit}", f"{what}, summed over the steps")
@@ -85,13 +85,13 @@ def books(trajectory: Trajectory) -> list[AnswerData]:
             say(what, f"{s[key]:.4g} J", "dissipated")
     if "deepest_penetration" in s:
         deep = s["deepest_penetration"]
-        say("deepest point", f"{1e3 * deep:.2g} mm", "10 mm are fine", deep > DEEP)
+        say("deepest point", f"{1e3 * deep:.2g} mm", "up to 10 mm is fine", deep > DEEP)
     if "residual_largest" in s:
-        say("settled to", f"{s['residual_largest']:.2g}", "of the impulses of a step, at most")
+        say("residual", f"{s['residual_largest']:.2g}", "largest, relative to the impulses of a step")
     if s.get("steps_not_settled"):
-        say("not settled", f"{s['steps_not_settled']}", "steps that took the most iterations", True)
+        say("unconverged", f"{s['steps_not_settled']}", "steps that did not converge", True)
     if "loop_gap" in s:
-        say("loops", f"{s['loop_gap']:.2g} m", "open at most")
+        say("loops", f"{s['loop_gap']:.2g} m", "largest gap")
     return rows
 
 

@@ -24,16 +24,15 @@ Values = np.ndarray | Sequence[Any] | Callable[[float, np.ndarray, np.ndarray], 
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve of your own in the page of a motion: ``trajectory.to_html(path, curves={"zmp": Curve(...)})``.
+    """Your own curve in the page of a motion: ``trajectory.to_html(path, curves={"zmp": Curve(...)})``.
 
     Attributes:
         values: (T,) or (T, k) numbers at the T times, or a function (t, q, v) -> number or (k,), which is
-            asked at every recorded state. Where a curve has no value, a masked array
-            (``numpy.ma.masked_invalid``) leaves a gap.
+            evaluated at every recorded state. A masked array (``numpy.ma.masked_invalid``) leaves gaps.
         unit: of all values, such as "m".
         labels: of the k components; by default x, y, z for three, x, y for two, 1, 2, ... for more.
-        t: increasing times of the values [s], on the clock of ``trajectory.t``; None for those of the record.
-            What lies before or after the run is not shown.
+        t: increasing times of the values [s], on the clock of ``trajectory.t``; None for the recorded times.
+            Values before or after the run are not shown.
 
     Example:
         >>> from robokit.viewer import Curve

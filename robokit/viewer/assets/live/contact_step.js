@@ -104,7 +104,7 @@ class ContactStep {
       const status = this.exports.contact_step(...this.given), { x } = this, { needed } = x;
       if (!status && !needed[0]) return;
       if (status) {
-        if (this.spare > MOST_SPARE) throw new Error("the step finds no room to work in");
+        if (this.spare > MOST_SPARE) throw new Error("not enough memory for the step");
         for (const name of ["q", "v", "near_pair", "near_direction", "near_corners"]) x[name].set(x[`${name}_before`]);
         this.spare *= 4;
       }

@@ -21,24 +21,24 @@ class LiveBar {
     this.clock = element("output", { id: "live-clock", class: "clock", "aria-live": "off" });
     this.scrub = element("input", { id: "live-scrub", type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": "Time of the live run" });
     this.scrub.addEventListener("input", () => run.seek(Number(this.scrub.value)));
-    this.rate = element("output", { id: "live-rate", "aria-live": "off", title: "Simulated time over real time" });
+    this.rate = element("output", { id: "live-rate", "aria-live": "off", title: "Simulated time relative to real time" });
     const speed = element("select", { id: "live-speed", title: "Speed" }, ...LIVE_SPEEDS.map(([value, label]) => element("option", { value }, label)));
     speed.value = "1";
     speed.addEventListener("change", () => run.setSpeed(Number(speed.value)));
     this.message = element("p", { id: "live-message", role: "status" });
     this.bar = element("footer", { id: "live-bar", class: "timeline", "aria-label": "Live run" },
       element("div", { class: "transport" },
-        button("live-drop", "drop", "Drop again from the same start (D)", () => run.drop()),
+        button("live-drop", "drop", "Restart from the same state (D)", () => run.drop()),
         this.play,
-        button("live-here", "here", "Start from here: drop again comes back to what is shown now", () => run.fromHere())),
+        button("live-here", "here", "Start from here: restarts begin at the state shown now", () => run.fromHere())),
       this.clock,
       element("div", { class: "track" }, this.scrub, this.message),
       element("label", { class: "speed" }, "speed ", speed),
       this.rate,
-      element("button", { id: "live-back", type: "button", title: "Leave the live run: the page is as it was before (B)", onclick: () => run.leave() }, page.timeline ? "Back to recording" : "Back to pose"));
+      element("button", { id: "live-back", type: "button", title: "Leave the live run and return to the page as it was (B)", onclick: () => run.leave() }, page.timeline ? "Back to recording" : "Back to pose"));
     this.bar.hidden = true;
     $("timeline").after(this.bar);
-    this.door = element("button", { id: "live", type: "button", title: "Live: the robot goes on from what is shown, by physics in this page (D)", onclick: () => run.enter() }, "Live");
+    this.door = element("button", { id: "live", type: "button", title: "Live: continue the simulation from the state shown (D)", onclick: () => run.enter() }, "Live");
     (page.timeline ? $("timeline") : $("cameras")).append(this.door);
     if (!page.timeline) this.door.className = "chip plain";
   }

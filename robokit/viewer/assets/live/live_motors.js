@@ -20,9 +20,9 @@ class LiveMotors {
       rows.append(element("label", { title: `${motor.joint}: target ${motor.kind}` }, motor.joint), slider, element("output", { "aria-live": "off" }, target, now));
       return { joint, slider, target, now };
     });
-    const reset = element("button", { type: "button", class: "small", title: "Back to the targets at the start of this live run", onclick: () => this.reset() }, "Reset");
+    const reset = element("button", { type: "button", class: "small", title: "Reset to the targets at the start of this live run", onclick: () => this.reset() }, "Reset");
     this.power = element("input", { type: "checkbox", checked: "", onchange: () => this.powered() });
-    this.box = element("details", { class: "live-actuators" }, element("summary", {}, this.motors.length === 1 ? "Target of the actuator" : `Targets of ${this.motors.length} actuators`), element("div", { class: "live-motors-head" }, element("label", { title: "Off: no actuator acts, the joints move freely" }, this.power, " powered"), element("span", { class: "live-hint" }, "target, actual"), reset), rows);
+    this.box = element("details", { class: "live-actuators" }, element("summary", {}, this.motors.length === 1 ? "Target of the actuator" : `Targets of ${this.motors.length} actuators`), element("div", { class: "live-motors-head" }, element("label", { title: "If off, no actuator acts and the joints move freely" }, this.power, " powered"), element("span", { class: "live-hint" }, "target, actual"), reset), rows);
     this.box.open = true;
     host.append(this.box);
     this.begin(0, null);

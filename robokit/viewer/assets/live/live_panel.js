@@ -1,6 +1,6 @@
 // The tab of live runs: what the reader may change, and the books.
 
-const DROP_HINT = "Drag a link to pull it, press it with Shift to push it. Beside the robot, a drag turns the view.";
+const DROP_HINT = "Drag a link to pull it; Shift and click to push it. Drag beside the robot to turn the view.";
 
 class LivePanel {
   constructor(host, page, run) {
@@ -42,7 +42,7 @@ class LivePanel {
     const steps = [...new Set([usual.dt, 0.00025, 0.0005, 0.001, 0.002, 0.004])].sort((a, b) => a - b);
     const step = element("select", { id: "live-dt", "aria-label": "Time step" }, ...steps.map((dt) => element("option", { value: dt }, `${+(1000 * dt).toPrecision(4)} ms`)));
     step.addEventListener("change", () => run.set({ dt: Number(step.value) }));
-    const reset = element("button", { type: "button", class: "small", title: differs ? "Links have coefficients of their own in the recording" : "", onclick: () => { recorded(); run.set({ gravity: this.down.map((part) => part * usual.gravity), friction: null, dt: usual.dt }); } }, "As recorded");
+    const reset = element("button", { type: "button", class: "small", title: differs ? "In the recording, links have different coefficients" : "", onclick: () => { recorded(); run.set({ gravity: this.down.map((part) => part * usual.gravity), friction: null, dt: usual.dt }); } }, "As recorded");
     const recorded = () => {
       gravity(usual.gravity);
       friction?.(usual.friction);
@@ -54,7 +54,7 @@ class LivePanel {
   }
 
   open() {
-    this.hint.textContent = this.run.on ? DROP_HINT : "Physics in this page: the robot goes on from the frame that is shown and can be pulled and pushed. Energies, momenta and contact forces are drawn as it runs.";
+    this.hint.textContent = this.run.on ? DROP_HINT : "Continue the simulation from the frame shown, and pull or push the robot. Energies, momenta and contact forces are plotted as it runs.";
     this.door.hidden = this.run.on;
     this.running.hidden = !this.run.on;
     if (this.motors) this.motors.box.hidden = !this.run.on;

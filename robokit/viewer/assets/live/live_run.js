@@ -26,7 +26,7 @@ class LiveRun {
       letGo: () => this.engine.send("release"),
       push: (values) => this.engine.send("push", values),
     });
-    page.shortcuts.add("d", "Live: drop the robot from what is shown; drop it again", () => { if (this.on) this.drop(); else this.enter(); });
+    page.shortcuts.add("d", "Live: simulate from the state shown; restart", () => { if (this.on) this.drop(); else this.enter(); });
     page.shortcuts.add("b", "Back to the recording", () => this.leave());
   }
 
@@ -145,7 +145,7 @@ class LiveRun {
       this.begin(this.start);
     }
     this.running = true;
-    this.bar.say(this.ready ? "" : "Preparing the physics …");
+    this.bar.say(this.ready ? "" : "Preparing the simulation …");
     this.engine.send("run", { speed: this.speed });
     this.bar.draw();
   }

@@ -13,7 +13,7 @@ const doubles = (text) => new Float64Array(octets(text).buffer);
 async function unpacked(text, count, format) {
   const stream = new Blob([octets(text)]).stream().pipeThrough(new DecompressionStream(format));
   const content = new Uint8Array(await new Response(stream).arrayBuffer());
-  if (count !== null && content.length !== count) throw new Error("the module is not whole");
+  if (count !== null && content.length !== count) throw new Error("the module is incomplete");
   return content;
 }
 

@@ -98,7 +98,7 @@ function advance(due, until) {
   physics.goBack();
   running = false;
   send();
-  say("stopped", { t: physics.t, run: number, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
+  say("stopped", { t: physics.t, run: number, reason: "The state is no longer finite: the time step is too long. Choose a shorter one." });
   return false;
 }
 
@@ -129,7 +129,7 @@ const hear = {
       physics = await Physics.load(live);
       say("ready", { seconds: (performance.now() - then) / 1000 });
     } catch (error) {
-      say("problem", { message: `This browser cannot run the physics: ${error.message}` });
+      say("problem", { message: `This browser cannot run the simulation: ${error.message}` });
     }
   },
   start({ t = 0, q = null, v = null, run = 0 }) {
@@ -194,7 +194,7 @@ const hear = {
       const run = rerun(physics, message);
       say("rerun", { number: message.number, run, seconds: (performance.now() - then) / 1000 });
     } catch (error) {
-      say("problem", { message: `The run broke down: ${error.message}` });
+      say("problem", { message: `The simulation failed: ${error.message}` });
     }
   },
 };

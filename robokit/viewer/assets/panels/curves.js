@@ -28,7 +28,7 @@ class Curves {
     const usual = ["energy", stored.has("force") ? "force" : "joint"].filter((key) => this.keys.includes(key));
     this.panes = [];
     this.plots = [];
-    this.adder = element("button", { class: "small add-plot", type: "button", title: "Another plot below", onclick: () => this.add() }, "Add a plot");
+    this.adder = element("button", { class: "small add-plot", type: "button", title: "Add a plot below", onclick: () => this.add() }, "Add a plot");
     host.append(this.adder);
     const own = this.own.slice(0, MOST_FIRST);
     for (const key of own.length > 1 ? own : [...own, ...usual].slice(0, 2)) this.pane(key);
@@ -167,11 +167,11 @@ class Curves {
     pane.peak.hidden = !best || Math.abs(best.y) <= pane.plot.graph.least || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
     if (!best) return;
     // Of a run of which only the records are known, single steps may have had more: the summary has their peak.
-    const peak = pane.plot.graph.title?.includes("only of the steps that were recorded") ? "peak of records" : "peak";
+    const peak = pane.plot.graph.title?.includes("recorded steps only") ? "peak of records" : "peak";
     const name = best.name === "size" || lines.length === 1 ? peak : best.name;
     // Where there is no room for its time, that is on a second line, which is not seen.
     pane.peak.replaceChildren(element("span", {}, `${name} `, element("b", {}, figure(best.y, 4))), " ", element("span", {}, `at ${+best.time.toFixed(4)} s`));
-    pane.peak.title = `The largest value, of ${best.name}: click to go there`;
+    pane.peak.title = `Largest value, of ${best.name}: click to go there`;
     pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
   }
 
@@ -215,7 +215,7 @@ class Curves {
 
   // What of the run the plots show, on the timeline, with a button to show all.
   addRange() {
-    this.range = element("button", { id: "zoomed", type: "button", title: "The plots show this part of the run: click to show all" });
+    this.range = element("button", { id: "zoomed", type: "button", title: "Range shown in the plots: click to show the whole run" });
     this.range.addEventListener("click", () => this.window.reset());
     this.range.hidden = true;
     $("profile").after(this.range);

@@ -25,7 +25,7 @@ class FindingPanel {
       this.point(line, inertia.link, inertia.body);
       table.append(line);
     }
-    host.append(element("section", { class: "card" }, title("Inertias", "a box of uniform density with each link's mass and inertia; red: implausible"), table));
+    host.append(element("section", { class: "card" }, title("Inertias", "box of uniform density with the mass and inertia of each link; red: implausible"), table));
   }
 
   finding(finding) {

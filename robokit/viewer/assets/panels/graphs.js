@@ -37,7 +37,7 @@ class Graphs {
   // The links with the largest forces, and the one that is selected.
   links(selected) {
     const shown = this.forces.filter((line, k) => k < MOST_LINES || line.name === selected);
-    return { title: "Size of the ground's force on each link", unit: "N", x: this.t, lines: shown.map((line) => ({ ...line })) };
+    return { title: "Ground force on each link", unit: "N", x: this.t, lines: shown.map((line) => ({ ...line })) };
   }
 
   // One line of frames: column `index` of q, v or tau, with the peaks between frames.
@@ -77,7 +77,7 @@ class Graphs {
     const lines = this.energies.map((y, k) => ({ body: k + 1, name: this.data.bodies.name[k + 1], y, most: y.reduce((most, one) => (one > most ? one : most), 0) }));
     lines.sort((one, other) => other.most - one.most);
     const shown = lines.filter(({ body, most }, k) => (k < MOST_LINES && most > 0) || body === selected);
-    return { title: "Kinetic energy of each body, rotors not counted", unit: "J", x: this.t, lines: shown.map(({ name, y }) => ({ name, y })) };
+    return { title: "Kinetic energy of each body, without rotors", unit: "J", x: this.t, lines: shown.map(({ name, y }) => ({ name, y })) };
   }
 
   // Place, orientation or velocity of a point of a link, in world axes.

@@ -14,7 +14,7 @@ class MatrixView {
     this.kind = "H";
     this.at = this.held = this.lit = this.pointed = this.numbers = this.scale = null;
     this.chosen = new Set();
-    this.canvas = element("canvas", { class: "matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix", "aria-label": `${this.n} by ${this.n}: arrow keys walk the cells, Enter selects` });
+    this.canvas = element("canvas", { class: "matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix", "aria-label": `${this.n} by ${this.n}: arrow keys move between cells, Enter selects` });
     this.names = { left: element("div", { class: "names left", "aria-hidden": "true" }), top: element("div", { class: "names top", "aria-hidden": "true" }) };
     this.legend = element("div", { class: "scale" });
     this.cell = element("p", { class: "cell", "aria-live": "polite" });
@@ -200,7 +200,7 @@ class MatrixView {
       for (let k = 0; k < n; k++) sliding += this.branches.slides(k);
       const unit = sliding === 0 ? "kg m²" : sliding === n ? "kg" : "kg m², kg m or kg";
       const power = (x) => `10${superscript(x)}`;
-      this.legend.append(element("span", {}, power(scale.foot)), element("span", { class: "bar", title: "Colour by the logarithm of the size of the entry" }), element("span", {}, power(scale.top)), element("span", { class: "unit" }, unit), patch("zero", "zero"));
+      this.legend.append(element("span", {}, power(scale.foot)), element("span", { class: "bar", title: "Colours show the logarithm of the size of an entry" }), element("span", {}, power(scale.top)), element("span", { class: "unit" }, unit), patch("zero", "zero"));
     } else {
       this.legend.append(patch("entry", "entry"), ...(this.kind === "cholesky" ? [patch("filled", "fill-in")] : []), patch("zero", "zero"));
     }
@@ -245,7 +245,7 @@ class MatrixView {
   // Names the cell and lights the way between its joints.
   tell() {
     if (!this.at) {
-      this.cell.replaceChildren(this.n ? "Point at a cell: it names its two joints. A click holds it and selects its row's joint." : "Nothing moves: H is empty.");
+      this.cell.replaceChildren(this.n ? "Point at a cell to see its two joints. Click to hold it and select the joint of its row." : "Nothing moves: H is empty.");
       this.act.light(new Set(), new Set());
       return;
     }

@@ -24,7 +24,7 @@ class Plot {
     this.more = element("div", { class: "more" });
     this.more.hidden = true;
     this.card = element("section", { class: "plot" }, this.header, this.more, this.legend, this.chart);
-    this.cut = element("button", { class: "cut", type: "button", title: "Values beyond the range of the motion before; click to show all or not" });
+    this.cut = element("button", { class: "cut", type: "button", title: "Some values are outside the range shown; click to show or hide them" });
     this.cut.addEventListener("click", () => { this.all = !this.all; this.rescale(); });
     host.append(this.card);
     new ResizeObserver(() => this.resize()).observe(this.chart);

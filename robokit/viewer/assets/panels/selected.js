@@ -34,7 +34,7 @@ class SelectedCard {
     const carried = link && name !== data.bodies.name[body] ? ` on ${data.bodies.name[body]}` : "";
     const rows = [line("body", `${body}${carried}`)];
     if (joint) {
-      rows.push(line("joint", element("button", { type: "button", title: "Show it among the joints", onclick: () => this.page.panels.open("joints") }, joint.name), element("span", {}, ` ${joint.kind}`)));
+      rows.push(line("joint", element("button", { type: "button", title: "Show in the joint list", onclick: () => this.page.panels.open("joints") }, joint.name), element("span", {}, ` ${joint.kind}`)));
       rows.push(line("rests on", element("button", { type: "button", title: "Select it", onclick: () => selection.select(parent[body]) }, data.bodies.name[parent[body]])));
     }
     if (link) rows.push(line("mass", link.mass > 0 ? `${figure(link.mass)} kg` : "none"));

@@ -15,7 +15,7 @@ class Structure {
     tree.append(this.sets);
     const matrix = element("div", { class: "matrix-view" });
     this.figures = element("dl", { class: "figures" });
-    this.operations = element("div", { class: "counted" }, operationsTable(data), element("p", {}, "Counted in the code that runs, for one state; n bodies, depth d. A multiply-add counts as two."));
+    this.operations = element("div", { class: "counted" }, operationsTable(data), element("p", {}, "Counted in the compiled code, for one state; n bodies, depth d. A multiply-add counts as two."));
     this.operations.hidden = true;
     const choices = [["H", "H"], ["ltdl", "L of LᵀDL"], ["cholesky", "L of Cholesky"], ["operations", "Counts"]];
     this.kinds = choice(choices, "H", (kind) => this.show(kind));
@@ -86,7 +86,7 @@ class Structure {
 
   showSets(body) {
     if (body === null) {
-      this.sets.replaceChildren("Point at a body: λ its parent, μ its children, ν its subtree, κ the joints that carry it.");
+      this.sets.replaceChildren("Point at a body to see its parent λ, its children μ, its subtree ν, and the joints κ that carry it.");
       return;
     }
     const parent = this.data.bodies.parent[body];

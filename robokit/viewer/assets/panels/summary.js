@@ -11,7 +11,7 @@ class Summary {
     const { answers, assumed, books } = data.events;
     const rows = answers.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful));
     const { sampled } = data.events;
-    const rough = `at the recorded states, ${sampled}, and the hardest step between them; trajectory.events looks at every step`;
+    const rough = `from the recorded states, ${sampled}, and the step with the largest force between each two; trajectory.events uses every step`;
     if (sampled) rows.push(this.answer("events", "rough", rough, null, false));
     host.append(element("section", { class: "answers" }, ...rows));
     this.parts = {
@@ -21,7 +21,7 @@ class Summary {
       assumed: element("div", { class: "answers" }, ...assumed.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful))),
       books: element("div", { class: "answers" }, ...books.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful))),
     };
-    const names = { events: "Events", links: "Links", limits: "Limits", assumed: "Assumed", books: "Ledger" };
+    const names = { events: "Events", links: "Links", limits: "Limits", assumed: "Assumed", books: "Balance" };
     const known = Object.keys(names).filter((key) => this.parts[key]);
     const { group, select } = choice(known.map((key) => [key, names[key]]), "events", (key) => this.open(key));
     this.select = select;
@@ -31,7 +31,7 @@ class Summary {
       const button = group.children[known.indexOf(key)];
       if (!button || !list.some((answer) => answer.doubtful)) return;
       button.classList.add("doubtful");
-      button.title = "Something here makes the run doubtful";
+      button.title = "Contains values that cast doubt on this run";
     });
     this.body = element("div", { class: "details", tabindex: "0", role: "group", "aria-label": "Details" });
     host.append(element("header", { class: "parts" }, group), this.body);
@@ -74,8 +74,8 @@ class Summary {
       const row = element("button", { type: "button", class: "happening" }, familyIcon(entry.family), element("span", { class: "time" }, entry.time.toFixed(4)), element("span", {}, element("b", {}, entry.subject), ` ${entry.text}`));
       return this.goes(row, entry.number);
     });
-    if (!this.rows.length) return element("p", { class: "left-out" }, "Nothing happened: no contact, no joint limit, no stop.");
-    const note = leftOut ? [element("p", { class: "left-out" }, `${leftOut.toLocaleString("en-US")} smaller events are left out; trajectory.events has them.`)] : [];
+    if (!this.rows.length) return element("p", { class: "left-out" }, "No events: no contact, no joint limit, no failure.");
+    const note = leftOut ? [element("p", { class: "left-out" }, `${leftOut.toLocaleString("en-US")} smaller events are not shown; trajectory.events has all.`)] : [];
     this.chips = element("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, ...chips);
     return element("div", {}, this.chips, ...this.rows, ...note);
   }

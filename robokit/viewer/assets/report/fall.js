@@ -12,12 +12,12 @@ class Fall {
     this.waiting = new Map();
     this.asked = 0;
     this.title = element("h2", {}, "No row yet");
-    this.facts = element("p", { class: "row-facts" }, "Choose a row in the table or a point of the scatter: its fall runs again, here.");
+    this.facts = element("p", { class: "row-facts" }, "Select a row in the table or a point of the scatter plot to run its fall again here.");
     this.state = element("p", { class: "row-state", role: "status" });
     const button = (text, title, act) => element("button", { type: "button", class: "small", title, "aria-label": title, onclick: act }, text);
-    this.tools = element("div", { class: "row-tools" }, button("◀", "Row before in the table (P)", () => this.step(-1)), button("▶", "Next row in the table (N)", () => this.step(1)),
-      button("Own window", "Open this fall in a window of its own", () => this.window()), button("Save page", "Save the page of this fall as a file", () => this.save()));
-    this.command = element("code", { class: "row-command", title: "Makes the whole page of this row, from Python", tabindex: "0" });
+    this.tools = element("div", { class: "row-tools" }, button("◀", "Previous row in the table (P)", () => this.step(-1)), button("▶", "Next row in the table (N)", () => this.step(1)),
+      button("New window", "Open this fall in a new window", () => this.window()), button("Save page", "Save the page of this fall as a file", () => this.save()));
+    this.command = element("code", { class: "row-command", title: "Command that writes the full page of this row", tabindex: "0" });
     this.tools.hidden = this.command.hidden = true;
     this.frame = element("iframe", { title: "The fall of the row" });
     this.frame.hidden = true;
@@ -74,7 +74,7 @@ class Fall {
     const failed = this.rows.column("failure"), reason = failed ? failed.labels[failed.values[this.place]] : undefined;
     if (known === null) return [reason ? `Failed in the sweep: ${reason}` : "No hash was recorded to compare with", reason ? "bad" : "", took];
     if (hash === known) return ["Same bits as the sweep recorded", "good", took];
-    return ["Not the bits that the sweep recorded", "bad", took];
+    return ["Different bits from those recorded by the sweep", "bad", took];
   }
 
   tell(text, kind = "", more = "") {
@@ -88,11 +88,11 @@ class Fall {
     const { report } = this.rows, label = this.rows.column("robot");
     const name = label ? label.labels[label.values[place]] : null;
     const rerunData = report.reruns.find((rerunData) => name === null || rerunData.robot === name);
-    if (!rerunData) throw new Error("The page does not hold this row's robot; the command below makes the row's page.");
+    if (!rerunData) throw new Error("This page does not contain the robot of this row; the command below writes the page of the row.");
     if (rerunData.problem) throw new Error(rerunData.problem);
     if (!this.runners.has(rerunData)) this.runners.set(rerunData, this.start(rerunData));
     const runner = await this.runners.get(rerunData);
-    if (runner.inputs.find(place) < 0) throw new Error("The page does not hold what this row starts from; the command below makes the row's page.");
+    if (runner.inputs.find(place) < 0) throw new Error("This page does not contain the start of this row; the command below writes the page of the row.");
     return runner;
   }
 

@@ -9,11 +9,11 @@ function drawFilterBar(rows) {
     const chips = [...rows.filters].map(([column, wanted]) => {
       const text = wanted.labels ? [...wanted.labels].map((k) => column.labels[k]).join(", ") || "none" : `${column.text(wanted.low)} to ${column.text(wanted.high, true)}`;
       const label = `${column.title}: ${text}`;
-      return element("button", { type: "button", class: "chip plain filter-chip", "aria-label": `Lift the filter ${label}`, title: "Lift this filter", onclick: () => rows.filter(column, null) },
+      return element("button", { type: "button", class: "chip plain filter-chip", "aria-label": `Remove the filter ${label}`, title: "Remove this filter", onclick: () => rows.filter(column, null) },
         element("span", {}, label), element("span", { "aria-hidden": "true" }, "×"));
     });
-    if (chips.length > 1) chips.push(element("button", { type: "button", class: "small", onclick: () => rows.clear() }, "Lift all"));
-    if (!chips.length) chips.push(element("span", { class: "hint" }, "Drag over a distribution or the scatter to choose rows."));
+    if (chips.length > 1) chips.push(element("button", { type: "button", class: "small", onclick: () => rows.clear() }, "Remove all"));
+    if (!chips.length) chips.push(element("span", { class: "hint" }, "Drag over a histogram or the scatter plot to select rows."));
     $("filter-chips").replaceChildren(...chips);
   };
   rows.onFilter(draw);

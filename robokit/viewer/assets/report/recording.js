@@ -52,7 +52,7 @@ function curvesOf(run) {
   found.push(plotOf("linear", "Linear momentum", "N s", t, { x: h[3], y: h[4], z: h[5] }));
   found.push(plotOf("angular", "Angular momentum about the CoM", "N m s", t, { x: h[0], y: h[1], z: h[2] }));
   const drift = Float32Array.from({ length: t.length }, (_, k) => samples.energy[5 * k + 4] - samples.energy[4]);
-  found.push(plotOf("drift", "Energy balance: total minus its initial value", "J", t, { drift }));
+  found.push(plotOf("drift", "Energy balance: change of the total", "J", t, { drift }));
   return found;
 }
 

@@ -37,8 +37,8 @@ Rows.load(report).then((rows) => {
     shortcuts.add(key, text, () => side.open(panel));
   }
   shortcuts.add("n", "Next row in the table", () => fall.step(1));
-  shortcuts.add("p", "Row before in the table", () => fall.step(-1));
-  shortcuts.add("c", "Lift all filters", () => rows.clear());
+  shortcuts.add("p", "Previous row in the table", () => fall.step(-1));
+  shortcuts.add("c", "Remove all filters", () => rows.clear());
   theme.onChange(() => {
     for (const listener of rows.listeners) listener();
     fall.paint();

@@ -15,7 +15,7 @@ class Scatter {
     this.tip.hidden = true;
     this.legend = element("div", { class: "tint-legend" });
     this.area = element("div", { class: "scatter" }, this.canvas, this.tip);
-    const hint = element("p", { id: "scatter-hint", class: "unseen" }, "Arrow keys go from row to row, Enter runs the row, Escape lifts the filter of both columns.");
+    const hint = element("p", { id: "scatter-hint", class: "unseen" }, "Arrow keys move from row to row, Enter runs the row, Escape removes the filter of both columns.");
     host.append(element("header", { class: "axes" }, this.select("across", "across"), this.select("up", "up"), this.select("tint", "colour"), this.legend), this.area, hint);
     this.pointed = -1;
     this.canvas.addEventListener("pointerdown", (event) => this.drag(event));

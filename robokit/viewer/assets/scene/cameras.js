@@ -28,7 +28,7 @@ class Cameras {
     this.centre = null;
     const { framing } = stage;
     if (framing.canFollow) this.addFollowing();
-    page.shortcuts.add("f", "The whole motion in view", fit);
+    page.shortcuts.add("f", "Fit the whole motion", fit);
     stage.now = () => {
       const now = [page.frame(), page.motion];
       if (this.centre !== null) this.centre = framing.centre(...now);

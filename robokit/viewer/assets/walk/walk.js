@@ -32,7 +32,7 @@ class Walk {
     const first = (walk.algorithms.find((algorithm) => algorithm.key === "crba") || walk.algorithms[0]).key;
     this.key = first;
     this.choice = choice(walk.algorithms.map((algorithm) => [algorithm.key, algorithm.key.toUpperCase()]), first, (key) => this.openAlgorithm(key));
-    this.time = element("p", { class: "when", title: "Numbers and arrows are those of the state that the scene shows" });
+    this.time = element("p", { class: "when", title: "Numbers and arrows belong to the state shown in the scene" });
     this.title = element("p", { class: "title" });
     this.sweep = element("div", { class: "sweep" });
     const left = element("div", { class: "left" }), map = element("div", { class: "map" }, left);
@@ -42,7 +42,7 @@ class Walk {
     this.where = element("p", { class: "where", "aria-live": "polite" });
     this.says = element("p", { class: "says" });
     this.values = element("div", { class: "values", tabindex: "0", role: "region", "aria-label": "Values read and written" });
-    const notes = element("details", { class: "notes" }, element("summary", {}, "What the numbers stand for"), ...walk.notes.map((note) => element("p", {}, note)));
+    const notes = element("details", { class: "notes" }, element("summary", {}, "What the numbers describe"), ...walk.notes.map((note) => element("p", {}, note)));
     host.append(element("div", { class: "walk-head" }, this.choice.group, this.time), this.title, this.sweep, map);
     this.source = new SourceText(host);
     host.append(this.where, this.says, this.values, notes);
@@ -194,7 +194,7 @@ class Walk {
     this.progress.style.setProperty("--done", `${(100 * this.step) / Math.max(recording.count - 1, 1)}%`);
     const whole = (x) => x.toLocaleString("en-US").replace(/,/g, " ");
     this.count.textContent = `${whole(this.step + 1)} / ${whole(recording.count)}${algorithm.whole ? "" : "…"}`;
-    this.count.title = algorithm.whole ? "Line at work, of all" : "This robot's walk is longer: the first lines are here";
+    this.count.title = algorithm.whole ? "Line at work, of all" : "The algorithm is longer; only its first lines are included";
     this.source.mark(form);
     this.showSweep(form, algorithm);
     this.showIndices(algorithm, form);
