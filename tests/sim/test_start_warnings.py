@@ -82,8 +82,7 @@ def test_joints_that_turn_against_each_other_are_no_spin():
     assert not said(rk.simulate, robot, [0.0, 0.0], [40.0, -40.0], **run)
     (words,) = said(rk.simulate, robot, [0.0, 0.0], [40.0, 40.0], **run)
     assert (
-        "'lower' spins at 80 rad/s, 0.4 rad per step of 0.005 s, where 0.3 is fine: use dt = 0.0037"
-        in words
+        "'lower' spins at 80 rad/s, 0.4 rad per step of 0.005 s, where 0.3 is fine: use dt = 0.0037" in words
     )
 
 

@@ -413,9 +413,7 @@ def _arrays_in(values: Any) -> list[int]:
 
 
 @contextlib.contextmanager
-def recording(
-    graph: LoopGraph, link: Callable[..., None], kind: type[Recorder] = Recorder
-) -> Iterator[None]:
+def recording(graph: LoopGraph, link: Callable[..., None], kind: type[Recorder] = Recorder) -> Iterator[None]:
     """While it lasts, loops of this thread are recorded; ``link`` records calls of other kernels."""
     try:
         with control_flow.recorded_by(kind(graph, link)):
