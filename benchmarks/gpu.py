@@ -418,9 +418,9 @@ def compile_one(name: str, part: str) -> None:
     few = [x[:32] for x in states(robot, 32)]
     for dtype in DTYPES if part == "functions" or name == DOUBLE else DTYPES[:1]:
         if part == "functions":
-            for call in CALLS.values():
+            for call, rows in itertools.product(CALLS.values(), (SIZES[0], SIZES[-1])):  # code of their own
                 with contextlib.suppress(Exception):
-                    call(robot, *(side_by_side(x, dtype, 32) for x in few))
+                    call(robot, *(side_by_side(x, dtype, rows) for x in few))
         else:
             for collide, rows in itertools.product((True, False), (64, *FEW)):
                 with contextlib.suppress(Exception):
