@@ -61,7 +61,7 @@ WORLDS = 2**13, 2**15
 LONG = 3.0
 """Falls are cut to so many seconds, but never to fewer than 20 steps."""
 
-FALLS_END, PEERS_END = 150.0, 220.0
+FALLS_END, PEERS_END = 165.0, 228.0
 """When no further fall is begun, and when peers are ended [s]."""
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -407,24 +407,28 @@ def show(row: dict[str, Any]) -> None:
 
 
 def compiling(names: list[str], part: str) -> list[subprocess.Popen[bytes]]:
-    """Processes, one a robot, that compile what is measured, so that it is in the cache."""
+    """Processes, one a robot and dtype, that compile what is measured, so that it is in the cache."""
     call = [sys.executable, __file__, "--part", part, "--compile"]
-    return [subprocess.Popen([*call, name]) for name in names]
+    pairs = [
+        (name, dtype)
+        for name, dtype in itertools.product(names, DTYPES)
+        if part == "functions" or dtype == "float32" or name == DOUBLE
+    ]
+    return [subprocess.Popen([*call, *pair]) for pair in pairs]
 
 
-def compile_one(name: str, part: str) -> None:
+def compile_one(name: str, dtype: str, part: str) -> None:
     """Compile what is measured of one robot; what fails is said when it is measured."""
     robot = load(name)
-    few = [x[:32] for x in states(robot, 32)]
-    for dtype in DTYPES if part == "functions" or name == DOUBLE else DTYPES[:1]:
-        if part == "functions":
-            for call in CALLS.values():
-                with contextlib.suppress(Exception):
-                    call(robot, *(side_by_side(x, dtype, 32) for x in few))
-        else:
-            for collide, rows in itertools.product((True, False), (64, *FEW)):
-                with contextlib.suppress(Exception):
-                    fall(robot, rows, collide, dtype, 1)
+    if part == "functions":
+        few = [x[:32] for x in states(robot, 32)]
+        for call, rows in itertools.product(CALLS.values(), (SIZES[0], SIZES[-1])):  # code of their own
+            with contextlib.suppress(Exception):
+                call(robot, *(side_by_side(x, dtype, rows) for x in few))
+    else:
+        for collide, rows in itertools.product((True, False), (*FEW, 640)):
+            with contextlib.suppress(Exception):
+                fall(robot, rows, collide, dtype, 1)
 
 
 def main() -> None:
@@ -439,10 +443,11 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
     parser.add_argument("--manual", action="store_true", help="write them where the manual shows them")
-    parser.add_argument("--compile", metavar="ROBOT", help=argparse.SUPPRESS)
+    parser.add_argument("--compile", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.compile:
-        compile_one(arguments.compile, arguments.part[0])
+        name, dtype = arguments.compile
+        compile_one(name, dtype, arguments.part[0])
         return
     found: dict[str, Any] = {
         **the_card(), "machine": machine(), "versions": {}, "commit": commit(),
@@ -465,15 +470,15 @@ def measure(names: list[str], parts: list[str], found: dict[str, Any]) -> None:
     """All parts; what one compiles, others do not wait for."""
     started = time.perf_counter()
     beside = peers([name for name in names if name in WHOLE]) if "peers" in parts else []
+    made = {part: compiling(names, part) for part in ("falls", "functions") if part in parts}
     for part in ("functions", "falls"):
-        if part in parts:
-            print(f"{time.perf_counter() - started:.0f} s: {part}", flush=True)
-            for process in compiling(names, part):
-                process.wait()
-            if part == "falls":
-                falls(names, found, started + FALLS_END)
-            for name in names if part == "functions" else ():
-                functions(name, found)
+        for process in made.get(part, ()):
+            process.wait()
+        print(f"{part}, compiled after {time.perf_counter() - started:.0f} s", flush=True)
+        if part in made and part == "falls":
+            falls(names, found, started + FALLS_END)
+        for name in names if part in made and part == "functions" else ():
+            functions(name, found)
     for each in beside:
         each.ready.wait(max(0.0, started + FALLS_END - time.perf_counter()))
     if "cold" in parts:

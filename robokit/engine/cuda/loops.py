@@ -107,7 +107,7 @@ def made(
     """Layout of memory, and the code on a card; made once in a process."""
     kept = _made.setdefault(kernel, {})
     held = tuple((name, x.shape, x.tobytes()) for name, x in contents.items())
-    key = card, real, tuple(where), tuple(sizes.items()), tuple(sorted(options.items())), held
+    key = card, real, tuple(where), tuple(sizes.items()), repr(sorted(options.items())), held
     if key not in kept:
         code = Code(kernel, sizes, real, where, contents, **options)
         kept[key] = code.layout, loaded(card, kernel.name, code.text)
