@@ -26,7 +26,7 @@ from robokit.contact.unsymmetric import back_substitute, back_substitute_transpo
 from robokit.contact.vectors import add, force, matrix, motion, nothing, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, in_precision
 from robokit.spatial.scalars import where
 
 
@@ -35,7 +35,7 @@ def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
 
     def compliance() -> Any:
         k = x.c_of[i]
-        return 1.0 / (CLOSED * x.loop_mobility[k // 2, k % 2])
+        return 1.0 / (in_precision(*CLOSED) * x.loop_mobility[k // 2, k % 2])
 
     share = cond(x.c_kind[i] == LINE, compliance, lambda: 0.0)
     f = Force.zero()

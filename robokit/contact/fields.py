@@ -174,6 +174,7 @@ CONSTRAINTS = (
     real("c_g", "n_constraints", 3, role="work"),  # impulses [N s]
     real("c_G", "n_constraints", 8, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33 of the symmetric part;
     # of the skew one, w x, w along t1 and t2
+    real("c_by_load", "n_constraints", 3, role="work"),  # SPIN: impulses over the normal one of its contact
     real("c_expected", "n_constraints", 3, role="work"),  # impulses that the tangents of the laws have
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR, PRESCRIBED

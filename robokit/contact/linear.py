@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from robokit.contact.fields import SPIN
 from robokit.contact.kinematics import of_band, one_way, powers, powers_of_row
 from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
@@ -39,28 +40,44 @@ from robokit.spatial.scalars import where
 
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
-    """K = E^T G E of a constraint: the force that its bodies' velocities make."""
+    """The symmetric part of K, the force that the velocities of a constraint's bodies make."""
     E = [motion(x.c_E, c, 6 * k) for k in range(3)]
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
-    G = (a, b, e), (b, d, f), (e, f, g)
-    GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in G]
-    ang, lin = [m.ang for m in E], [m.lin for m in E]
+    GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
+    K = [*_products(E, GE)]
 
-    def outer(left: Any, right: Any) -> Matrix3:
+    def with_load() -> tuple[Any, ...]:
+        m, n = _by_load(x, c)
+        return tuple(p + 0.5 * q for p, q in zip(K, _products([m, n], [n, m]), strict=True))
+
+    return ArticulatedInertia.of(list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K))))
+
+
+def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
+    """The sum of products of columns and rows, which is symmetric."""
+
+    def outer(left: list[Vector3], right: list[Vector3]) -> Matrix3:
+        rows = [[*v] for v in left], [[*v] for v in right]
         return Matrix3(
-            [
-                [sum_of(p[r] * q[s] for p, q in zip(left, right, strict=True)) for s in range(3)]
-                for r in range(3)
-            ]
+            [[sum_of(p[r] * q[s] for p, q in zip(*rows, strict=True)) for s in range(3)] for r in range(3)]
         )
 
-    left_ang, left_lin = [[*v] for v in ang], [[*v] for v in lin]
-    right_ang, right_lin = [[*m.ang] for m in GE], [[*m.lin] for m in GE]
+    ang, lin = [m.ang for m in one], [m.lin for m in one]
+    other_ang, other_lin = [m.ang for m in other], [m.lin for m in other]
     return ArticulatedInertia(
-        Symmetric3.upper(outer(left_ang, right_ang)),
-        outer(left_ang, right_lin),
-        Symmetric3.upper(outer(left_lin, right_lin)),
+        Symmetric3.upper(outer(ang, other_ang)),
+        outer(ang, other_lin),
+        Symmetric3.upper(outer(lin, other_lin)),
     )
+
+
+def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
+    """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
+    of = x.c_of[c]
+    E, F = ([motion(x.c_E, k, 6 * n) for n in range(3)] for k in (c, of))
+    m = E[0] * x.c_by_load[c, 0] + E[1] * x.c_by_load[c, 1] + E[2] * x.c_by_load[c, 2]
+    normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
+    return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
 
 
 SYMMETRIC = ArticulatedInertia.SIZE
@@ -86,9 +103,18 @@ class Skew(NamedTuple):
 
 
 def skew_stiffness(x: Any, c: Any) -> list[Any]:
-    """The skew part of K = E^T G E: n p^T - p n^T, its 15 numbers."""
+    """The skew part of K: n p^T - p n^T, its 15 numbers."""
     t1, t2, n = (motion(x.c_E, c, 6 * k) for k in range(3))
-    p = t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7]
+    K = _skew_product(n, t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7])
+
+    def with_load() -> tuple[Any, ...]:
+        m, normal = _by_load(x, c)
+        return tuple(_sum(K, _skew_product(m * 0.5, normal)))
+
+    return list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K)))
+
+
+def _skew_product(n: Motion, p: Motion) -> list[Any]:
     M = [a * d - b * e for a, b in zip(n.ang, p.ang, strict=True) for d, e in zip(p.lin, n.lin, strict=True)]
     return [*p.ang.cross(n.ang), *M, *p.lin.cross(n.lin)]
 
@@ -191,7 +217,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
             cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
             x.has_K[0] = 0
 
-        acts = x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0
+        acts = (x.c_kind[c] == SPIN) | (x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0)
         cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
         cond(more, nothing, lambda: cond(pair, whole, nothing))
 

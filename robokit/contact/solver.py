@@ -198,10 +198,12 @@ def linearise(x: Any) -> None:
     """Tangents of all laws, A and its factors; impulses that the tangents have here."""
 
     def of_constraint(c: Any, slides: Any) -> Any:
-        G, g = tangent_of(x, c)
+        G, by_load, g = tangent_of(x, c)
         write_row(x.c_G, c, G)
+        write_row(x.c_by_load, c, by_load)
         write_row(x.c_expected, c, g)
-        return slides + where((G[6] != 0.0) | (G[7] != 0.0), 1, 0)
+        spins = (by_load[0] != 0.0) | (by_load[1] != 0.0) | (by_load[2] != 0.0)
+        return slides + where((G[6] != 0.0) | (G[7] != 0.0) | spins, 1, 0)
 
     def of_row(i: Any) -> None:
         x.r_G[i], x.r_expected[i] = row_tangent_of(x, i)
@@ -215,7 +217,7 @@ def linearise(x: Any) -> None:
 
 def expect(x: Any) -> None:
     """The same impulses, where A and the slopes in it are those of an iteration before."""
-    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, tangent_of(x, c)[1]))
+    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, tangent_of(x, c)[2]))
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, row_tangent_of(x, i)[1]))
 
 
@@ -244,8 +246,17 @@ def direction(x: Any) -> None:
 def follow(x: Any) -> None:
     """What follows d: velocities, momentum, and the impulses expected."""
 
+    def change_of(c: Any) -> tuple[Any, Any, Any]:
+        return times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
+
     def of_constraint(c: Any) -> None:
-        change = times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
+        change = change_of(c)
+
+        def of_load() -> tuple[Any, ...]:
+            less = change_of(x.c_of[c])[2]
+            return tuple(a + x.c_by_load[c, k] * less for k, a in enumerate(change))
+
+        change = cond(x.c_kind[c] == SPIN, of_load, lambda: tuple(change))
         write_row(x.c_expected, c, [x.c_expected[c, k] - change[k] for k in range(3)])
 
     def of_row(i: Any) -> None:
@@ -459,12 +470,20 @@ def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
     return Vector3(a, b, e + q).dot(v), Vector3(b, d, f - p).dot(v), Vector3(e - q, f + p, n).dot(v)
 
 
-def tangent_of(x: Any, c: Any) -> tuple[Any, list[Any]]:
-    """G of a constraint, and the impulse that the tangent of its law has here."""
-    p, R = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1])
-    G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], load(x, c, HERE), 1.0 * x.n_of[4])
+def tangent_of(x: Any, c: Any) -> tuple[Any, Any, list[Any]]:
+    """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse."""
+    p, R, N = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1]), load(x, c, HERE)
+    G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], N, 1.0 * x.n_of[4])
     still = times(G, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
-    return G, [a + b for a, b in zip(const, still, strict=True)]
+
+    def by_load() -> tuple[Any, ...]:
+        """Each of both is const here; N of the tangent of the contact, an earlier constraint, may differ."""
+        per = where((N > 0.0) & (x.n_of[4] == 0), 1.0 / where(N > 0.0, N, 1.0), 0.0)
+        by, more = [per * a for a in const], x.c_expected[x.c_of[c], 2] - N
+        return *by, *(a + more * b for a, b in zip(const, by, strict=True))
+
+    found = cond(x.c_kind[c] == SPIN, by_load, lambda: (0.0, 0.0, 0.0, *const))
+    return G, found[:3], [a + b for a, b in zip(found[3:], still, strict=True)]
 
 
 def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
