@@ -77,11 +77,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="compile every kernel anew, in an empty cache folder for this session",
     )
-    parser.addoption(
-        "--thorough",
-        action="store_true",
-        help="10,000 random programs with loops and not 4,800",
-    )
 
 
 @pytest.fixture(scope="session", autouse=True)
