@@ -37,11 +37,11 @@ def test_a_start_past_a_limit_is_warned_of(recwarn):
         rk.simulate(robot, q, duration=0.01)
     rk.simulate(m.pendulum(kind="continuous"), [7.0], duration=0.01)
     assert not recwarn.list
-    with pytest.warns(UserWarning, match="joint 'hinge' starts 0.3 rad past its upper limit, 0.5 rad"):
+    with pytest.warns(UserWarning, match="joint 'hinge' starts 0.3 rad beyond its upper limit, 0.5 rad"):
         rk.simulate(robot, [0.8], duration=0.01)
-    with pytest.warns(UserWarning, match="starts 0.2 rad past its lower limit, -1 rad"):
+    with pytest.warns(UserWarning, match="starts 0.2 rad beyond its lower limit, -1 rad"):
         rk.rollout(robot, [[0.0], [-1.2], [-1.1]], duration=0.01)
-    with pytest.warns(UserWarning, match="joint 'slide' starts 0.01 m past its upper limit, 0.2 m"):
+    with pytest.warns(UserWarning, match="joint 'slide' starts 0.01 m beyond its upper limit, 0.2 m"):
         rk.simulate(m.slider(upper=0.2), [0.21], duration=0.01)
 
 

@@ -68,7 +68,7 @@ def test_help_says_what_runs(capsys):
     with pytest.raises(SystemExit):
         main(["sweep", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "--resume runs the code of measures of the maker's own (rk.Measure)" in said
+    assert "--resume executes the code of its user-defined measures (rk.Measure)" in said
 
 
 def test_a_measure_of_ones_own_module_needs_no_module_elsewhere(tmp_path, monkeypatch):
