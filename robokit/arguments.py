@@ -51,7 +51,13 @@ def real_array(
         array = np.asarray(value)
     except ValueError as problem:
         raise error(f"{name}: expected {accepted}, got a ragged sequence ({problem})") from None
-    except TypeError as problem:
+    except (TypeError, RuntimeError) as problem:  # RuntimeError: of PyTorch
+        if getattr(value, "requires_grad", False):
+            raise error(
+                f"{name}: expected {accepted}, got a tensor that requires a gradient, which calls on the "
+                "processor do not follow; give it .detach(), or differentiate a function's "
+                "rk.functions[NAME].to_torch(robot)"
+            ) from None
         raise error(f"{name}: expected {accepted}, got no array ({problem})") from None
     if array.dtype.kind not in "fiu":
         got = "None" if value is None else _KINDS.get(array.dtype.kind, str(array.dtype))

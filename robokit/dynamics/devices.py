@@ -109,6 +109,19 @@ def card_number(device: Any, *given: Any) -> int | None:
     return next(library.number(x) for library, x in libraries if library is not None)
 
 
+def dtype_there(dtype: Any, *given: Any) -> Any:
+    """A dtype that is asked for; else "float32" where all arrays on a card are of it, else None.
+
+    Args:
+        dtype: as the public functions take it.
+        given: arrays, and what is no array.
+    """
+    if dtype is not None:
+        return dtype
+    there = {str(x.dtype).removeprefix("torch.") for x in given if on_card(x)}
+    return "float32" if there == {"float32"} else None
+
+
 def on_host(x: Any) -> Any:
     """An array on a card as one of NumPy's; anything else as it is."""
     if not on_card(x):

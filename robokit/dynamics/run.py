@@ -121,7 +121,8 @@ def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
 
 
 def dtype_name(given: Any) -> str:
-    """Name of a dtype, of anything that NumPy takes for one: "float64" or "float32"; of None "float64".
+    """Name of a dtype, of anything that NumPy takes for one or of PyTorch's: "float64" or "float32"; of None
+    "float64".
 
     Raises:
         UnknownName: neither float64 nor float32.
@@ -129,7 +130,8 @@ def dtype_name(given: Any) -> str:
     if given is None:
         return "float64"
     try:
-        name = np.dtype(given).name
+        name = str(given).removeprefix("torch.")
+        name = name if name in DTYPES else np.dtype(given).name
     except (TypeError, ValueError):  # ValueError: text that is no text
         name = given
     return one_of("dtype", name, DTYPES)

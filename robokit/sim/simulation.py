@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
-from robokit.dynamics.devices import beside, card_number, on_card, on_host
+from robokit.dynamics.devices import beside, card_number, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
@@ -158,7 +158,8 @@ class Simulation:
                 as start, joint forces or targets (PyTorch or CuPy), on whose current stream the steps are;
                 else views that ``torch.as_tensor`` and ``cupy.asarray`` take as they are. A controller is
                 then (t, q, v) -> (B, nv) of such arrays, called before a step. None: where the start is.
-            dtype: of a batch on a card: "float64" (None) or "float32", of the states and of the steps.
+            dtype: of a batch on a card: "float64" or "float32", of the states and of the steps. None: that of
+                a start on a card, else "float64".
 
         Raises:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
@@ -877,7 +878,7 @@ def _device(
         raise DeviceError(f'device="cuda:{number}": a card moves many robots at once; give batch=...')
     if threads is not None:
         raise ShapeError(f"threads: expected None, since a card takes the steps, got {threads}")
-    return number, "float64" if dtype is None else dtype_name(dtype)
+    return number, dtype_name(dtype_there(dtype, *start))
 
 
 def _counts(

@@ -59,6 +59,18 @@ def test_rollouts_have_the_bits_of_the_processor(card, pendulum, q, tau):
     assert not card.held
 
 
+def test_the_dtype_is_that_of_a_start_on_the_card(card, pendulum, q):
+    torch = pytest.importorskip("torch")
+    single = torch.tensor(q, dtype=torch.float32)
+    for dtype, wanted in ((None, "float32"), (torch.float64, "float64")):
+        sim = rk.Simulation(pendulum, single, batch=B, dtype=dtype)
+        run = rk.rollout(pendulum, single, steps=2, dtype=dtype)
+        assert sim.q.dtype == getattr(torch, wanted) and run.q.dtype == wanted
+    assert rk.rollout(pendulum, q, steps=2, device="cuda").q.dtype == float
+    with pytest.raises(rk.ShapeError, match=r'tau: expected float64, got float32; .* dtype="float32"'):
+        sim.step(single)
+
+
 def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
     there, here = (rk.Simulation(pendulum, q, batch=B, device=device) for device in ("cuda", "cpu"))
     state = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_finite, real_array, whole_number
 from robokit.caching import cached_attribute
-from robokit.dynamics.devices import card_number, on_host
+from robokit.dynamics.devices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
@@ -293,9 +293,10 @@ def rollout(
             gains and limits may be (B, n), one set a row.
         pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
-        dtype: "float64" (None) or "float32": of all steps and of the recorded states. Free motion takes
-            about 0.55 of the time in single precision: a humanoid is then off by 1e-5 after 1000 steps. The
-            base's position is rounded to 6e-8 of its distance from the world's origin.
+        dtype: "float64" or "float32": of all steps and of the recorded states. None: that of arrays on a
+            card, else "float64". Free motion takes about 0.55 of the time in single precision: a humanoid is
+            then off by 1e-5 after 1000 steps. The base's position is rounded to 6e-8 of its distance from the
+            world's origin.
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
         measures: measures of every step of each row, whatever is recorded: names of ``rk.measures``, your own
@@ -333,7 +334,7 @@ def rollout(
         raise not_a_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
-    real = "float64" if dtype is None else dtype_name(dtype)
+    real = dtype_name(dtype_there(dtype, q0, v0, tau))
     steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
     threads = None if threads is None else whole_number("threads", threads, 1)
     number = card_number(device, q0, v0, tau)
