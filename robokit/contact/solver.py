@@ -696,8 +696,9 @@ def first_change(x: Any, sign: Any) -> Any:
     def of_row(i: Any, least: Any) -> Any:
         w = x.r_w[i]
         p, q = tried_of_row(x, i, HERE, w)[0], tried_of_row(x, i, sign, w)[0]
+        changes = x.r_low[i] < x.r_high[i]  # not where it has no impulse, as limits that another lane is near
         for bound in (x.r_low[i], x.r_high[i]):
-            least = minimum(least, _at(bound - p, q - p))
+            least = where(changes, minimum(least, _at(bound - p, q - p)), least)
         return least
 
     return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, math.inf))

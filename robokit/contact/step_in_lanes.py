@@ -140,9 +140,6 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
         return False
     if (x["spring_law"] >= 0).any():  # tensions that are functions have a kernel of their own
         return False
-    turns = x["pair_torsion"].any() or x["pair_rolling"].any()
-    if turns and x["pair_of_links"].any():  # in one hard step of 2,000 neighbours changed a row's bits
-        return False
     return differ.isdisjoint(a.name for a in ARRAYS if a.shared)
 
 
