@@ -255,25 +255,27 @@ def counted(x: Any, s: Any, place: Any, feature: Any, q: Any, gap: Any, n: Any, 
         x.cell[STATE, 1] = 1.0
 
     cond((found == 0) & first, note, lambda: None)
-    return where((found > 0) & ~first, where(sooner(x, q + half, radius, radius - gap), 0, 1), found)
+    return where((found > 0) & ~first, where(sooner(x, s, q + half, radius, radius - gap), 0, 1), found)
 
 
-def sooner(x: Any, y: Vector3, radius: Any, depth: Any) -> Any:
+def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
     """Whether a point of a body, below the triangle, leaves the ground sooner across an edge that is a ridge.
 
     Args:
         x: with the prism at work.
+        s: the field.
         y: the point of the core, in the axes of the field.
         radius: around the core.
         depth: below the triangle, along its normal, with the radius.
     """
     n = vector(x.cell, NORMAL)
+    flush = in_precision(*FLUSH) * (x.shape_size[s, 0] + x.shape_size[s, 1])
 
     def side(k: Any, found: Any) -> Any:
         a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
         o = vector(x.cell, OPPOSITE + k)
         m = unit((a - b).cross(o - b))
-        ridge = n.dot(o - a) < 0.0
+        ridge = n.dot(o - a) < -4.0 * flush  # as in counts: else rounding makes ridges of a plane
         other = radius - m.dot(y - a)
         return where(ridge & (other < depth * (1.0 - in_precision(*FLUSH))), 1, found)
 
