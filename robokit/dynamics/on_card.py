@@ -132,10 +132,17 @@ class _Fixed:
 
 
 def _differentiated(arguments: Sequence[Any]) -> bool:
-    """Whether PyTorch asks for derivatives of what follows from these."""
+    """Whether PyTorch follows what is computed from these: for derivatives, or for ``torch.func``."""
     import torch
 
-    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in arguments)
+    followed, forward = torch.is_grad_enabled(), torch.autograd.forward_ad.unpack_dual
+    for x in arguments:
+        if isinstance(x, torch.Tensor):
+            if (followed and x.requires_grad) or forward(x).tangent is not None:
+                return True
+            if torch._C._functorch.is_functorch_wrapped_tensor(x):
+                return True
+    return False
 
 
 def _with_gradient(robot: Robot, key: Key, arguments: Sequence[Any], out: Any) -> Any:
@@ -168,7 +175,7 @@ def launch(
     """
     library, number, dtype = where
     stream = library.stream(number)
-    taken, kept, rows = [], [], None
+    taken, kept, rows, read = [], [], None, []
     if len(given) != len(signature.arguments):
         signature.arrays(given)  # says so
     for (name, count), x in zip(signature.arguments, given, strict=True):
@@ -184,13 +191,14 @@ def launch(
             rows = rows or (name, seen.shape[0])
         column = arrays.column(seen, len(seen.shape) - 1)
         assert column is not None  # of one axis
+        read.append(arrays.extent(seen))
         taken.append(column)
         kept.append(array)
     B = 1 if rows is None else rows[1]
     places, results, after = [], [], []
     for shape, target in zip(signature.output_shapes, _targets(signature, out), strict=True):
         wanted = shape if rows is None else (B, *shape)
-        column = None if target is None else _fitting(target, wanted, int(rows is not None), where)
+        column = None if target is None else _fitting(target, wanted, int(rows is not None), where, read)
         if column is None:
             memory = library.empty((math.prod(shape), B), dtype, number)
             column = library.seen(memory).pointer, B, 1
@@ -241,9 +249,16 @@ def _targets(signature: Signature, out: Any) -> list[tuple[str, Any] | None]:
 
 
 def _fitting(
-    target: tuple[str, Any], shape: tuple[int, ...], lead: int, where: Common
+    target: tuple[str, Any],
+    shape: tuple[int, ...],
+    lead: int,
+    where: Common,
+    read: Sequence[tuple[int, int]],
 ) -> tuple[int, int, int] | None:
     """How a kernel writes to a caller's array; None where it cannot do so directly.
+
+    It cannot where the array may have memory in common with one that the kernel reads: ``read``, where these
+    begin and end.
 
     Raises:
         ShapeError: it is no such array.
@@ -256,7 +271,8 @@ def _fitting(
         raise ShapeError(f"{name}: expected {where.dtype} {shape}, got {seen.dtype} {seen.shape}")
     if math.prod(shape) > 1 and 0 in [s for s, n in zip(seen.strides, seen.shape, strict=True) if n > 1]:
         raise ShapeError(f"{name}: expected an array whose numbers are apart, got a broadcast one")
-    return arrays.column(seen, lead)
+    first, end = arrays.extent(seen)
+    return None if any(first < b and a < end for a, b in read) else arrays.column(seen, lead)
 
 
 def body_forces_on_card(robot: Robot, q: Any, f_ext: Any, engine: Any, reproducible: bool | None) -> Any:
@@ -274,10 +290,10 @@ def body_forces_on_card(robot: Robot, q: Any, f_ext: Any, engine: Any, reproduci
     wrenches = [(robot.link(link).body, _there(f"f_ext[{link!r}]", x, where)) for link, x in f_ext.items()]
     states = max([1, *(len(x) for _, x in wrenches if x.ndim == 2)])
     single = all(x.ndim == 1 for _, x in wrenches)
-    world = where.library.zeros((states, rows, 6), where.dtype, where.number)
+    world = [where.library.zeros((states, 6), where.dtype, where.number)] * rows
     for body, x in wrenches:
-        world[:, body, :] += x
-    flat = world.reshape(states, rows * 6)
+        world[body] = world[body] + x
+    flat = where.library.joined(world)
     flat = flat[0] if single else flat
     local = run_on_card(robot, "wrenches_in_bodies", None, where.number, None, reproducible, (q, flat))
     return local.reshape(*local.shape[:-2], rows * 6)

@@ -106,6 +106,19 @@ def test_another_card_than_there_are(library, pendulum):
         rk.Simulation(pendulum, batch=2, device="cuda:2")
 
 
+def test_a_forked_process(library, pendulum):
+    library(Library(cuDeviceGetCount=driver.NOT_INITIALIZED))
+    assert "a forked process cannot use the card" in said(pendulum)
+
+
+def test_what_a_graph_cannot_record(library, pendulum, monkeypatch):
+    monkeypatch.setattr(assemble, "release", lambda: "ptxas 13.0.88")
+    monkeypatch.setattr(driver.Card, "assemble", lambda self, text: b"code")
+    library(Library(cuModuleLoadData=900))
+    text = said(pendulum)
+    assert "while a CUDA graph is recorded" in text and "before recording" in text
+
+
 def test_a_driver_that_is_older_than_the_code(library, pendulum, monkeypatch):
     monkeypatch.setattr(assemble, "release", lambda: "ptxas 13.0.88")
     monkeypatch.setattr(driver.Card, "assemble", lambda self, text: b"code")

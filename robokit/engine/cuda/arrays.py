@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ KEPT = 256
 """Lists and numbers among arrays on a card that are kept there, so that they are copied once."""
 
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_recorded: list[Any] = []  # those whose addresses CUDA graphs have
+_lock = threading.RLock()
 
 GIVE = 'give arrays of PyTorch, CuPy or JAX, or NumPy\'s with device="cuda"'
 
@@ -91,6 +94,10 @@ class Library:
         made[...] = 0.0
         return made
 
+    def joined(self, x: Sequence[Any]) -> Any:
+        """Arrays (B, n), the columns of one after those of the other."""
+        return self.module.concatenate(x, 1)
+
     def stream(self, number: int) -> int:
         """The stream of a card that is current in this thread."""
         raise NotImplementedError
@@ -134,13 +141,16 @@ class Library:
             key: that stands for its content, if it never changes while it is there.
         """
         place = self.name, number, x.dtype.str, x.shape, key or x.tobytes()
-        found = _kept.get(place)
-        if found is None:
-            found = _kept[place] = self.constant(np.ascontiguousarray(x), number), x
-            driver.card(number).synchronize(self.stream(number))
-            while len(_kept) > KEPT:
-                _kept.popitem(last=False)
-        else:
+        card, stream = driver.card(number), self.stream(number)
+        with _lock:
+            found = _kept.get(place)
+            if found is None:
+                found = _kept[place] = self.constant(np.ascontiguousarray(x), number), x
+                card.synchronize(stream)
+                while len(_kept) > KEPT:
+                    _kept.popitem(last=False)
+            elif card.capturing(stream) and not any(found is each for each in _recorded):
+                _recorded.append(found)
             _kept.move_to_end(place)
         return found[0]
 
@@ -153,7 +163,13 @@ class _Torch(Library):
 
     def seen(self, x: Any) -> Seen:
         dtype = str(x.dtype).removeprefix("torch.")
-        return Seen(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype)
+        try:
+            return Seen(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype)
+        except RuntimeError as error:
+            raise DeviceError(
+                f"expected tensors with memory of their own, got one of layout {x.layout}; sparse tensors "
+                "need .to_dense()"
+            ) from error
 
     def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
         torch = self.module
@@ -178,13 +194,16 @@ class _Torch(Library):
         name = "float32" if dtype is torch.float32 else "float64" if dtype is torch.float64 else ""
         if device.type != PLATFORM or not name:
             return None
-        followed, seen = torch.is_grad_enabled(), []
+        followed, forward, seen = torch.is_grad_enabled(), torch.autograd.forward_ad.unpack_dual, []
         for x in given:
             if x.__class__ is not kind or x.dtype is not dtype or x.device != device:
                 return None
-            if followed and x.requires_grad:
+            if (followed and x.requires_grad) or forward(x).tangent is not None:
                 return None
-            seen.append((x.data_ptr(), x.shape, x.stride()))
+            try:
+                seen.append((x.data_ptr(), x.shape, x.stride()))
+            except RuntimeError:  # of torch.func, or sparse
+                return None
         return device.index or 0, name, seen
 
     def picked(self, x: Any, places: np.ndarray, number: int) -> Any:
@@ -208,7 +227,8 @@ class _Cupy(Library):
             return self.module.empty(shape, dtype)
 
     def stream(self, number: int) -> int:
-        return int(self.module.cuda.get_current_stream().ptr)
+        with self.module.cuda.Device(number):  # each card has a current stream
+            return int(self.module.cuda.get_current_stream().ptr)
 
     def contiguous(self, x: Any) -> Any:
         return self.module.ascontiguousarray(x)
@@ -231,6 +251,16 @@ class _Jax(Library):
 
     def stream(self, number: int) -> int:
         return 0
+
+    def zeros(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
+        return self.module.numpy.zeros(shape, dtype)
+
+    def joined(self, x: Sequence[Any]) -> Any:
+        return self.module.numpy.concatenate(x, 1)
+
+    def kept(self, x: np.ndarray, number: int, key: Any = None) -> Any:
+        with self.module.ensure_compile_time_eval():  # while a program is traced too
+            return super().kept(x, number, key)
 
     def clip(self, x: Any, least: Any, most: Any) -> Any:
         return self.module.numpy.clip(x, least, most)
@@ -317,7 +347,9 @@ def common(
             if wanted is not None and number != wanted:
                 raise DeviceError(f'{name}: it is on cuda:{number}, and device="cuda:{wanted}" is asked for')
             if dtype is not None and own != dtype:
-                raise ShapeError(f"{name}: expected {dtype}, as dtype says, got {own}; convert it first")
+                raise ShapeError(
+                    f'{name}: expected {dtype}, got {own}; convert it, or compute with dtype="{own}"'
+                )
         elif library is not found.library:
             raise DeviceError(f"{name}: expected {found.library.words} as {first} is, got {library.words}")
         elif number != found.number:
@@ -340,7 +372,7 @@ def number_of(device: Any) -> int | None:
     """
     text = "cpu" if device is None else str(device)
     kind, _, number = text.partition(":")
-    if text == "cpu":
+    if text in ("cpu", "cpu:0"):
         return None
     if kind != "cuda" or not (number.isdecimal() or text == "cuda"):
         raise DeviceError(f'device: expected "cpu", "cuda" or "cuda:1", got {device!r}')
@@ -368,6 +400,16 @@ def column(seen: Seen, lead: int) -> tuple[int, int, int] | None:
             return None
         expected *= n
     return seen.pointer, between, seen.strides[0] if lead and seen.shape[0] > 1 else 0
+
+
+def extent(seen: Seen) -> tuple[int, int]:
+    """Address of the first byte of an array, and that after its last one."""
+    if 0 in seen.shape:
+        return seen.pointer, seen.pointer
+    jumps = [(n - 1) * s for n, s in zip(seen.shape, seen.strides, strict=True)]
+    size = 4 if seen.dtype == "float32" else 8
+    first, last = sum(j for j in jumps if j < 0), sum(j for j in jumps if j > 0)
+    return seen.pointer + first * size, seen.pointer + (last + 1) * size
 
 
 def result(library: Library, memory: Any, shape: tuple[int, ...], single: bool) -> Any:

@@ -27,6 +27,14 @@ LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "li
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_CODE, OLD_DRIVER = 2, 3, 100, 209, 222
 """Numbers of errors that are explained here; the driver has a sentence for all of them."""
 
+CAPTURE = range(900, 908)
+"""Those of what cannot be recorded in a CUDA graph."""
+
+FORKED = (
+    "a forked process cannot use the card that its parent uses; start it with "
+    'multiprocessing.get_context("spawn")'
+)
+
 KEPT = 64
 """One part in so many of a card's memory stays with this process, though nobody needs it now."""
 
@@ -87,8 +95,11 @@ def count() -> int:
     Raises:
         DeviceError: there is no driver, or no card.
     """
-    number = ctypes.c_int()
-    _cuda().cuDeviceGetCount(ctypes.byref(number))
+    number, library = ctypes.c_int(), _cuda()
+    status = library.cuDeviceGetCount(ctypes.byref(number))
+    if status:
+        why = FORKED if status == NOT_INITIALIZED else _sentence(library, status)
+        raise DeviceError(f'device="cuda": {why}')
     return number.value
 
 
@@ -168,9 +179,11 @@ class Card:
                 f"{total / 2**20:,.0f} MiB are free; take fewer states at once, or float32"
             )
         if status == NOT_INITIALIZED:
+            raise DeviceError(f"{where}: {FORKED}")
+        if status in CAPTURE:
             raise DeviceError(
-                f"{where}: a forked process cannot use the card that its parent uses; start it with "
-                'multiprocessing.get_context("spawn")'
+                f"{where}: {function} while a CUDA graph is recorded ({_sentence(self._library, status)}); "
+                "make the same call once, with arrays of the same shapes, before recording"
             )
         if status in (NO_CODE, OLD_DRIVER):
             known = driver_version()

@@ -61,14 +61,15 @@ class LoopedOnCard:
         if rows <= 0:
             return
         loops, pairs = self._of(rows), list(zip(self.kernel.arrays, arrays, strict=True))
-        loops.clear(stream)
-        for a, column in pairs:
-            if a.role == "in":
-                loops.take(a.name, column, stream)
-        loops.run(1, stream)
-        for a, column in pairs:
-            if a.role == "out":
-                loops.give(a.name, column, stream)
+        with self._lock:  # calls of other threads have the same memory
+            loops.clear(stream)
+            for a, column in pairs:
+                if a.role == "in":
+                    loops.take(a.name, column, stream)
+            loops.run(1, stream)
+            for a, column in pairs:
+                if a.role == "out":
+                    loops.give(a.name, column, stream)
 
     def check(self, rows: int) -> None:
         """Raise what the text of a state of the last call with so many rows raised; waits."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.engine.cuda import assemble
 from robokit.engine.cuda.loop_code import (
     NOTES,
     TILE,
@@ -116,7 +115,7 @@ def made(
 
 def loaded(card: Any, name: str, text: str) -> Any:
     """Code of a text on a card, kept on disk under it."""
-    place = disk_cache.digest("card", assemble.identity(card.arch), text)
+    place = disk_cache.digest("card", card.identity, text)
     found = disk_cache.load(place)
     if found is None:
         code = card.assemble(text)
@@ -185,8 +184,10 @@ class Loops:
             "work": blocks * work,
             "shared": n["shared"],
         }
-        self.memory = {name: card.allocate(size, stream) for name, size in bytes_.items()}
-        weakref.finalize(self, _free, card, list(self.memory.values())).atexit = False
+        self.memory: dict[str, int] = {}
+        weakref.finalize(self, _free, card, self.memory).atexit = False  # what is there if one does not fit
+        for name, size in bytes_.items():
+            self.memory[name] = card.allocate(size, stream)
         card.fill(self.memory["tile"], bytes_["tile"], 0, stream)
         card.fill(self.memory["given"], bytes_["given"], 0, stream)
         card.fill(self.memory["work"], bytes_["work"], 0, stream)  # known.HeldArray.zero
@@ -336,6 +337,6 @@ class Loops:
         return ValueError(f"{name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
 
 
-def _free(card: Any, pointers: list[int]) -> None:
-    for pointer in pointers:
+def _free(card: Any, memory: Mapping[str, int]) -> None:
+    for pointer in memory.values():
         card.free(pointer)

@@ -1,0 +1,138 @@
+"""Memory that somebody else reads, writes or has the address of, while a kernel runs on a card."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+import table_calls
+from ladder import State, relative
+
+import robokit as rk
+from robokit.engine.cuda import arrays
+from robokit.errors import DeviceError
+from robokit.spatial.control_flow import while_loop
+
+pytestmark = pytest.mark.parity
+
+B = 6
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return rk.load_urdf(rk.find_robot("double_pendulum"))
+
+
+@pytest.fixture(scope="module")
+def given(robot):
+    batch = table_calls.batch_of(robot, [State(robot, seed) for seed in range(B)])
+    return [batch[x] for x in "qva"]
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def test_out_may_have_memory_in_common_with_inputs(card, torch, robot, given):
+    """As with NumPy's arrays: each state is computed from what was there before the call."""
+    q, v, a = given
+    expected = rk.rnea(robot, q, v, a)
+    tensors = [torch.tensor(x) for x in given]
+    for place, out in (
+        (room := torch.empty(B + 1, 2, dtype=torch.float64))[:-1], room[1:],
+    ), ((line := torch.empty(B, 3, dtype=torch.float64))[:, :2], line[:, 1:]):  # fmt: skip
+        place[:] = tensors[2]
+        assert rk.rnea(robot, *tensors[:2], place, out=out) is out
+        assert relative(out, expected) < 1e-13
+    own = tensors[2].clone()
+    assert relative(rk.rnea(robot, *tensors[:2], own, out=own), expected) < 1e-13
+    assert relative(own, expected) < 1e-13
+
+
+def test_tensors_that_torch_follows_forward_and_in_its_transforms(card, torch, robot, given):
+    """dtau = H da, by all ways that PyTorch has."""
+    q, v, a = (torch.tensor(x) for x in given)
+    da = torch.ones_like(a)
+    H = rk.crba(robot, given[0])
+    expected = H.sum(axis=-1)
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        found = forward.unpack_dual(rk.rnea(robot, q, v, forward.make_dual(a, da)))
+        assert relative(found.tangent, expected) < 1e-12
+    pushed = torch.func.jvp(lambda a: rk.rnea(robot, q, v, a), (a,), (da,))[1]
+    assert relative(pushed, expected) < 1e-12
+    each = torch.func.vmap(torch.func.jacrev(lambda q, v, a: rk.rnea(robot, q, v, a), argnums=2))(q, v, a)
+    assert relative(each, H) < 1e-12
+    assert relative(torch.func.vmap(lambda q: rk.crba(robot, q))(q), H) < 1e-13
+
+
+def test_constants_that_a_graph_has_the_address_of_stay(card, torch, monkeypatch):
+    """Others of a long program take their place in the list of those that are kept."""
+    library = arrays.TORCH
+    monkeypatch.setattr(arrays, "_recorded", [])
+    usual, recorded = np.array([0.5, 7.0]), np.array([0.5, 8.0])
+    library.kept(recorded, 0)
+    monkeypatch.setattr(card, "capturing", lambda stream=0: True)
+    held = weakref.ref(library.kept(recorded, 0))
+    monkeypatch.setattr(card, "capturing", lambda stream=0: False)
+    gone = weakref.ref(library.kept(usual, 0))
+    for k in range(arrays.KEPT + 1):
+        library.kept(np.array([float(k)]), 0)
+    gc.collect()
+    assert held() is not None and gone() is None
+
+
+@rk.function(inputs={"x": ()}, outputs={"root": ()})
+def root(tree, x):
+    """Newton's iteration."""
+    step = lambda y: 0.5 * (y + (x * x + 1.0) / y)  # noqa: E731
+    return {"root": while_loop(lambda y: abs(y * y - x * x - 1.0) > 1e-12 * (x * x + 1.0), step, x * x + 1.0)}
+
+
+def test_threads_that_call_a_function_with_loops(card, robot, monkeypatch):
+    launch = card.launch
+
+    def slowly(*given, **named):
+        launch(*given, **named)
+        time.sleep(2e-3)
+
+    monkeypatch.setattr(card, "launch", slowly)
+    x = np.arange(8.0).reshape(2, 4) + 0.5
+    root(robot, x[0], device="cuda")
+    found = [None, None]
+
+    def call(k: int) -> None:
+        found[k] = [root(robot, x[k], device="cuda") for _ in range(5)]
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    for k in range(2):
+        for each in found[k]:
+            assert relative(each, np.sqrt(x[k] ** 2 + 1.0)) < 1e-10
+
+
+def test_what_was_allocated_is_freed_where_the_rest_does_not_fit(card, robot, monkeypatch):
+    x = np.ones(3)
+    root(robot, x, device="cuda")
+    gc.collect()
+    before, allocate, sizes = len(card.held), card.allocate, []
+
+    def little(size: int, stream: int = 0) -> int:
+        sizes.append(size)
+        if len(sizes) == 6:
+            raise DeviceError("too little memory")
+        return allocate(size, stream)
+
+    monkeypatch.setattr(card, "allocate", little)
+    with pytest.raises(DeviceError, match="too little"):
+        root(robot, np.ones(77), device="cuda")
+    gc.collect()
+    assert len(sizes) == 6 and len(card.held) == before
