@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import threading
 import time
 import weakref
@@ -85,6 +86,50 @@ def test_constants_that_a_graph_has_the_address_of_stay(card, torch, monkeypatch
         library.kept(np.array([float(k)]), 0)
     gc.collect()
     assert held() is not None and gone() is None
+
+
+class Streams:
+    """Asserts that no two streams are busy at the same time: what is on one waits for the other."""
+
+    def __init__(self, card, monkeypatch) -> None:
+        self.busy: set[int] = set()
+        for name in ("write", "read", "copy", "fill", "launch", "synchronize"):
+            self._watch(card, name, monkeypatch)
+
+    def _watch(self, card, name, monkeypatch) -> None:
+        usual = getattr(card, name)
+        signature = inspect.signature(usual)
+
+        def call(*given, **named):
+            stream = signature.bind(*given, **named).arguments.get("stream", 0)
+            if name != "synchronize":
+                assert self.busy <= {stream}, f"{name} on stream {stream}, {self.busy} is busy"
+                self.busy.add(stream)
+            if name in ("read", "synchronize"):
+                self.busy.discard(stream)
+            return usual(*given, **named)
+
+        monkeypatch.setattr(card, name, call)
+
+
+@pytest.mark.parametrize("ground", [None, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_simulation_keeps_to_the_stream_of_its_caller(card, torch, robot, given, monkeypatch, ground):
+    monkeypatch.setattr(type(arrays.TORCH), "stream", lambda self, number: 7)
+    streams = Streams(card, monkeypatch)
+    ground = None if ground is None else rk.Ground(height=-9.0)
+    q, tau = torch.tensor(given[0]), torch.ones(B, robot.nv, dtype=torch.float64)
+    sim = rk.Simulation(robot, q, batch=B, device="cuda", dt=1e-3, ground=ground)
+    start = sim.state()
+    for way in (tau, given[0], None):
+        sim.step(tau=way, steps=3)
+        assert 7 in streams.busy and not sim.failed.any()
+        sim.step(tau=way)
+        sim.reset(q, rows=np.arange(B) < 2)
+    sim.step(tau=tau)
+    sim.state()
+    sim.step(tau=tau)
+    sim.restore(start)
+    sim.step(tau=tau)
 
 
 @rk.function(inputs={"x": ()}, outputs={"root": ()})

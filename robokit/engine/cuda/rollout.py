@@ -40,6 +40,7 @@ class RolloutOnCard:
         self._kernel.ready()
         self._held: dict[int, tuple[int, int]] = {}
         self.columns: list[Column] = []
+        self._stream = 0  # the last one
 
     def __del__(self) -> None:
         for k in list(getattr(self, "_held", ())):
@@ -47,7 +48,7 @@ class RolloutOnCard:
 
     def _release(self, k: int) -> None:
         pointer, _ = self._held.pop(k)
-        self.card.free(pointer)
+        self.card.free(pointer, self._stream)
 
     def _room(self, k: int, numbers: int) -> int:
         """Memory of input k, or, below 0, of the next numbers of output -k - 1."""
@@ -55,7 +56,7 @@ class RolloutOnCard:
         if k in self._held and self._held[k][1] < size:
             self._release(k)
         if k not in self._held:
-            self._held[k] = self.card.allocate(size), size
+            self._held[k] = self.card.allocate(size, self._stream), size
         return self._held[k][0]
 
     # ---- inputs --------------------------------------------------------------------------------
@@ -73,13 +74,14 @@ class RolloutOnCard:
                 self.put(k, x[0])
         self.next = [self._room(-1 - o, self.sizes[k] * rows) for o, k in self.feedback]
 
-    def put(self, k: int, x: np.ndarray) -> None:
+    def put(self, k: int, x: np.ndarray, stream: int = 0) -> None:
         """Copy input k of all steps to come to the card, (rows, n), or (1, n) for all rows."""
+        self._stream = stream
         pointer = self.columns[k][0] if self._fed_back(k) and self.columns[k][0] else 0
         pointer = pointer or self._room(k, self.sizes[k] * (self.rows if self._fed_back(k) else len(x)))
         own = np.broadcast_to(x, (self.rows, x.shape[1])) if self._fed_back(k) else x
         if own.size:
-            self.card.write(pointer, np.ascontiguousarray(own.T, self.dtype))
+            self.card.write(pointer, np.ascontiguousarray(own.T, self.dtype), stream)
         alone = len(own) == 1
         self.columns[k] = (pointer, 1, 0) if alone and self.rows > 1 else (pointer, len(own), 1)
 
@@ -96,6 +98,7 @@ class RolloutOnCard:
             changing: inputs that change from step to step, one Column a step.
             stream: on which.
         """
+        self._stream = stream
         for step in range(count):
             for k, each in (changing or {}).items():
                 self.columns[k] = each[step]
@@ -109,12 +112,12 @@ class RolloutOnCard:
                 self.card.copy(there, here, self.sizes[k] * self.rows * self.dtype.itemsize, stream)
                 self.next[o], self.columns[k] = here, (there, self.rows, 1)
 
-    def look(self, arrays: Sequence[np.ndarray], which: Sequence[int] | None = None) -> None:
+    def look(self, arrays: Sequence[np.ndarray], which: Sequence[int] | None = None, stream: int = 0) -> None:
         """Copy the states from the card into the arrays of the host, (1, rows, n); waits."""
         for _, k in self.feedback:
             if self.sizes[k] and (which is None or k in which):
                 found = np.empty((self.sizes[k], self.rows), self.dtype)
-                self.card.read(found, self.columns[k][0])
+                self.card.read(found, self.columns[k][0], stream)
                 arrays[k][0] = found.T
 
     def roll(

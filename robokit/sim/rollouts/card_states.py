@@ -55,11 +55,12 @@ class CardStates:
         ]
         self._arrays: dict[Any, Array] = {}
         self._steps: _Contact | _Passive = (_Contact if program.contact else _Passive)(self, number)
+        self.card.synchronize()  # what is prepared; the caller's stream may be another one
         self._steps.start(np.arange(rows), *self._start)
         self._tau: Array = None
         self._wanted: Array = None
         self.change = 0
-        self._show(0)
+        self._show(self.stream())
 
     @property
     def q(self) -> Array:
@@ -81,6 +82,7 @@ class CardStates:
     @property
     def failed(self) -> np.ndarray:
         """(B,) rows whose state is no longer finite, on the host; waits."""
+        self.card.synchronize(self.stream())
         return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views))
 
     def stream(self) -> int:
@@ -125,11 +127,14 @@ class CardStates:
 
     def state(self) -> Any:
         """All that :meth:`restore` needs, on the host."""
+        self.card.synchronize(self.stream())
         return self._steps.state()
 
     def restore(self, state: Any, done: int) -> None:
         """Go on from there."""
+        self.card.synchronize(self.stream())
         self._steps.restore(state)
+        self.card.synchronize()
         self.done, self.change = done, 0
         self._show(self.stream())
 
@@ -269,10 +274,11 @@ class _Passive:
         self._unforced = True
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        self.on.look(self.arrays)
+        stream = self.own.stream()
+        self.on.look(self.arrays, None, stream)
         for k, x in ((0, q), (1, v), (3, 0.0), (4, first_carried(self.own.program, q, v))):
             self.arrays[k][0, rows] = x
-            self.on.put(k, self.arrays[k][0])
+            self.on.put(k, self.arrays[k][0], stream)
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
         """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
@@ -285,7 +291,7 @@ class _Passive:
             if library is None:
                 still = unforced and tau is None if k == 2 else not now and x is not u
                 if not still:
-                    self.on.put(k, np.atleast_2d(x))
+                    self.on.put(k, np.atleast_2d(x), stream)
                 continue
             place = column(library.seen(x), x.ndim - 1)
             assert place is not None
