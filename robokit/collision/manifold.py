@@ -23,9 +23,9 @@ from typing import Any
 
 from robokit.collision.support import COS, SIN, Facing, corner, facing, tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, zeros
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, zeros
 from robokit.spatial.precision import rounding
-from robokit.spatial.scalars import added, clamp, minimum, sqrt, where
+from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 
 POINTS = 8
 """Contacts of a pair of shapes at most, besides their nearest points."""
@@ -34,8 +34,11 @@ LEVEL = 1e-6
 """A's polygon is the reference unless B's is aligned with n better by this, so that flush faces do not take
 turns: angles of 1e-3."""
 
-BESIDE = 1e-9
-"""Of the length of a side: what is outside by less is inside, so that flush sides do not take turns."""
+BESIDE = 1e-6, 2e-5
+"""Of the length of a side, in double and in single precision: what is outside by less is inside, so that
+flush sides do not take turns. The line along which a cylinder meets an edge is known to the root of what its
+distance may be off: where that put it outside, one end of it alone was a contact, and wheels that met a kerb
+straight on tipped over."""
 
 AS_DEEP = 1e-9
 """Of the size of the polygons: a contact that is higher by less is as deep as the nearest points."""
@@ -70,7 +73,7 @@ def manifold(
     ) * 0.5
 
     def polygons() -> Any:
-        return _polygons(x, shapes, place, n, faces, far, add)
+        return _polygons(x, shapes, place, nearest[0], n, faces, far, add)
 
     both = (faces[0].count > 1) & (faces[1].count > 1)
     deepest, size = cond(both, polygons, lambda: (float("inf"), 0.0))
@@ -85,9 +88,9 @@ def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
 
 
 def _polygons(
-    x: Any, shapes: Any, place: Any, n: Vector3, faces: list[Facing], far: Any, add: Any
+    x: Any, shapes: Any, place: Any, distance: Any, n: Vector3, faces: list[Facing], far: Any, add: Any
 ) -> tuple[Any, Any]:
-    """Add the contacts of two polygons.
+    """Add the contacts of two polygons. Along n no point is deeper than the nearest ones.
 
     Returns:
         the least gap, and the size of the reference.
@@ -139,7 +142,7 @@ def _polygons(
         gap = w.dot(N) / N.dot(up)
         beside = across.dot(w)
         # Of two segments it is their distance, for what is a little beside.
-        gap = where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap))
+        gap = maximum(where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap)), distance)
         gaps[k] = gap
         return minimum(gap, least), near + where(gap < far, 1, 0)
 
@@ -183,7 +186,7 @@ def _clipped(
         e = vector(face, where(s + 1 < sides, s + 1, 0)) - p
         across = e - up * up.dot(e)
         normal = Vector3(*(where(sides == 2, a, b) for a, b in zip(-across, e.cross(up), strict=True)))
-        margin = rounding(BESIDE, 0.5) * e.dot(e)
+        margin = in_precision(*BESIDE) * e.dot(e)
         there = most - here
 
         def beyond(k: Any) -> Any:
