@@ -139,8 +139,12 @@ def run_jax(
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ShapeError(f"{name}: expected shape ({size},) or (B, {size}), got {array.shape}")
         taken.append(array)
-    if any(x.ndim == 2 for x in taken) and any(x.ndim == 1 for x in taken):
-        rows = next(len(x) for x in taken if x.ndim == 2)  # so that gradients are sums where one serves all
+    batches = [(name, len(x)) for (name, _), x in zip(inputs, taken, strict=True) if x.ndim == 2]
+    for name, rows in batches:
+        if rows != batches[0][1]:
+            raise ShapeError(f"{name}: expected a batch of {batches[0][1]} like {batches[0][0]}, got {rows}")
+    if batches and any(x.ndim == 1 for x in taken):
+        rows = batches[0][1]  # so that gradients are sums where one serves all
         taken = [jax.numpy.broadcast_to(x, (rows, x.shape[-1])) for x in taken]
     made = robot.derived.get(
         ("JAX on a card", key, reproducible),

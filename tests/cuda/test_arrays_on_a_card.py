@@ -7,6 +7,8 @@ called another way.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from ladder import State, relative
 
 import robokit as rk
 from robokit.dynamics.layout import INPUTS
+from robokit.engine.cuda import arrays
 from robokit.engine.cuda.views import View
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import while_loop
@@ -39,13 +42,58 @@ def torch():
     return pytest.importorskip("torch")
 
 
+class Library(NamedTuple):
+    """One of those whose arrays functions take: where PyTorch is not installed JAX shows the same."""
+
+    put: Callable[[np.ndarray], Any]
+    kind: type
+    words: str
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request: pytest.FixtureRequest) -> Iterator[Library]:
+    module = pytest.importorskip(request.param)
+    if request.param == "torch":
+        yield Library(module.tensor, module.Tensor, "a tensor of PyTorch")
+        return
+    before = module.config.jax_enable_x64
+    module.config.update("jax_enable_x64", True)
+    yield Library(module.numpy.array, module.Array, "an array of JAX")
+    module.config.update("jax_enable_x64", before)
+
+
+def test_every_function_of_the_table_takes_their_arrays_and_numpys(card, library, robot, given):
+    """With device= NumPy's; some in single precision."""
+    for name, row in table_calls.PUBLIC.items():
+        arrays = [x for x in table_calls.inputs(row) if x in given and given[x].ndim > 1]
+        expected = table_calls.arrays(table_calls.call(name, robot, given))
+
+        def same(result, error=1e-13, expected=expected):
+            for x, y in zip(table_calls.arrays(result), expected, strict=True):
+                assert relative(np.asarray(x, float), y) < error
+
+        before = len(card.launches)
+        same(found := table_calls.call(name, robot, given | {x: library.put(given[x]) for x in arrays}))
+        assert len(card.launches) == before + 1, name
+        first = found.matrices if isinstance(found, rk.LinkPoses) else found
+        first = first.L if isinstance(first, rk.LTDLFactor) else first
+        first = first[0] if isinstance(first, tuple) else first
+        assert isinstance(first, library.kind), name
+        copied = table_calls.call(name, robot, given, device="cuda")
+        same(copied)
+        assert all(type(x) is np.ndarray for x in table_calls.arrays(copied)) and not card.held
+        if name in ("rnea", "aba", "crba", "constrained_dynamics", "link_jacobian"):
+            single = {x: library.put(given[x].astype(np.float32)) for x in arrays}
+            same(table_calls.call(name, robot, given | single), 2e-3)
+
+
 def by_number(torch, x):
     """The same batch as the transposed of an array (n, B)."""
     return torch.tensor(np.ascontiguousarray(np.moveaxis(x, 0, -1))).movedim(-1, 0)
 
 
-def test_every_function_of_the_table_takes_tensors_and_numpys_arrays(card, torch, robot, given):
-    """Tensors by state and by number, NumPy's with device=, one state among many, out=, single precision."""
+def test_every_function_of_the_table_takes_tensors_as_they_lie(card, torch, robot, given):
+    """By number, and out= of both layouts; results lie by number."""
     for name in table_calls.PUBLIC:
         row = table_calls.PUBLIC[name]
         arrays = [x for x in table_calls.inputs(row) if x in given and given[x].ndim > 1]
@@ -55,21 +103,13 @@ def test_every_function_of_the_table_takes_tensors_and_numpys_arrays(card, torch
             for x, y in zip(table_calls.arrays(result), expected, strict=True):
                 assert relative(np.asarray(x, float), y) < error
 
-        before = len(card.launches)
         tensors = given | {x: torch.tensor(given[x]) for x in arrays}
-        same(found := table_calls.call(name, robot, tensors))
-        assert len(card.launches) == before + 1, name
+        found = table_calls.call(name, robot, given | {x: by_number(torch, given[x]) for x in arrays})
+        same(found)
         first = found.matrices if isinstance(found, rk.LinkPoses) else found
         first = first.L if isinstance(first, rk.LTDLFactor) else first
         first = first[0] if isinstance(first, tuple) else first
-        assert isinstance(first, torch.Tensor) and first.stride(0) == 1
-        same(table_calls.call(name, robot, given | {x: by_number(torch, given[x]) for x in arrays}))
-        copied = table_calls.call(name, robot, given, device="cuda")
-        same(copied)
-        assert all(type(x) is np.ndarray for x in table_calls.arrays(copied)) and not card.held
-        single = given | {x: torch.tensor(given[x]).float() for x in arrays}
-        if name in ("rnea", "aba", "crba", "constrained_dynamics", "link_jacobian"):
-            same(table_calls.call(name, robot, single), 2e-3)
+        assert first.stride(0) == 1, name
         if "out" in table_calls.TAKES[name] and len(expected) == 1 and name != "forward_kinematics":
             out = torch.full(expected[0].shape, np.nan, dtype=torch.float64)
             assert table_calls.call(name, robot, tensors, out=out) is out
@@ -84,20 +124,20 @@ def test_every_public_function_has_a_device():
         assert "device" in inspect.signature(getattr(rk, name)).parameters, name
 
 
-def test_links_points_and_forces_on_a_card(card, torch, robot, given):
+def test_links_points_and_forces_on_a_card(card, library, robot, given):
     q, v, a = (given[x] for x in "qva")
-    tensors = [torch.tensor(x) for x in (q, v, a)]
+    tensors = [library.put(x) for x in (q, v, a)]
     wrench = np.arange(6.0) + np.arange(B)[:, None]
     for forces in ({"lower": [0, 0, 0, 5.0, 1.0, 0]}, {"lower": wrench, "upper": [1.0, 0, 0, 0, 0, 0]}):
         expected = rk.rnea(robot, q, v, a, forces)
-        there = {k: torch.tensor(x) if isinstance(x, np.ndarray) else x for k, x in forces.items()}
+        there = {k: library.put(x) if isinstance(x, np.ndarray) else x for k, x in forces.items()}
         assert relative(rk.rnea(robot, *tensors, there), expected) < 1e-13
         assert relative(rk.rnea(robot, q, v, a, forces, device="cuda"), expected) < 1e-13
     f = np.arange(B * (robot.nbodies + 1) * 6.0).reshape(B, -1, 6)
     expected = rk.aba(robot, q, v, a, f)
-    assert relative(rk.aba(robot, *tensors, torch.tensor(f)), expected) < 1e-12
+    assert relative(rk.aba(robot, *tensors, library.put(f)), expected) < 1e-12
     links, points = ["upper", "lower"], np.arange(B * 6.0).reshape(B, 2, 3)
-    for at, there in (((0.0, 0.1, -0.5), (0.0, 0.1, -0.5)), (points, torch.tensor(points))):
+    for at, there in (((0.0, 0.1, -0.5), (0.0, 0.1, -0.5)), (points, library.put(points))):
         expected = rk.link_velocity(robot, q, v, links, "body", at)
         assert relative(rk.link_velocity(robot, *tensors[:2], links, "body", there), expected) < 1e-13
     on = rk.Placement(rk.rotations.rpy_to_matrix([0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3]))
@@ -110,7 +150,7 @@ def test_links_points_and_forces_on_a_card(card, torch, robot, given):
             rk.forward_kinematics(robot, q, at=at),
             strict=True,
         ):
-            assert isinstance(x, torch.Tensor) and relative(x, y) < 1e-13
+            assert isinstance(x, library.kind) and relative(x, y) < 1e-13
 
 
 @rk.function(inputs={"q": "q", "K": (2, 3)}, outputs={"e": (), "u": (2,)})
@@ -119,13 +159,11 @@ def energies(tree, q, K):
     return {"e": u[0] * u[1] * u[1], "u": u}
 
 
-def test_functions_of_the_users_own_and_their_derivatives(card, torch, robot, given):
+def test_functions_of_the_users_own_and_their_derivatives(card, library, robot, given):
     q, K = given["q"], np.arange(6.0).reshape(2, 3) + np.arange(B)[:, None, None]
     for f in (energies, energies.derivative("q", "K")):
-        for x, y in zip(
-            f(robot, torch.tensor(q), torch.tensor(K)), f(robot, q, K, device="cuda"), strict=True
-        ):
-            assert isinstance(x, torch.Tensor) and relative(x, y) < 1e-15
+        for x, y in zip(f(robot, library.put(q), library.put(K)), f(robot, q, K, device="cuda"), strict=True):
+            assert isinstance(x, library.kind) and relative(x, y) < 1e-15
         for x, y in zip(f(robot, q, K, device="cuda"), f(robot, q, K), strict=True):
             assert relative(x, y) < 1e-14
 
@@ -139,26 +177,26 @@ def root(tree, x):
     return {"root": found, "passes": passes}
 
 
-def test_functions_with_loops_of_their_own_length(card, torch, robot):
+def test_functions_with_loops_of_their_own_length(card, library, robot):
     x = np.array([0.1, 2.0, -30.0, 400.0])
     for f in (root, root.derivative("x")):
         expected = f(robot, x)
         for _ in range(2):
-            for given in ((torch.tensor(x), {}), (x, {"device": "cuda"})):
+            for given in ((library.put(x), {}), (x, {"device": "cuda"})):
                 for a, b in zip(f(robot, given[0], **given[1]), expected, strict=True):
                     assert relative(a, b) < 1e-14
     assert len(set(root(robot, x).passes)) == 4
 
 
-def test_single_states_and_robots_with_samples_of_inertias(card, torch, robot, given):
+def test_single_states_and_robots_with_samples_of_inertias(card, library, robot, given):
     q, v, a = (given[x] for x in "qva")
-    assert rk.kinetic_energy(robot, torch.tensor(q[0]), torch.tensor(v[0])).shape == ()
-    found = rk.aba(robot, *(torch.tensor(x[0]) for x in (q, v, a)))
+    assert rk.kinetic_energy(robot, library.put(q[0]), library.put(v[0])).shape == ()
+    found = rk.aba(robot, *(library.put(x[0]) for x in (q, v, a)))
     assert found.shape == (robot.nv,) and relative(found, rk.aba(robot, q[0], v[0], a[0])) < 1e-13
     many = robot.with_inertias(robot.inertial_parameters * np.linspace(1, 2, B)[:, None, None])
     expected = rk.rnea(many, q, v, a)
     for _ in range(2):
-        assert relative(rk.rnea(many, *map(torch.tensor, (q, v, a))), expected) < 1e-13
+        assert relative(rk.rnea(many, *map(library.put, (q, v, a))), expected) < 1e-13
     assert relative(rk.rnea(many, q, v, a, device="cuda"), expected) < 1e-13
 
 
@@ -185,8 +223,9 @@ def test_gradients_of_tensors_are_those_of_robokit(card, torch, robot, given):
     assert torch.autograd.gradgradcheck(energy, q)
 
 
-def test_jax_runs_it_in_compiled_programs(card, robot, given):
+def test_jax_runs_it_in_compiled_programs(card, given):
     jax = pytest.importorskip("jax")
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")  # programs keep their card
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     try:
@@ -205,6 +244,10 @@ def test_jax_runs_it_in_compiled_programs(card, robot, given):
         D = rk.aba_derivatives(robot, given["q"], given["v"], given["tau"][0])[1:]
         assert relative(found[0], D[0].sum(axis=1)) < 1e-10
         assert relative(found[1], D[1].sum(axis=(0, 1))) < 1e-10
+        pushed = jax.jit(lambda q, v, a: rk.rnea(robot, q, v, a, {"lower": [0, 0, 0, 5.0, 1.0, 0]}))
+        expected = rk.rnea(robot, *(given[x] for x in "qva"), {"lower": [0, 0, 0, 5.0, 1.0, 0]})
+        for k in range(2):
+            assert relative(pushed(*(jax.numpy.array(given[x][k:]) for x in "qva")), expected[k:]) < 1e-13
         aba = rk.functions["aba"].to_jax(robot)
         slope = jax.jit(
             jax.vmap(jax.grad(lambda q, v, tau: aba(q, v, tau).sum(), argnums=(1, 2)), (0, 0, None))
@@ -218,7 +261,8 @@ def test_jax_runs_it_in_compiled_programs(card, robot, given):
         assert relative(by_a, rk.crba(robot, given["q"])) < 1e-12
         jax.config.update("jax_enable_x64", False)
         single = rk.functions["aba"].to_jax(robot)(*(jax.numpy.float32(given[x][0]) for x in names))
-        assert single.dtype == "float32" and relative(single, expected[0]) < 1e-4
+        assert single.dtype == "float32"
+        assert relative(single, rk.aba(robot, *(given[x][0] for x in names))) < 1e-4
     finally:
         jax.config.update("jax_enable_x64", before)
 
@@ -242,18 +286,21 @@ def test_memory_of_a_card_is_an_array_of_any_library(card, torch):
     assert taken[0].sum() == 6.0
 
 
-def test_what_does_not_go_together_is_said_in_a_sentence(card, torch, robot, given):
-    q, v, a = (torch.tensor(given[x]) for x in "qva")
+def test_what_does_not_go_together_is_said_in_a_sentence(card, library, robot, given):
+    q, v, a = (library.put(given[x]) for x in "qva")
     wrong = [
-        (lambda: rk.rnea(robot, q, v.numpy(), a), "v: expected a tensor of PyTorch on cuda:0"),
-        (lambda: rk.rnea(robot, q, v.float(), a), "v: expected float64 as q is, got float32"),
-        (lambda: rk.rnea(robot, q.half(), v, a), "q: expected float32 or float64 on a card, got float16"),
+        (lambda: rk.rnea(robot, q, np.array(v), a), f"v: expected {library.words} on "),
+        (
+            lambda: rk.rnea(robot, q, library.put(given["v"].astype(np.float32)), a),
+            "v: expected float64 as q is, got float32",
+        ),
+        (
+            lambda: rk.rnea(robot, library.put(given["q"].astype(np.float16)), v, a),
+            "q: expected float32 or float64 on a card, got float16",
+        ),
         (lambda: rk.rnea(robot, q, v[:2], a), "v: expected a batch of 5 like q, got 2"),
         (lambda: rk.rnea(robot, q, v[:, :3], a), r"v: expected shape \(8,\) or \(B, 8\), got \(5, 3\)"),
-        (lambda: rk.rnea(robot, q, v, a, dtype="float32"), "q: expected float32, as dtype says, got float64"),
-        (lambda: rk.rnea(robot, q, v, a, out=a[:2]), r"out: expected float64 \(5, 8\)"),
-        (lambda: rk.rnea(robot, q, v, a, out=np.empty((5, 8))), "out: expected a tensor of PyTorch"),
-        (lambda: rk.rnea(robot, q, v, a, out=v[:1].expand(5, 8)), "out: .*broadcast"),
+        (lambda: rk.rnea(robot, q, v, a, dtype="float32"), "q: expected float32, got float64; convert it"),
         (lambda: rk.rnea(robot, q, v, a, device="cuda:1"), 'q: it is on cuda:0, and device="cuda:1"'),
         (lambda: rk.rnea(robot, q, v, a, device="cpu"), "copy them to the host"),
         (lambda: rk.rnea(robot, q, v, a, device="gpu"), 'device: expected "cpu", "cuda" or "cuda:1"'),
@@ -264,6 +311,34 @@ def test_what_does_not_go_together_is_said_in_a_sentence(card, torch, robot, giv
         with pytest.raises(rk.RobokitError, match=text):
             call()
     assert issubclass(DeviceError, rk.RobokitError)
+
+
+def test_devices_and_dtypes_may_be_pytorchs(card, torch, robot, given):
+    q, v, a = (given[x] for x in "qva")
+    wanted = rk.rnea(robot, q, v, a, dtype="float32")
+    for device in (torch.device("cuda"), torch.device("cuda", 1), torch.device("cpu", 0)):
+        tau = rk.rnea(robot, q, v, a, dtype=torch.float32, device=device)
+        assert tau.dtype == np.float32 and np.array_equal(tau, wanted)
+
+
+def test_tensors_that_are_no_arrays_are_told_from_others(card, torch, robot, given, monkeypatch):
+    q, v, a = (torch.tensor(given[x]) for x in "qva")
+    with pytest.raises(DeviceError, match=r"\.to_dense\(\)"):
+        rk.rnea(robot, q, v.to_sparse(), a)
+    monkeypatch.setattr(arrays, "PLATFORM", "cuda")  # tensors are in the processor's memory again
+    with pytest.raises(rk.ShapeError, match=r"v: expected .* requires a gradient.*\.detach\(\)"):
+        rk.rnea(robot, q, v.requires_grad_(), a)
+
+
+def test_an_out_that_does_not_fit_is_refused(card, torch, robot, given):
+    q, v, a = (torch.tensor(given[x]) for x in "qva")
+    for out, text in (
+        (a[:2], r"out: expected float64 \(5, 8\)"),
+        (np.empty((5, 8)), "out: expected a tensor of PyTorch"),
+        (v[:1].expand(5, 8), "out: .*broadcast"),
+    ):
+        with pytest.raises(rk.RobokitError, match=text):
+            rk.rnea(robot, q, v, a, out=out)
 
 
 class Foreign:

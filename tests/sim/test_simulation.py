@@ -10,7 +10,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.contact.step import step_kernel
+from robokit.contact.step import _step_kernel
 from robokit.engine.loops.kernel import ENOUGH
 from robokit.model import Box
 
@@ -529,7 +529,7 @@ def test_wrong_inputs_of_a_batch_are_said(message):
 def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_path, monkeypatch):
     """A kernel of its own, nothing on disk: it is compiled soon, and well once it has run long enough."""
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    fresh = step_kernel.__wrapped__()
+    fresh = _step_kernel.__wrapped__(False, ())
     monkeypatch.setattr("robokit.sim.contact_state.step_kernel", lambda *_: fresh)
     monkeypatch.setattr("robokit.sim.simulation.NOTED", 10)
     robot = humanoid()
