@@ -187,6 +187,9 @@ class Event:
     def __init__(self) -> None:
         self.at = time.perf_counter()
 
+    def before(self, stream: int) -> None:
+        """Nothing to wait for."""
+
     def since(self, earlier: Event) -> float:
         """Seconds."""
         return self.at - earlier.at

@@ -7,6 +7,7 @@ import inspect
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,6 +96,10 @@ class Streams:
         self.busy: set[int] = set()
         for name in ("write", "read", "copy", "fill", "launch", "synchronize"):
             self._watch(card, name, monkeypatch)
+        monkeypatch.setattr(card, "event", self._event)
+
+    def _event(self, stream: int) -> SimpleNamespace:
+        return SimpleNamespace(before=lambda other: self.busy.discard(stream))
 
     def _watch(self, card, name, monkeypatch) -> None:
         usual = getattr(card, name)
@@ -137,6 +142,14 @@ def root(tree, x):
     """Newton's iteration."""
     step = lambda y: 0.5 * (y + (x * x + 1.0) / y)  # noqa: E731
     return {"root": while_loop(lambda y: abs(y * y - x * x - 1.0) > 1e-12 * (x * x + 1.0), step, x * x + 1.0)}
+
+
+def test_functions_with_loops_on_several_streams(card, torch, robot, monkeypatch):
+    streams, x = Streams(card, monkeypatch), torch.arange(4.0).double()
+    for stream in (7, 8, 8, 0):
+        monkeypatch.setattr(type(arrays.TORCH), "stream", lambda self, number, stream=stream: stream)
+        assert relative(root(robot, x), np.sqrt(np.arange(4.0) ** 2 + 1.0)) < 1e-10
+        assert streams.busy == {stream}
 
 
 def test_threads_that_call_a_function_with_loops(card, robot, monkeypatch):

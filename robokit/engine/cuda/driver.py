@@ -433,6 +433,11 @@ class Event:
             card._call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
         weakref.finalize(self, _forget, card, self._handle).atexit = False
 
+    def before(self, stream: int) -> None:
+        """Have what is queued on a stream from now on wait for it."""
+        with self._card.current():
+            self._card._call("cuStreamWaitEvent", ctypes.c_void_p(stream), self._handle, 0)
+
     def since(self, earlier: Event) -> float:
         """Seconds since an earlier one; waits for both."""
         milliseconds = ctypes.c_float()

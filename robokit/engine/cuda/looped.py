@@ -32,6 +32,8 @@ class LoopedOnCard:
         """A function of arrays of numbers without sizes."""
         self.card, self.kernel, self.name = card, kernel, kernel.signature.name
         self._made: dict[int, Loops] = {}
+        self._last: dict[int, tuple[int, Any]] = {}  # stream of the last call, and when it is done
+        self._recorded: list[Loops] = []  # those whose addresses CUDA graphs have
         self._lock = threading.Lock()
 
     def ready(self, rows: int | None = None) -> None:
@@ -51,7 +53,10 @@ class LoopedOnCard:
                 where, dtype = ["tile"] * len(self.kernel.arrays), self.kernel.signature.dtype
                 self._made[rows] = Loops(self.card, self.kernel, {}, where, dtype, {}, rows)
                 if len(self._made) > SIZES:
-                    del self._made[next(iter(self._made))]
+                    oldest = next(iter(self._made))
+                    if oldest in self._last:
+                        self._last.pop(oldest)[1].before(0)  # memory is given back on that stream
+                    del self._made[oldest]
             return self._made[rows]
 
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
@@ -61,7 +66,12 @@ class LoopedOnCard:
         if rows <= 0:
             return
         loops, pairs = self._of(rows), list(zip(self.kernel.arrays, arrays, strict=True))
-        with self._lock:  # calls of other threads have the same memory
+        with self._lock:  # calls of other threads, and on other streams, have the same memory
+            recorded = self.card.capturing(stream)
+            if recorded:
+                self._recorded.append(loops)
+            elif rows in self._last and self._last[rows][0] != stream:
+                self._last[rows][1].before(stream)
             loops.clear(stream)
             for a, column in pairs:
                 if a.role == "in":
@@ -70,6 +80,8 @@ class LoopedOnCard:
             for a, column in pairs:
                 if a.role == "out":
                     loops.give(a.name, column, stream)
+            if not recorded:
+                self._last[rows] = stream, self.card.event(stream)
 
     def check(self, rows: int) -> None:
         """Raise what the text of a state of the last call with so many rows raised; waits."""
