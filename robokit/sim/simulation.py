@@ -208,6 +208,7 @@ class Simulation:
         self._many: ManyStates | CardStates | None = None
         self._law, self._law_every = (controller, control_every) if batch else (None, 1)
         self._control: Any = None
+        self._place = "cpu" if number is None else f"cuda, {real}"
         self._about: tuple[Any, ...] | None = None
         self._broken = False
         if batch:
@@ -682,7 +683,8 @@ class Simulation:
             same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))
             self._about = (
                 ("robot", same), ("batch", self.batch), ("dt", self.dt), ("integrator", program.name),
-                ("accuracy", program.accuracy), ("ground, actuators, pushes or other arguments", digest),
+                ("accuracy", program.accuracy), ("device or dtype", self._place),
+                ("ground, actuators, pushes or other arguments", digest),
             )  # fmt: skip
         return self._about
 
@@ -699,7 +701,9 @@ class Simulation:
             raise WrongType("state", state, "what Simulation.state() gave")
         if state.q.shape != np.shape(self.q if self._many is None else self._many.q):
             raise ShapeError(f"state: expected one of q {np.shape(self.q)}, got {state.q.shape}")
-        for (name, own), (_, its) in zip(self._arguments(), state.about, strict=True):
+        of_state = dict(state.about)
+        for name, own in self._arguments():
+            its = of_state.get(name, "cpu")  # states of earlier versions have no device
             if own != its:
                 told = (
                     f": {its} instead of {own}" if isinstance(own, float | str) and len(str(own)) < 40 else ""

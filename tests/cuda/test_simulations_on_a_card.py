@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,15 @@ def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
     assert np.array_equal(there.q, after) and there.steps == 12
     with pytest.raises(rk.ShapeError, match="expected one of a simulation with the same arguments"):
         rk.Simulation(pendulum, q, batch=B, device="cuda", dt=2e-3).restore(state)
+    single = rk.Simulation(pendulum, q, batch=B, device="cuda", dtype="float32")
+    for sim, words in ((here, "cuda, float64 instead of cpu"), (single, "float64 instead of cuda, float32")):
+        with pytest.raises(rk.ShapeError, match=f"other device or dtype: .*{words}"):
+            sim.restore(state)
+    own = here.state()
+    earlier = [x for x in own.about if x[0] != "device or dtype"]
+    here.restore(replace(own, about=earlier))
+    with pytest.raises(rk.ShapeError, match="other device or dtype: cpu instead of cuda"):
+        there.restore(own)
 
 
 def test_what_a_card_does_not_do_is_said(card, pendulum, q, monkeypatch, tmp_path):
