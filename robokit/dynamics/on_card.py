@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -195,8 +196,8 @@ def launch(
         taken.append(column)
         kept.append(array)
     B = 1 if rows is None else rows[1]
-    places, results, after = [], [], []
-    for shape, target in zip(signature.output_shapes, _targets(signature, out), strict=True):
+    places, results, after, targets = [], [], [], _targets(signature, out)
+    for shape, target in zip(signature.output_shapes, targets, strict=True):
         wanted = shape if rows is None else (B, *shape)
         column = None if target is None else _fitting(target, wanted, int(rows is not None), where, read)
         if column is None:
@@ -210,6 +211,8 @@ def launch(
         else:
             results.append(target and target[1])
         places.append(column)
+    if len(targets) > 1 and out is not None:
+        _check_apart(where, [target for target in targets if target is not None])
     code([*taken, *places], B, stream)
     for target, made in after:
         library.put(target, made)
@@ -246,6 +249,17 @@ def _targets(signature: Signature, out: Any) -> list[tuple[str, Any] | None]:
     if len(given) != count:
         raise ShapeError(f"out: {signature.name} has {count} outputs, got {len(given)} arrays")
     return [("out" if count == 1 else f"out[{k}]", x) for k, x in enumerate(given)]
+
+
+def _check_apart(where: Common, targets: Sequence[tuple[str, Any]]) -> None:
+    """Refuse arrays to write to that have memory in common; columns of one array may be several."""
+    seen = [(name, where.library.seen(x)) for name, x in targets]
+    for (i, a), (j, b) in combinations(seen, 2):
+        (p, p_end), (q, q_end) = arrays.extent(a), arrays.extent(b)
+        size = int(where.dtype[-2:]) // 8
+        whole = all(math.prod(x.shape) * size == end - at for x, at, end in ((a, p, p_end), (b, q, q_end)))
+        if p < q_end and q < p_end and (whole or p == q):
+            raise ShapeError(f"{i} and {j} share memory; each output needs an array of its own")
 
 
 def _fitting(

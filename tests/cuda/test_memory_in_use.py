@@ -89,6 +89,15 @@ def test_constants_that_a_graph_has_the_address_of_stay(card, torch, monkeypatch
     assert held() is not None and gone() is None
 
 
+def test_outputs_that_share_memory_are_refused(card, torch, robot, given):
+    tensors, room = [torch.tensor(x) for x in given], torch.empty(B, 2, 6, dtype=torch.float64)
+    for outs in ([room[..., :2]] * 3, [torch.empty(B, 2, 2).double(), *[torch.empty(B, 2, 2).double()] * 2]):
+        with pytest.raises(rk.ShapeError, match=r"out\[\d\] and out\[\d\] share memory"):
+            rk.aba_derivatives(robot, *tensors, out=outs)
+    rk.aba_derivatives(robot, *tensors, out=[room[..., 2 * k : 2 * k + 2] for k in range(3)])
+    assert relative(room, np.concatenate(rk.aba_derivatives(robot, *given), axis=2)) < 1e-12
+
+
 class Streams:
     """Asserts that no two streams are busy at the same time: what is on one waits for the other."""
 

@@ -102,10 +102,6 @@ class Library:
         """The stream of a card that is current in this thread."""
         raise NotImplementedError
 
-    def contiguous(self, x: Any) -> Any:
-        """It, or a copy in which numbers are side by side."""
-        raise NotImplementedError
-
     def constant(self, x: Any, number: int) -> Any:
         """A copy of NumPy's array on a card."""
         raise NotImplementedError
@@ -179,9 +175,6 @@ class _Torch(Library):
     def stream(self, number: int) -> int:
         return int(self.module.cuda.current_stream(number).cuda_stream) if PLATFORM == "cuda" else 0
 
-    def contiguous(self, x: Any) -> Any:
-        return x.contiguous()
-
     def constant(self, x: Any, number: int) -> Any:
         return self.module.tensor(x, device=self.module.device(PLATFORM, number))
 
@@ -220,6 +213,11 @@ class _Cupy(Library):
         return int(x.device.id)
 
     def seen(self, x: Any) -> Seen:
+        if any(s % x.itemsize for s in x.strides):  # a field of records
+            raise DeviceError(
+                f"expected strides of whole numbers of {x.itemsize} bytes, got {x.strides}; give "
+                "cupy.ascontiguousarray(x)"
+            )
         return Seen(int(x.data.ptr), x.shape, tuple(s // x.itemsize for s in x.strides), x.dtype.name)
 
     def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
@@ -229,9 +227,6 @@ class _Cupy(Library):
     def stream(self, number: int) -> int:
         with self.module.cuda.Device(number):  # each card has a current stream
             return int(self.module.cuda.get_current_stream().ptr)
-
-    def contiguous(self, x: Any) -> Any:
-        return self.module.ascontiguousarray(x)
 
     def constant(self, x: Any, number: int) -> Any:
         with self.module.cuda.Device(number):

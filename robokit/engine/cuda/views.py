@@ -63,8 +63,10 @@ class View:
         """A capsule for :func:`jax.dlpack.from_dlpack` and the like.
 
         Who takes it frees the description, without Python, which may have ended by then; the memory itself
-        stays until the process ends, since nobody would say when it is no longer looked at.
+        stays until the process ends, since nobody would say when it is no longer looked at. It waits for what
+        was queued on the card's default stream, since others may be on any.
         """
+        self.card.synchronize()
         size = ctypes.sizeof(_Managed)
         place = _allocate(size + 4 * ctypes.sizeof(ctypes.c_int64))
         made, numbers = _Managed.from_address(place), (ctypes.c_int64 * 4).from_address(place + size)
