@@ -22,7 +22,7 @@ closing_derivatives.py.
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
 Source: implicit function theorem; for contacts S. Zimmermann, R. Poranne, S. Coros, Dynamic manipulation of
-deformable objects with implicit integration (2021), section IV, and 7-contact of this project's notes.
+deformable objects with implicit integration (2021), section IV.
 Cost: O(n d) for inverse dynamics, O(n (n + contacts)) for contacts, 3 nv back substitutions.
 """
 

@@ -32,7 +32,7 @@ phi and come back up, its speed at phi would be s,
 for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
 does not come back up to phi falls on, and bounces in the next step, from below the surface.
 
-Source: 7-contact of this project's notes; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
+Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
 """
 
