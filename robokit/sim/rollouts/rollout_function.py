@@ -307,7 +307,8 @@ def rollout(
         motions: as in :func:`robokit.simulate`; arrays may be (steps + 1, B), one motion a row.
         device: "cuda", or "cuda:1", takes the steps on a graphics card (:doc:`/gpu`), where the states stay
             from record to record; records come back as NumPy's arrays. Starts and joint forces may be arrays
-            on a card, which then is the device. None, or "cpu": the processor. :class:`robokit.Simulation` keeps the states on the card for good.
+            on a card, which then is the device. None, or "cpu": the processor. :class:`robokit.Simulation`
+            keeps the states on the card for good.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with energies, momentum and contact
