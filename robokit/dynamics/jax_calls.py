@@ -10,6 +10,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.dynamics.build import Key, kernel
+from robokit.dynamics.on_card import code_on_card
 from robokit.engine import Bound
 from robokit.engine.cuda import arrays, driver, xla
 from robokit.engine.cuda.arrays import Common
@@ -71,7 +72,7 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     """The foreign function of a kernel."""
     own = kernel(robot, key, dtype, reproducible)
     last = own._last if isinstance(own, Bound) else ()
-    cards = {k: _on_card(own, last, k, dtype) for k in range(driver.count())}
+    cards = {k: _on_card(robot, own, last, k, dtype) for k in range(driver.count())}
 
     def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
         code, constants = cards[driver.current() if len(cards) > 1 else 0]
@@ -82,10 +83,11 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     return xla.register(jax, own.name, launch)
 
 
-def _on_card(own: Any, last: Sequence[np.ndarray], number: int, dtype: str) -> tuple[Any, list[Any]]:
+def _on_card(
+    robot: Robot, own: Any, last: Sequence[np.ndarray], number: int, dtype: str
+) -> tuple[Any, list[Any]]:
     """A kernel on a card, ready, and what a robot with inertias of its own gives to each of its calls."""
-    code, columns = own.on_card(driver.card(number)), []
-    code.ready()  # not while a graph is recorded
+    code, columns = code_on_card(robot, own, driver.card(number)), []  # not while a graph is recorded
     for x in last:
         array = np.ascontiguousarray(x, dtype=dtype)
         pointer = code.card.allocate(array.nbytes)  # for good

@@ -72,16 +72,27 @@ def run_on_card(
     own = kernel(robot, key, real, reproducible)
     last = [_Fixed(x) for x in own._last] if isinstance(own, Bound) else []
     card = driver.card(found.number if found else number or 0)
+    rows = max((len(x) for x in arguments if getattr(x, "ndim", 1) == 2), default=1)
+    code = code_on_card(robot, own, card, rows)
+    if found is None:
+        return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
+    return launch(own.signature, found, code, (*arguments, *last), out)
+
+
+def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> Any:
+    """The code of a kernel on a card, ready for so many states.
+
+    Raises:
+        DeviceError: it cannot be made or loaded.
+    """
     try:
         code = own.on_card(card)
-        code.ready(max((len(x) for x in arguments if getattr(x, "ndim", 1) == 2), default=1))
+        code.ready(rows)
     except (CompilerMissing, TraceTooLarge) as error:
         raise DeviceError(
             f'{own.name} of robot {robot.name!r} has no code for a card ({error}); use device="cpu"'
         ) from error
-    if found is None:
-        return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
-    return launch(own.signature, found, code, (*arguments, *last), out)
+    return code
 
 
 def _quickly(robot: Robot, key: Key, reproducible: bool | None, arguments: Sequence[Any]) -> Any:

@@ -17,7 +17,7 @@ from ladder import State, relative
 
 import robokit as rk
 from robokit.dynamics.layout import INPUTS
-from robokit.engine.cuda import arrays
+from robokit.engine.cuda import arrays, target
 from robokit.engine.cuda.views import View
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import while_loop
@@ -339,6 +339,13 @@ def test_an_out_that_does_not_fit_is_refused(card, torch, robot, given):
     ):
         with pytest.raises(rk.RobokitError, match=text):
             rk.rnea(robot, q, v, a, out=out)
+
+
+def test_a_function_that_is_too_long_for_a_card(card, library, given, monkeypatch):
+    monkeypatch.setattr(target, "MOST", 10)
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+    with pytest.raises(DeviceError, match=r"crba of robot .* has no code for a card .*more than 10"):
+        rk.crba(robot, library.put(given["q"]))
 
 
 class Foreign:
