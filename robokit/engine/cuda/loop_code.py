@@ -420,23 +420,66 @@ class CardFunction(FunctionWriter):
         pointer = f"ptr addrspace({place.space})"
         return self.out(f"getelementptr inbounds {step}, {pointer} {place.base}, i64 {offset}")
 
-    def _in_tile(self, base: str, index: str, known: int) -> str:
-        """The element ``index + known`` of a tile; the index may be "" for none."""
+    def _in_tile(self, base: str, index: str, known: int, whole: bool = False) -> str:
+        """The element ``index + known`` of a tile; the index may be "" for none.
+
+        ``whole``: whether the index is a multiple of the numbers that are side by side.
+        """
         out, layout, beside = self.out, self.cards.layout, self.cards.layout.beside
         step = f"getelementptr inbounds i{8 * self.real.bytes}, ptr addrspace(1)"
         if not index:
             return out(f"{step} {base}, i64 {layout.at(known)}")
-        if beside == 1:
+        if beside == 1 or whole:
             wide = out(f"sext i32 {index} to i64")
-            step = f"getelementptr inbounds [{TILE} x i{8 * self.real.bytes}], ptr addrspace(1)"
-            base = out(f"{step} {base}, i64 {wide}")
-            return out(f"{step} {base}, i64 {known}") if known else base
+            slots = f"getelementptr inbounds [{TILE} x i{8 * self.real.bytes}], ptr addrspace(1)"
+            base = out(f"{slots} {base}, i64 {wide}")
+            return out(f"{step} {base}, i64 {layout.at(known)}") if known else base
         base = out(f"{step} {base}, i64 {layout.at(known - known % beside)}")
         if known % beside:
             index = out(f"add nsw i32 {index}, {known % beside}")
         far = out(f"shl nsw i32 {out(f'and i32 {index}, {-beside}')}, {TILE.bit_length() - 1}")
         place = out(f"or disjoint i32 {far}, {out(f'and i32 {index}, {beside - 1}')}")
         return out(f"{step} {base}, i64 {out(f'sext i32 {place} to i64')}")
+
+    def _scaled(self, index: int) -> tuple[dict[int, int], int]:
+        """An index as a sum of nodes times known numbers, and a known number."""
+        value = self.known.value(index)
+        if value is not None:
+            return {}, value
+        opcode, *given = self.graph.nodes[index]
+        if opcode == TIMES:
+            for one, other in (given, given[::-1]):
+                factor = self.known.value(one)
+                if factor is not None:
+                    terms, known = self._scaled(other)
+                    return {k: factor * f for k, f in terms.items()}, factor * known
+        if opcode not in (PLUS, MINUS):
+            return {index: 1}, 0
+        (terms, known), (more, added) = map(self._scaled, given)
+        sign = 1 if opcode == PLUS else -1
+        terms = dict(terms)
+        for k, f in more.items():
+            terms[k] = terms.get(k, 0) + sign * f
+        return {k: f for k, f in terms.items() if f}, known + sign * added
+
+    def _beside(self, array: int, index: int) -> tuple[str, int]:
+        """The element of an array in a tile, and the numbers that its address is a multiple of."""
+        place, out, beside = self.places[array], self.out, self.cards.layout.beside
+        terms, known = self._scaled(index)
+        whole = all(f % beside == 0 for f in terms.values())
+        known += place.offset
+        if not whole:
+            each, known = self._terms(index)
+            terms, known = dict.fromkeys(each, 1), known + place.offset
+            if len(terms) < len(each):
+                terms, known = {index: 1}, place.offset
+        total = ""
+        for term, factor in terms.items():
+            value = self._value(term, False)
+            value = value if factor == 1 else out(f"mul i32 {value}, {factor}")
+            total = out(f"add i32 {total}, {value}") if total else value
+        found = self._in_tile(place.base, total, known, whole)
+        return found, math.gcd(beside, known) if whole else 1
 
     def _terms(self, index: int) -> tuple[list[int], int]:
         value = self.known.value(index)
@@ -445,14 +488,20 @@ class CardFunction(FunctionWriter):
         return super()._terms(index)
 
     def _address(self, array: int, index: int) -> str:
+        return self._aligned(array, index)[0]
+
+    def _aligned(self, array: int, index: int) -> tuple[str, int]:
+        """Where an element is, and the numbers that its address is a multiple of."""
         place, out = self.places[array], self.out
+        if place.tiled and self.cards.layout.beside > 1:
+            return self._beside(array, index)
         terms, known = self._terms(index)
         total = ""
         for term in terms:
             value = self._value(term, False)
             total = out(f"add nsw i32 {total}, {value}") if total else value
         if place.tiled:
-            return self._in_tile(place.base, total, known + place.offset)
+            return self._in_tile(place.base, total, known + place.offset), 1
         here = out(f"sext i32 {total} to i64") if total else "0"
         pointer, base, step = f"ptr addrspace({place.space})", place.base, f"i{8 * self.real.bytes}"
         if place.space == 1:  # shared
@@ -464,22 +513,24 @@ class CardFunction(FunctionWriter):
             base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {here}")
         if known or not total:
             base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {known}")
-        return base
+        return base, 1
 
     def _load(self, array: int, index: int) -> str:
         kind, place = self.graph.arrays[array].kind, self.places[array]
         size = 4 if kind == INTEGER else self.real.bytes
         shared = ", !invariant.load !0" if not place.tiled and place.space == 1 else ""
-        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
-        return self.out(f"load {self._type(kind, False)}, {where}, align {size}{shared}")
+        address, numbers = self._aligned(array, index)
+        where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
+        return self.out(f"load {self._type(kind, False)}, {where}{shared}")
 
     def _store(self, array: int, index: int, value: int) -> None:
         kind, place = self.graph.arrays[array].kind, self.places[array]
         if place.base == "%work" and self.known.array(array) in self.known.idle:
             return
         size = 4 if kind == INTEGER else self.real.bytes
-        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
-        self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}, align {size}")
+        address, numbers = self._aligned(array, index)
+        where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
+        self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}")
 
     def _zeros(self, number: int, node: tuple) -> None:
         """Memory for the rest of the region: the thread's, or from the top of what it works with."""
