@@ -315,6 +315,7 @@ class CardFunction(FunctionWriter):
         self.places: dict[int, Place] = {}
         self.taken: list[int] = []
         self.called_names: set[str] = set()
+        self.turn_of: dict[int, tuple[str, int]] = {}
         for k, kind in zip(self.called.arrays, pattern.own, strict=True):
             fixed = self.known.array(k)
             if fixed is not None:
@@ -441,11 +442,14 @@ class CardFunction(FunctionWriter):
         place = out(f"or disjoint i32 {far}, {out(f'and i32 {index}, {beside - 1}')}")
         return out(f"{step} {base}, i64 {out(f'sext i32 {place} to i64')}")
 
-    def _scaled(self, index: int) -> tuple[dict[int, int], int]:
-        """An index as a sum of nodes times known numbers, and a known number."""
+    def _scaled(self, index: int) -> tuple[dict[int | str, int], int]:
+        """An index as a sum of nodes, or names of first turns, times known numbers, and a known number."""
         value = self.known.value(index)
         if value is not None:
             return {}, value
+        if index in self.turn_of:
+            first, turn = self.turn_of[index]
+            return {first: 1}, turn
         opcode, *given = self.graph.nodes[index]
         if opcode == TIMES:
             for one, other in (given, given[::-1]):
@@ -466,7 +470,7 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        whole = all(f % beside == 0 for f in terms.values())
+        whole = all(f * (MOST_TURNS if isinstance(k, str) else 1) % beside == 0 for k, f in terms.items())
         known += place.offset
         if not whole:
             each, known = self._terms(index)
@@ -475,7 +479,7 @@ class CardFunction(FunctionWriter):
                 terms, known = {index: 1}, place.offset
         total = ""
         for term, factor in terms.items():
-            value = self._value(term, False)
+            value = term if isinstance(term, str) else self._value(term, False)
             value = value if factor == 1 else out(f"mul i32 {value}, {factor}")
             total = out(f"add i32 {total}, {value}") if total else value
         found = self._in_tile(place.base, total, known, whole)
@@ -659,18 +663,23 @@ class CardFunction(FunctionWriter):
         own: list[dict[int, str]] = []
         for turn in range(turns):
             self.names[index], self.sines = out(f"add nsw i32 %i{k}, {turn}"), {}
+            if turns == MOST_TURNS:
+                self.turn_of[index] = f"%i{k}", turn
             for n in region.nodes:
                 if n in ahead:
                     self._write(n)
             own.append({n: self.names[n] for n in (index, *ahead) if n in self.names})
         values = [f"%c{k}x{p}" for p in range(len(carried))]
-        for each in own:
+        for turn, each in enumerate(own):
+            if turns == MOST_TURNS:
+                self.turn_of[index] = f"%i{k}", turn
             self.names |= each | dict(zip(carried, values, strict=True))
             self.sines = {}
             for n in region.nodes:
                 if n not in ahead:
                     self._write(n)
             values = [self._value(n, False) for n in region.results]
+        self.turn_of.pop(index, None)
         out.do(f"%j{k} = add nsw i32 %i{k}, {turns}")
         out.do(f"br label %several{k}")
         out.lines[at : at + 1] = [

@@ -40,6 +40,12 @@ FILE = 65_536
 LIMITS = 64, 96, 128, 168, 255
 """Registers of a thread that code is made for."""
 
+BESIDE = 4
+"""Numbers of a state that are side by side: four are read at once."""
+
+RESIDENT = 0
+"""Blocks of a multiprocessor at most; 0 for as many as there is place for."""
+
 PART = 400_000
 """Characters of IR that are compiled together, about."""
 
@@ -81,7 +87,7 @@ class Code:
         heap: int = HEAP,
         stop: str | None = None,
         unfinished: str | None = None,
-        beside: int = 1,
+        beside: int = BESIDE,
     ) -> None:
         graph, names = kernel.unlinked, [a.name for a in kernel.arrays]
         self.layout: Layout = layout(kernel.arrays, sizes, real, where, heap, beside)
@@ -161,7 +167,7 @@ class Loops:
         contents: Mapping[str, np.ndarray] | None = None,
         passes: int = 1,
         stream: int = 0,
-        resident: int = 0,
+        resident: int = RESIDENT,
         **options: Any,
     ) -> None:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
