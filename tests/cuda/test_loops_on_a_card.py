@@ -44,7 +44,8 @@ def test_a_random_program_has_the_bits_of_the_processor(seed, dtype):
     expected = kernel(dtype=dtype, **given)
     shared = {name: given[name] for name in ("table", "index")}
     known = {"index": given["index"]} if seed % 2 else {}
-    loops = Loops(HostCard(), kernel, sizes, WHERE, dtype, shared, 50, known)
+    beside = (1, 4, 8)[seed % 3]
+    loops = Loops(HostCard(), kernel, sizes, WHERE, dtype, shared, 50, known, beside=beside)
     for name in ("x", "y", "m", "k"):
         loops.write(name, given[name])
     loops.run(1)
@@ -91,7 +92,8 @@ def summed():
 
 
 def test_states_that_fail_stop_and_say_why_and_others_go_on():
-    loops = Loops(HostCard(), summed(), {"n": 8}, ["tile"] * 3, "float64", {}, 40, heap=16, finite=["out"])
+    options = {"heap": 16, "finite": ["out"], "beside": 4}
+    loops = Loops(HostCard(), summed(), {"n": 8}, ["tile"] * 3, "float64", {}, 40, **options)
     x, k = np.ones((40, 8)), np.full((40, 1), 8)
     k[3], k[5], x[7, 2] = 9, 20, np.inf
     loops.write("x", x)
@@ -108,7 +110,8 @@ def test_states_that_fail_stop_and_say_why_and_others_go_on():
 
 
 def test_columns_of_a_card_go_to_states_and_back_all_or_some():
-    loops = Loops(HostCard(), summed(), {"n": 4}, ["tile", "shared", "tile"], "float32", {"k": [4]}, 70)
+    where, shared = ["tile", "shared", "tile"], {"k": [4]}
+    loops = Loops(HostCard(), summed(), {"n": 4}, where, "float32", shared, 70, beside=8)
     wide = np.arange(70 * 6, dtype=np.float32).reshape(6, 70)  # a slice of a larger array
     loops.take("x", (wide[1].ctypes.data, 70, 1))
     rows = np.array([2, 69, 33])

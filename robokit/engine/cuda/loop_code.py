@@ -1,7 +1,9 @@
 """Kernels with loops as LLVM IR for cards: a state a thread, sizes and what is known of arrays compiled in.
 
-Memory is in tiles of 32 states, those of a warp: element e of the state in lane t is at e * 32 + t, so that
-threads whose index is the same read neighbours. All numbers of a tile take as many bytes, whole ones too.
+Memory is in tiles of 32 states, those of a warp, k numbers of a state side by side: element e of the state in
+lane t is at (e // k * 32 + t) * k + e % k, so that threads whose index is the same read neighbours, and a
+thread whose index is another finds its own numbers beside each other. Arrays begin at multiples of k. All
+numbers of a tile take as many bytes, whole ones too.
 
     tile     what each state has of its own, and hands on from one call to the next
     given    inputs that change from one pass to the next
@@ -103,11 +105,17 @@ class Layout:
         places: of each array.
         sizes: of tile, given and work in elements of a state, of shared memory in bytes.
         heap: elements of work memory for arrays of zeros whose size is known only when they are made.
+        beside: numbers of a state that are side by side, a power of 2.
     """
 
     places: list[Place]
     sizes: dict[str, int]
     heap: int
+    beside: int = 1
+
+    def at(self, element: int) -> int:
+        """Where an element of a tile is, from where its state begins."""
+        return element // self.beside * TILE * self.beside + element % self.beside
 
 
 def layout(
@@ -116,6 +124,7 @@ def layout(
     real: Real,
     where: Sequence[str],
     heap: int,
+    beside: int = 1,
 ) -> Layout:
     """Places of arrays.
 
@@ -125,9 +134,11 @@ def layout(
         real: of the numbers.
         where: of each array, one of tile, given, work and shared.
         heap: elements of work memory for arrays of zeros whose size is known only when they are made.
+        beside: numbers of a state that are side by side, a power of 2.
     """
     ends, places = dict.fromkeys(BASES, 0), list[Place]()
-    ends["tile"], ends["work"] = len(NOTES), heap
+    heap += -heap % beside
+    ends["tile"], ends["work"] = len(NOTES) + -len(NOTES) % beside, heap
     for a, base in zip(arrays, where, strict=True):
         count = max(1, math.prod(a.at(sizes)))
         if base == "shared":
@@ -137,8 +148,8 @@ def layout(
             ends[base] += count * size
         else:
             places.append(Place(f"%{base}", ends[base]))
-            ends[base] += count
-    return Layout(places, ends, heap)
+            ends[base] += count + -count % beside
+    return Layout(places, ends, heap, beside)
 
 
 @dataclass
@@ -287,7 +298,7 @@ class CardWriter(ModuleWriter):
     def more_work(self, length: int) -> Place:
         """Memory to work with, of so many elements."""
         start = self.layout.sizes["work"]
-        self.layout.sizes["work"] += length
+        self.layout.sizes["work"] += length + -length % self.layout.beside
         return Place("%work", start)
 
     def fails(self, function: int) -> bool:
@@ -304,6 +315,7 @@ class CardFunction(FunctionWriter):
         self.places: dict[int, Place] = {}
         self.taken: list[int] = []
         self.called_names: set[str] = set()
+        self.turn_of: dict[int, tuple[str, int]] = {}
         for k, kind in zip(self.called.arrays, pattern.own, strict=True):
             fixed = self.known.array(k)
             if fixed is not None:
@@ -396,19 +408,82 @@ class CardFunction(FunctionWriter):
 
     # -- memory -------------------------------------------------------------------------------------
 
-    def _slot(self, tiled: bool) -> str:
-        """Type of an element's place."""
-        slot = f"i{8 * self.real.bytes}"
-        return f"[{TILE} x {slot}]" if tiled else slot
-
     def _pointer(self, array: int) -> str:
         """Where an array begins."""
-        place = self.places[array]
+        place, slot = self.places[array], f"i{8 * self.real.bytes}"
         if not place.offset:
             return place.base
-        step = "i8" if not place.tiled and place.space == 1 else self._slot(place.tiled)
+        step, offset = slot, place.offset
+        if place.tiled:
+            offset = self.cards.layout.at(offset)
+        elif place.space == 1:
+            step = "i8"
         pointer = f"ptr addrspace({place.space})"
-        return self.out(f"getelementptr inbounds {step}, {pointer} {place.base}, i64 {place.offset}")
+        return self.out(f"getelementptr inbounds {step}, {pointer} {place.base}, i64 {offset}")
+
+    def _in_tile(self, base: str, index: str, known: int, whole: bool = False) -> str:
+        """The element ``index + known`` of a tile; the index may be "" for none.
+
+        ``whole``: whether the index is a multiple of the numbers that are side by side.
+        """
+        out, layout, beside = self.out, self.cards.layout, self.cards.layout.beside
+        step = f"getelementptr inbounds i{8 * self.real.bytes}, ptr addrspace(1)"
+        if not index:
+            return out(f"{step} {base}, i64 {layout.at(known)}")
+        if beside == 1 or whole:
+            wide = out(f"sext i32 {index} to i64")
+            slots = f"getelementptr inbounds [{TILE} x i{8 * self.real.bytes}], ptr addrspace(1)"
+            base = out(f"{slots} {base}, i64 {wide}")
+            return out(f"{step} {base}, i64 {layout.at(known)}") if known else base
+        base = out(f"{step} {base}, i64 {layout.at(known - known % beside)}")
+        if known % beside:
+            index = out(f"add nsw i32 {index}, {known % beside}")
+        far = out(f"shl nsw i32 {out(f'and i32 {index}, {-beside}')}, {TILE.bit_length() - 1}")
+        place = out(f"or disjoint i32 {far}, {out(f'and i32 {index}, {beside - 1}')}")
+        return out(f"{step} {base}, i64 {out(f'sext i32 {place} to i64')}")
+
+    def _scaled(self, index: int) -> tuple[dict[int | str, int], int]:
+        """An index as a sum of nodes, or names of first turns, times known numbers, and a known number."""
+        value = self.known.value(index)
+        if value is not None:
+            return {}, value
+        if index in self.turn_of:
+            first, turn = self.turn_of[index]
+            return {first: 1}, turn
+        opcode, *given = self.graph.nodes[index]
+        if opcode == TIMES:
+            for one, other in (given, given[::-1]):
+                factor = self.known.value(one)
+                if factor is not None:
+                    terms, known = self._scaled(other)
+                    return {k: factor * f for k, f in terms.items()}, factor * known
+        if opcode not in (PLUS, MINUS):
+            return {index: 1}, 0
+        (terms, known), (more, added) = map(self._scaled, given)
+        sign = 1 if opcode == PLUS else -1
+        terms = dict(terms)
+        for k, f in more.items():
+            terms[k] = terms.get(k, 0) + sign * f
+        return {k: f for k, f in terms.items() if f}, known + sign * added
+
+    def _beside(self, array: int, index: int) -> tuple[str, int]:
+        """The element of an array in a tile, and the numbers that its address is a multiple of."""
+        place, out, beside = self.places[array], self.out, self.cards.layout.beside
+        terms, known = self._scaled(index)
+        whole = all(f * (MOST_TURNS if isinstance(k, str) else 1) % beside == 0 for k, f in terms.items())
+        known += place.offset
+        if not whole:
+            each, known = self._terms(index)
+            terms, known = dict.fromkeys(each, 1), known + place.offset
+            if len(terms) < len(each):
+                terms, known = {index: 1}, place.offset
+        total = ""
+        for term, factor in terms.items():
+            value = term if isinstance(term, str) else self._value(term, False)
+            value = value if factor == 1 else out(f"mul i32 {value}, {factor}")
+            total = out(f"add i32 {total}, {value}") if total else value
+        found = self._in_tile(place.base, total, known, whole)
+        return found, math.gcd(beside, known) if whole else 1
 
     def _terms(self, index: int) -> tuple[list[int], int]:
         value = self.known.value(index)
@@ -417,40 +492,49 @@ class CardFunction(FunctionWriter):
         return super()._terms(index)
 
     def _address(self, array: int, index: int) -> str:
+        return self._aligned(array, index)[0]
+
+    def _aligned(self, array: int, index: int) -> tuple[str, int]:
+        """Where an element is, and the numbers that its address is a multiple of."""
         place, out = self.places[array], self.out
+        if place.tiled and self.cards.layout.beside > 1:
+            return self._beside(array, index)
         terms, known = self._terms(index)
         total = ""
         for term in terms:
             value = self._value(term, False)
             total = out(f"add nsw i32 {total}, {value}") if total else value
+        if place.tiled:
+            return self._in_tile(place.base, total, known + place.offset), 1
         here = out(f"sext i32 {total} to i64") if total else "0"
-        pointer = f"ptr addrspace({place.space})"
-        base = place.base
-        if not place.tiled and place.space == 1:  # shared
+        pointer, base, step = f"ptr addrspace({place.space})", place.base, f"i{8 * self.real.bytes}"
+        if place.space == 1:  # shared
             step = "i32" if self.graph.arrays[array].kind == INTEGER else self.real.kind
             base = self._pointer(array)
         else:
-            step, known = self._slot(place.tiled), known + place.offset
+            known += place.offset
         if total:
             base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {here}")
         if known or not total:
             base = out(f"getelementptr inbounds {step}, {pointer} {base}, i64 {known}")
-        return base
+        return base, 1
 
     def _load(self, array: int, index: int) -> str:
         kind, place = self.graph.arrays[array].kind, self.places[array]
         size = 4 if kind == INTEGER else self.real.bytes
         shared = ", !invariant.load !0" if not place.tiled and place.space == 1 else ""
-        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
-        return self.out(f"load {self._type(kind, False)}, {where}, align {size}{shared}")
+        address, numbers = self._aligned(array, index)
+        where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
+        return self.out(f"load {self._type(kind, False)}, {where}{shared}")
 
     def _store(self, array: int, index: int, value: int) -> None:
         kind, place = self.graph.arrays[array].kind, self.places[array]
         if place.base == "%work" and self.known.array(array) in self.known.idle:
             return
         size = 4 if kind == INTEGER else self.real.bytes
-        where = f"ptr addrspace({place.space}) {self._address(array, index)}"
-        self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}, align {size}")
+        address, numbers = self._aligned(array, index)
+        where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
+        self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}")
 
     def _zeros(self, number: int, node: tuple) -> None:
         """Memory for the rest of the region: the thread's, or from the top of what it works with."""
@@ -476,12 +560,12 @@ class CardFunction(FunctionWriter):
         narrow = out(f"trunc i64 {count} to i32")
         top = self.memory[1]
         end = out(f"add i32 {top}, {narrow}")
+        if (beside := self.cards.layout.beside) > 1:  # the next begins at a multiple
+            end = out(f"and i32 {out(f'add i32 {end}, {beside - 1}')}, {-beside}")
         fits = out(f"icmp ule i32 {end}, {self.cards.heap}")
         self._fail_unless(fits, number, 1)
         narrow, top, end = (out(f"select i1 {fits}, i32 {x}, i32 0") for x in (narrow, top, end))
-        wide = out(f"zext i32 {top} to i64")
-        start = out(f"getelementptr {self._slot(True)}, ptr addrspace(1) %work, i64 {wide}")
-        place = self.places[array] = Place(start)
+        place = self.places[array] = Place(self._in_tile("%work", top, 0))
         self.memory = "", end
         self._fill(place, narrow)
 
@@ -489,14 +573,17 @@ class CardFunction(FunctionWriter):
         """Write zeros to so many elements."""
         out, k, before = self.out, self._fresh(), self.label
         slot = f"i{8 * self.real.bytes}"
-        step, pointer = self._slot(place.tiled), f"ptr addrspace({place.space})"
+        pointer = f"ptr addrspace({place.space})"
         out.do(f"br label %fillhead{k}")
         self._block(f"fillhead{k}", same=True)
         out.do(f"%fill{k} = phi i32 [0, %{before}], [%fillnext{k}, %fillbody{k}]")
         out.do(f"br i1 {out(f'icmp slt i32 %fill{k}, {count}')}, label %fillbody{k}, label %filled{k}")
         self._block(f"fillbody{k}", same=True)
-        wide = out(f"sext i32 %fill{k} to i64")
-        where = out(f"getelementptr {step}, {pointer} {place.base}, i64 {wide}")
+        if place.tiled:
+            where = self._in_tile(place.base, f"%fill{k}", 0)
+        else:
+            wide = out(f"sext i32 %fill{k} to i64")
+            where = out(f"getelementptr {slot}, {pointer} {place.base}, i64 {wide}")
         out.do(f"store {slot} 0, {pointer} {where}, align {self.real.bytes}")
         out.do(f"%fillnext{k} = add nsw i32 %fill{k}, 1")
         out.do(f"br label %fillhead{k}")
@@ -576,18 +663,23 @@ class CardFunction(FunctionWriter):
         own: list[dict[int, str]] = []
         for turn in range(turns):
             self.names[index], self.sines = out(f"add nsw i32 %i{k}, {turn}"), {}
+            if turns == MOST_TURNS:
+                self.turn_of[index] = f"%i{k}", turn
             for n in region.nodes:
                 if n in ahead:
                     self._write(n)
             own.append({n: self.names[n] for n in (index, *ahead) if n in self.names})
         values = [f"%c{k}x{p}" for p in range(len(carried))]
-        for each in own:
+        for turn, each in enumerate(own):
+            if turns == MOST_TURNS:
+                self.turn_of[index] = f"%i{k}", turn
             self.names |= each | dict(zip(carried, values, strict=True))
             self.sines = {}
             for n in region.nodes:
                 if n not in ahead:
                     self._write(n)
             values = [self._value(n, False) for n in region.results]
+        self.turn_of.pop(index, None)
         out.do(f"%j{k} = add nsw i32 %i{k}, {turns}")
         out.do(f"br label %several{k}")
         out.lines[at : at + 1] = [

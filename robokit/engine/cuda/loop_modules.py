@@ -100,10 +100,11 @@ def _shared(texts: Sequence[str], real: Real) -> str:
     return READ + "\n".join(lines)
 
 
-def _in_tile(name: str, base: str, row: str, size: int, bytes_: int) -> str:
+def _in_tile(name: str, base: str, row: str, size: int, bytes_: int, beside: int) -> str:
     """A pointer to the first element of a state, in tiles of so many elements."""
     return f"""  %{name}tile = lshr i64 {row}, 5
-  %{name}lane = and i64 {row}, 31
+  %{name}state = and i64 {row}, 31
+  %{name}lane = mul i64 %{name}state, {beside}
   %{name}far = mul i64 %{name}tile, {size * TILE}
   %{name}place = add i64 %{name}far, %{name}lane
   %{name}bytes = mul i64 %{name}place, {bytes_}
@@ -123,13 +124,13 @@ def _entry(
     tiles, givens and works are of all tiles; jump: the bytes from the given arrays of a pass to those of the
     next. Where ``resumed`` is 1 these are the passes of the last launch, for states that stopped in it.
     """
-    sizes, bytes_ = writer.layout.sizes, writer.real.bytes
+    sizes, bytes_, beside = writer.layout.sizes, writer.real.bytes, writer.layout.beside
     words = {
-        "work": _in_tile("work", "%works", "%first", sizes["work"], bytes_),
-        "tile": _in_tile("tile", "%tiles", "%t", sizes["tile"], bytes_),
-        "given": _in_tile("given0", "%givens", "%t", sizes["given"], bytes_),
-        "taken": TILE * bytes_,
-        "wanted": 2 * TILE * bytes_,
+        "work": _in_tile("work", "%works", "%first", sizes["work"], bytes_, beside),
+        "tile": _in_tile("tile", "%tiles", "%t", sizes["tile"], bytes_, beside),
+        "given": _in_tile("given0", "%givens", "%t", sizes["given"], bytes_, beside),
+        "taken": writer.layout.at(1) * bytes_,
+        "wanted": writer.layout.at(2) * bytes_,
         "bad": NOT_FINITE,
         "name": writer.name,
         "call": f"call void @{body}(ptr addrspace(1) %tile, ptr addrspace(1) %given, "
@@ -194,9 +195,9 @@ def _looks(writer: CardWriter, stop: int | None, unfinished: int | None) -> str:
     places = {"failed": (0, "stop")} if writer.fails(0) else {}
     for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "pass")):
         if array is not None:
-            places[name] = writer.layout.places[array].offset, to
+            places[name] = writer.layout.at(writer.layout.places[array].offset), to
     for name, (place, to) in places.items():
-        found += f"""  %{name}at = getelementptr [{TILE} x {slot}], ptr addrspace(1) %tile, i64 {place}
+        found += f"""  %{name}at = getelementptr {slot}, ptr addrspace(1) %tile, i64 {place}
   %{name} = load i32, ptr addrspace(1) %{name}at, align 4
   %{name}not = icmp eq i32 %{name}, 0
   br i1 %{name}not, label %{name}over, label %{to}
@@ -208,10 +209,12 @@ def _looks(writer: CardWriter, stop: int | None, unfinished: int | None) -> str:
 def _finite(writer: CardWriter, finite: Sequence[tuple[int, int]]) -> str:
     """Whether all numbers of these arrays are finite: their sum without them is 0 then."""
     real, total, lines = writer.real, number(0.0, writer.real), list[str]()
-    places = [writer.layout.places[array].offset + e for array, length in finite for e in range(length)]
+    at, offsets = writer.layout.at, [writer.layout.places[array].offset for array, _ in finite]
+    lengths = [length for _, length in finite]
+    places = [at(k + e) for k, length in zip(offsets, lengths, strict=True) for e in range(length)]
     for k, place in enumerate(places):
         lines += [
-            f"%f{k} = getelementptr [{TILE} x i{8 * real.bytes}], ptr addrspace(1) %tile, i64 {place}",
+            f"%f{k} = getelementptr i{8 * real.bytes}, ptr addrspace(1) %tile, i64 {place}",
             f"%g{k} = load {real.kind}, ptr addrspace(1) %f{k}, align {real.bytes}",
             f"%h{k} = fsub {real.kind} %g{k}, %g{k}",
             f"%s{k} = fadd {real.kind} {total}, %h{k}",
@@ -220,7 +223,7 @@ def _finite(writer: CardWriter, finite: Sequence[tuple[int, int]]) -> str:
     return "".join(f"  {line}\n" for line in [*lines, f"%finite = fcmp ord {real.kind} {total}, {total}"])
 
 
-def copies_text(real: Real) -> str:
+def copies_text(real: Real, beside: int = 1) -> str:
     """``take4``, ``give4``, ``take8``, ``give8``: numbers of so many bytes from elsewhere to tiles, and back.
 
         take(tiles, elements of a tile, first, every, count, pointer, between, own, rows, which)
@@ -233,7 +236,7 @@ def copies_text(real: Real) -> str:
     for size in (4, 8):
         for way, source, to in (("take", "there", "here"), ("give", "here", "there")):
             words = {"size": size, "way": way, "source": source, "to": to, "bits": 8 * size}
-            found += _COPY.format(**words, tile=TILE, slot=real.bytes, thread=THREAD)
+            found += _COPY.format(**words, beside=beside, tile=TILE, slot=real.bytes, thread=THREAD)
     return found + ATTRIBUTES
 
 
@@ -254,7 +257,8 @@ listed:
 state:
   %t = phi i64 [%r, %row], [%own_t, %listed]
   %number = lshr i64 %t, 5
-  %lane = and i64 %t, 31
+  %lane0 = and i64 %t, 31
+  %lane = mul i64 %lane0, {beside}
   %elements = mul i64 %number, %size
   %start = add i64 %elements, %begin
   %mine = mul i64 %r, %own
@@ -266,8 +270,11 @@ each:
 one:
   %e0 = mul i64 %j, %every
   %e = add i64 %start, %e0
-  %wide = mul i64 %e, {tile}
-  %place = add i64 %wide, %lane
+  %low = urem i64 %e, {beside}
+  %high = sub i64 %e, %low
+  %wide = mul i64 %high, {tile}
+  %near = add i64 %low, %lane
+  %place = add i64 %wide, %near
   %in = mul i64 %place, {slot}
   %here = getelementptr i8, ptr addrspace(1) %tiles, i64 %in
   %far = mul i64 %j, %between

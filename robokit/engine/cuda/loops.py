@@ -39,6 +39,12 @@ FILE = 65_536
 LIMITS = 64, 96, 128, 168, 255
 """Registers of a thread that code is made for."""
 
+BESIDE = 4
+"""Numbers of a state that are side by side: four are read at once."""
+
+RESIDENT = 0
+"""Blocks of a multiprocessor at most; 0 for as many as there is place for."""
+
 PART = 400_000
 """Characters of IR that are compiled together, about."""
 
@@ -61,6 +67,7 @@ class Code:
         stop: name of an array: a pass after which its first number is not 0 does not count, and the state
             waits.
         unfinished: name of an array: a pass after which its first number is not 0 goes on in the next.
+        beside: numbers of a state that are side by side (loop_code.py).
 
     Attributes:
         text: for assemble.py.
@@ -79,15 +86,16 @@ class Code:
         heap: int = HEAP,
         stop: str | None = None,
         unfinished: str | None = None,
+        beside: int = BESIDE,
     ) -> None:
         graph, names = kernel.unlinked, [a.name for a in kernel.arrays]
-        self.layout: Layout = layout(kernel.arrays, sizes, real, where, heap)
+        self.layout: Layout = layout(kernel.arrays, sizes, real, where, heap, beside)
         known = {names.index(name): x.ravel() for name, x in contents.items()}
         numbers = Known(graph, [sizes[n] for n in kernel.sizes], known)
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
         watched = [(k, math.prod(kernel.arrays[k].at(sizes))) for k in map(names.index, finite)]
         looks = [None if name is None else names.index(name) for name in (stop, unfinished)]
-        text = card_text(writer, watched, PART, registers, *looks) + copies_text(real)
+        text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
         self.text = in_one_order(text) if kernel.reproducible else text
 
 
@@ -143,6 +151,7 @@ class Loops:
         rows: states.
         passes: of which there is place for inputs that change from one pass to the next.
         stream: on which the memory is prepared.
+        resident: blocks of a multiprocessor at most; 0 for as many as there is place for.
     """
 
     def __init__(
@@ -157,6 +166,7 @@ class Loops:
         contents: Mapping[str, np.ndarray] | None = None,
         passes: int = 1,
         stream: int = 0,
+        resident: int = RESIDENT,
         **options: Any,
     ) -> None:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
@@ -175,7 +185,9 @@ class Loops:
         slot, n = self.real.bytes * TILE, self.layout.sizes
         work = n["work"] * slot * BLOCK // TILE
         place = card.memory()[0] // 2 // max(1, work)  # for so many blocks
-        blocks = max(1, min(-(-rows // BLOCK), self._run.resident(BLOCK) * card.multiprocessors, place))
+        held = self._run.resident(BLOCK)
+        each = min(resident or held, held)
+        blocks = max(1, min(-(-rows // BLOCK), each * card.multiprocessors, place))
         self._grid = blocks, BLOCK
         self.jump = self.tiles * n["given"] * slot
         bytes_ = {
