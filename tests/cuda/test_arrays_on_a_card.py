@@ -341,7 +341,8 @@ def test_an_out_that_does_not_fit_is_refused(card, torch, robot, given):
             rk.rnea(robot, q, v, a, out=out)
 
 
-def test_a_function_that_is_too_long_for_a_card(card, library, given, monkeypatch):
+def test_a_function_that_is_too_long_for_a_card(card, library, given, monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(target, "MOST", 10)
     robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
     with pytest.raises(DeviceError, match=r"crba of robot .* has no code for a card .*more than 10"):
