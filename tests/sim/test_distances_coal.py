@@ -88,23 +88,38 @@ def test_gradients_of_hulls_are_those_of_differences() -> None:
     assert np.quantile(errors, 0.9) < 1e-8
 
 
-def test_a_function_for_jax_and_pytorch() -> None:
-    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
-    jax.config.update("jax_enable_x64", True)
+@pytest.fixture(scope="module")
+def hand():
+    """Distances of a hand as a function, a configuration, and their Jacobian by central differences."""
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     f = rk.distance_function(robot, "left_hand", ["pelvis", "ground"], ground=True)
-    assert f.pairs == (("left_hand", "pelvis"), ("left_hand", "ground"))
     q = robot.random_configuration(np.random.default_rng(0))
     q[:4] *= 1.2  # plain coordinates
     h = 1e-6 * np.eye(robot.nq)
     (up,), (down,) = f(q + h), f(q - h)
-    expected = (up - down).T / 2e-6
-    reverse = jax.jacrev(f.to_jax())(jax.numpy.array(q))
-    forward = jax.jacfwd(f.to_jax(mode="forward"))(jax.numpy.array(q))
-    x = torch.tensor(q, requires_grad=True)
-    f.to_torch()(x)[0].backward()
-    for found in (reverse, forward):
-        np.testing.assert_allclose(np.ravel(found), expected.ravel(), atol=1e-8)
-    np.testing.assert_allclose(x.grad.numpy(), expected[0], atol=1e-8)
+    return f, q, (up - down).T / 2e-6
+
+
+def test_pairs_of_a_function_and_its_one_derivative(hand) -> None:
+    f = hand[0]
+    assert f.pairs == (("left_hand", "pelvis"), ("left_hand", "ground"))
     with pytest.raises(rk.RobokitError, match="second"):
         _ = f.pullback.pullback
+
+
+def test_a_function_for_jax(hand) -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    f, q, expected = hand
+    reverse = jax.jacrev(f.to_jax())(jax.numpy.array(q))
+    forward = jax.jacfwd(f.to_jax(mode="forward"))(jax.numpy.array(q))
+    for found in (reverse, forward):
+        np.testing.assert_allclose(np.ravel(found), expected.ravel(), atol=1e-8)
+
+
+def test_a_function_for_pytorch(hand) -> None:
+    torch = pytest.importorskip("torch")
+    f, q, expected = hand
+    x = torch.tensor(q, requires_grad=True)
+    f.to_torch()(x)[0].backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected[0], atol=1e-8)
