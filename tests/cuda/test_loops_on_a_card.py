@@ -14,7 +14,7 @@ from loop_programs import ARRAYS, Program
 from robokit.dynamics.build import kernel as robot_kernel
 from robokit.engine.cuda import assemble
 from robokit.engine.cuda.loop_code import NOT_FINITE
-from robokit.engine.cuda.loops import Code, Loops, registers
+from robokit.engine.cuda.loops import Code, Loops
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.spatial.control_flow import call, for_range, zeros
@@ -125,17 +125,6 @@ def test_columns_of_a_card_go_to_states_and_back_all_or_some():
     np.testing.assert_array_equal(found, expected)
     loops.take("x", (few.ctypes.data, 0, 0), part=(1, 2, 2))  # every second number, the same for all
     np.testing.assert_array_equal(loops.read("x")[0], [wide[1, 0], 1, wide[3, 0], 1])
-
-
-def test_a_thread_gets_the_registers_that_the_states_leave_it():
-    assert [registers(n, 132) for n in (1, 8192, 32_768, 65_536, 131_072, 1 << 20)] == [
-        255,
-        255,
-        255,
-        128,
-        64,
-        64,
-    ]
 
 
 @pytest.mark.parity  # ptxas comes with the tests that need other programs

@@ -26,7 +26,7 @@ from typing import Any
 
 from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.emit import ir, sincos
-from robokit.engine.emit.ir import Real, constant, rounded, suffix
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, rounded, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.calls import CallPlan, call_plan
 from robokit.engine.trace.ops import ADD, CONST, INPUT, INTRINSICS, MUL, OPERATIONS, SUB
@@ -38,8 +38,11 @@ LONG = 12_000
 PIECE = 2_000
 """Operations of a piece, about."""
 
-LIMIT = 128
-"""Registers of a thread in code of several pieces: 16 warps then share a multiprocessor."""
+LIMITS = {FLOAT32: 128, FLOAT64: 255}
+"""Registers of a thread in code of several pieces. In single precision 128, so that 16 warps share a
+multiprocessor; in double precision what does not fit into 128 takes longer (derivatives of ABA of G1 on an
+H200: 26 million a second, 33 with 255).
+"""
 
 ONE_FUNCTION = 10**9
 
@@ -211,7 +214,7 @@ def flat_code(program: Program, name: str, real: Real, in_one_order: bool = Fals
     declared = {t[t.index("@") + 1 : t.index("(")]: declaration(t) for t in pieces}
     parts = [module([t], real, declared) for t in pieces]
     parts.append(module([*own, kernel], real, declared))
-    return f"{REGISTERS}{LIMIT}\n" + "".join(f"{PART}\n{part}" for part in parts)
+    return f"{REGISTERS}{LIMITS[real]}\n" + "".join(f"{PART}\n{part}" for part in parts)
 
 
 def declaration(function: str) -> str:

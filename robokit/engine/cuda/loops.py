@@ -33,17 +33,18 @@ if TYPE_CHECKING:
 BLOCK = 32
 """Threads of a block: one warp, so that few states are on all multiprocessors, and none waits for others."""
 
-FILE = 65_536
-"""Registers of a multiprocessor."""
-
-LIMITS = 64, 96, 128, 168, 255
-"""Registers of a thread that code is made for."""
+REGISTERS = 255
+"""Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory, which
+steps with contacts wait for already (G1 on an H200: 1.61 million steps a second, 1.38 with 64).
+"""
 
 BESIDE = 4
-"""Numbers of a state that are side by side: four are read at once."""
+"""Numbers of a state that are side by side: four are read at once (1.38; one: 1.28, eight: 1.29)."""
 
-RESIDENT = 0
-"""Blocks of a multiprocessor at most; 0 for as many as there is place for."""
+RESIDENT = 4
+"""Blocks of a multiprocessor at most: what four warps work with is still in its caches when it is needed again
+(1.96; eight warps: 1.47).
+"""
 
 PART = 400_000
 """Characters of IR that are compiled together, about."""
@@ -82,7 +83,7 @@ class Code:
         where: Sequence[str],
         contents: Mapping[str, np.ndarray],
         finite: Sequence[str] = (),
-        registers: int = 128,
+        registers: int = REGISTERS,
         heap: int = HEAP,
         stop: str | None = None,
         unfinished: str | None = None,
@@ -131,12 +132,6 @@ def loaded(card: Any, name: str, text: str) -> Any:
     return card.load(code if found is None else found[1])
 
 
-def registers(rows: int, multiprocessors: int) -> int:
-    """As many for each thread as there are, if all states are to be there at once; no less than 64."""
-    each = FILE // (BLOCK * max(1, -(-rows // (BLOCK * multiprocessors))))
-    return max((limit for limit in LIMITS if limit <= each), default=LIMITS[0])
-
-
 class Loops:
     """A kernel with loops on a card, and the memory of its states.
 
@@ -171,7 +166,6 @@ class Loops:
     ) -> None:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
         self.real = {"float64": FLOAT64, "float32": FLOAT32}[dtype]
-        options.setdefault("registers", registers(rows, card.multiprocessors))
         self.layout, module = made(card, kernel, sizes, self.real, where, contents or {}, options)
         self._run = module.function(kernel.name)
         self._copies = {
