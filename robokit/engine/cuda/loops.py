@@ -34,16 +34,16 @@ BLOCK = 32
 """Threads of a block: one warp, so that few states are on all multiprocessors, and none waits for others."""
 
 REGISTERS = 255
-"""Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory, which
-steps with contacts wait for already (G1 on an H200: 1.61 million steps a second, 1.38 with 64).
+"""Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory,
+which steps with contacts wait for already (G1 on an H200: 1.61 million steps a second, 1.38 with 64).
 """
 
 BESIDE = 4
 """Numbers of a state that are side by side: four are read at once (1.38; one: 1.28, eight: 1.29)."""
 
 RESIDENT = 4
-"""Blocks of a multiprocessor at most: what four warps work with is still in its caches when it is needed again
-(1.96; eight warps: 1.47).
+"""Blocks of a multiprocessor at most: what four warps work with is still in its caches when it is needed
+again (1.96; eight warps: 1.47).
 """
 
 PART = 400_000
