@@ -21,10 +21,12 @@ from robokit.dynamics.several_links import count, link_by_link
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
+from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.loops.recorded_once import RecordedOnce
 from robokit.engine.maker import Identity
 from robokit.engine.reproducible import wanted
-from robokit.errors import ModelError
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import DeviceError, ModelError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.similar_limbs import similar_inputs
@@ -298,3 +300,19 @@ def _build(
         superword_seeds=similar_inputs(robot, kinds),
         looped=made.looped,
     )
+
+
+def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> Any:
+    """The code of a kernel on a card, ready for so many states.
+
+    Raises:
+        DeviceError: it cannot be made or loaded.
+    """
+    try:
+        code = own.on_card(card)
+        code.ready(rows)
+    except (CompilerMissing, TraceTooLarge) as error:
+        raise DeviceError(
+            f'{own.name} of robot {robot.name!r} has no code for a card ({error}); use device="cpu"'
+        ) from error
+    return code

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
-from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.on_card import code_on_card
+from robokit.dynamics.build import Key, code_on_card, kernel
 from robokit.engine import Bound
 from robokit.engine.cuda import arrays, driver, xla
 from robokit.engine.cuda.arrays import Common

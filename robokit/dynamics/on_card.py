@@ -15,14 +15,12 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import real_array
-from robokit.dynamics.build import Key, kernel, row_of
+from robokit.dynamics.build import Key, code_on_card, kernel, row_of
 from robokit.engine import Bound, NotFinite
-from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.cuda import arrays, driver
 from robokit.engine.cuda.arrays import Common
 from robokit.engine.cuda.looped import LoopedOnCard
 from robokit.engine.signature import Signature
-from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError
 from robokit.model.robot import Robot
 
@@ -77,22 +75,6 @@ def run_on_card(
     if found is None:
         return _copied(own.signature, card, code, (*arguments, *(x.array for x in last)), out)
     return launch(own.signature, found, code, (*arguments, *last), out)
-
-
-def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> Any:
-    """The code of a kernel on a card, ready for so many states.
-
-    Raises:
-        DeviceError: it cannot be made or loaded.
-    """
-    try:
-        code = own.on_card(card)
-        code.ready(rows)
-    except (CompilerMissing, TraceTooLarge) as error:
-        raise DeviceError(
-            f'{own.name} of robot {robot.name!r} has no code for a card ({error}); use device="cpu"'
-        ) from error
-    return code
 
 
 def _quickly(robot: Robot, key: Key, reproducible: bool | None, arguments: Sequence[Any]) -> Any:
