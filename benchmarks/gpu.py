@@ -1,6 +1,6 @@
 """A card beside the processor, MuJoCo Warp and MJX: agreement, states and steps a second, the first call.
 
-python benchmarks/gpu.py                      all; leaves out falls and peers that four minutes have no place for
+python benchmarks/gpu.py                      all, but falls and peers that take longer than four minutes
 python benchmarks/gpu.py --part functions falls --robot G1
 python benchmarks/gpu.py --manual             writes benchmarks/gpu.json, which the manual shows
 
