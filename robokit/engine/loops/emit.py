@@ -109,6 +109,7 @@ class ModuleWriter:
     Attributes:
         texts: of the functions.
         columns: of a VMAP that code of one state computes in the lanes of a vector.
+        contracts: whether products are fused with sums.
         fused: sums and differences with the product that each takes part in with one rounding.
         widths: numbers of lanes that there are functions for.
     """
@@ -117,7 +118,7 @@ class ModuleWriter:
         self, graph: LoopGraph, name: str, real: Real, columns: int = 1, fused: bool = False
     ) -> None:
         self.graph, self.name, self.real, self.columns = graph, name, real, columns
-        self.fused = _fused(graph) if fused else {}
+        self.contracts, self.fused = fused, _fused(graph) if fused else {}
         self.widths = {1}
         self.uniformity = Uniformity(graph)
         self.texts: list[str] = []
@@ -188,10 +189,7 @@ class FunctionWriter:
                 "i": vector(width, "i32"),
                 "b": vector(width, "i1"),
             }
-            rows = {
-                operation.number: operation.llvm.format(**words).replace(" contract ", " ")
-                for operation in OPERATIONS
-            }
+            rows = {operation.number: operation.llvm.format(**words) for operation in OPERATIONS}
             rows |= {opcode: text.format(**words) for opcode, text in _WHOLE.items()}
             self.templates[width] = rows
 
@@ -856,7 +854,6 @@ def declarations(widths: Sequence[int], real: Real) -> str:
         for number in dict.fromkeys((FLOAT64, real)):
             whole, end = "i32" if width == 1 else f"v{width}i32", suffix(width, number)
             t = vector(width, number.kind)
-            lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
             lines.append(f"declare {vector(width, 'i32')} @llvm.fptosi.sat.{whole}.{end}({t})")
     for lanes in widths:
         if lanes == 1:

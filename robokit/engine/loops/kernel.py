@@ -51,7 +51,6 @@ from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
-from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
@@ -266,10 +265,14 @@ class LoopKernel:
             self.function(*known.values(), *given)
         return graph
 
+    @property
+    def fused(self) -> bool:
+        """Whether products are fused with sums, which all code of one kernel agrees on."""
+        return not self.reproducible and llvm.has_fused_multiply_add()
+
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
         """The functions for so many lanes, without what kernels have in common; parts as of :meth:`code`."""
-        fused = not self.reproducible and llvm.has_fused_multiply_add()
-        writer = ModuleWriter(self.graph, self.name, real, register(real), fused)
+        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused)
         of_state = [not a.shared for a in self.arrays]
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
@@ -728,7 +731,7 @@ def module_of(
         shared.append(MEMSET)
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
-            shared.append(sincos.function(width, real, f"sincos_{width}"))
+            shared.append(sincos.function(width, real, f"sincos_{width}", kernels[0].fused))
     text = module([*shared, *texts], widths) + ATTRIBUTES
     if all(kernel.seldom for kernel in kernels):
         about = llvm.SELDOM
@@ -736,8 +739,7 @@ def module_of(
         about = llvm.SOON
     else:
         about = llvm.LONG if len(text) > llvm.LONG_FROM else ""
-    text = LOOPS + about + text
-    return in_one_order(text) if kernels[0].reproducible else text
+    return LOOPS + about + text
 
 
 def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
