@@ -10,6 +10,7 @@ import ctypes
 import functools
 import itertools
 import math
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
+from robokit.engine.loops.emit import INTERRUPTED, MORE, STOPPED, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.loops.linked import (
     Link,
@@ -40,7 +41,6 @@ from robokit.engine.loops.record import (
     INTEGER,
     LINK,
     REAL,
-    ZEROS,
     Array,
     LoopGraph,
     told,
@@ -101,7 +101,7 @@ class LoopKernel:
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
         checked: whether an index out of range is an error, as in Python, and not somebody else's memory.
-            Indices count from 0: one below is out of range.
+            Indices count from 0: one below is out of range. Ctrl-C ends its loops, in a second or so.
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
@@ -399,7 +399,7 @@ class LoopKernel:
         """Whether a call may fail."""
         if self._known_to_fail is not None:
             return self._known_to_fail
-        return any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
+        return any(node[0] in self.graph.failing for node in self.graph.nodes)
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
@@ -691,7 +691,11 @@ class LoopKernel:
     def failed(self, environment: Environment) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
         assert environment.context is not None
-        number, code = divmod(environment.context.status(), 2)
+        status = environment.context.status()
+        if status == STOPPED:
+            signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
+            raise KeyboardInterrupt
+        number, code = divmod(status, 2)
         node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
         if node[0] == LINK:
             self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
@@ -725,6 +729,8 @@ def module_of(
     shared = [declarations(widths, real)]
     if any("@more(" in text for text in texts):
         shared.append(MORE)
+    if any("@interrupted(" in text for text in texts):
+        shared.append(INTERRUPTED)
     if any("@no_times(" in text for text in texts):
         shared.append(no_times(real))
     if any("@llvm.memset" in text for text in texts):
