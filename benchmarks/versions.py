@@ -1,16 +1,16 @@
 """Two versions of robokit side by side: first calls, single calls, batches and code size of every algorithm.
 
-python benchmarks/versions.py 0c8ba257                        this version beside that commit
+python benchmarks/versions.py 0c8ba257                this commit beside that one
 python benchmarks/versions.py 0c8ba257 --robot G1 --row rnea crba
-python benchmarks/versions.py --manual                        writes the manual's table of what was measured
+python benchmarks/versions.py --print                 what has been measured
 
-Each version runs in a process of its own, with an empty cache of compiled code. They measure in turns, and the
-least of each counts. Every row is written to versions.json when it is measured, and an interrupted run goes on
-from there. All times are processor time, so who else uses the machine matters little.
+Each version runs in a process of its own, with an empty cache of compiled code. They measure in turns, and
+the least of each counts. Every row is written to versions.json when it is measured, and an interrupted run
+goes on from there. All times are processor time, so who else uses the machine matters little.
 
 first: of a single call and of a batch, recording and compiling included, after another robot's [s]
 single, batch: microseconds of a state
-code: files of both in the cache [kB]
+code: files of both in the cache, baseline code apart [kB]
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from typing import Any
 from measure import ROOT, commit, machine
 
 PLACE = Path(__file__).with_name("versions.json")
-TABLE = ROOT / "docs" / "versions_table.inc"
 
 ROBOTS = {
     "G1": ("example-robot-data:g1", "floating"),
@@ -63,11 +62,19 @@ import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.table import KERNELS
+from robokit.engine import maker
 
 assert Path(rk.__file__).is_relative_to(sys.argv[1]), rk.__file__
 cache = Path(os.environ["ROBOKIT_CACHE_DIR"])
-def kept():
-    return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+def new_files():
+    """Bytes of the files that have come since the last time, but for baseline code."""
+    global seen
+    now = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    found = sum(len(now[path]) for path in now.keys() - seen if b'"baseline": true' not in now[path])
+    seen = set(now)
+    return found
+
+seen = set()
 
 where, base = sys.argv[2:4]
 robot = chain(int(where)) if where.isdigit() else rk.load_urdf(rk.find_robot(where), base=base)
@@ -97,9 +104,10 @@ def aligned(x):
     found[...] = x
     return found
 
+new_files()
 calls = {}
 def first(name):
-    """Seconds of the first single call and of the first batch, code bytes, rows, nothing if it is not for it."""
+    """Seconds of the first single call and of the first batch, bytes of code, and a sum of the results."""
     row = KERNELS[name]
     choices = []
     for each in row.about.split():
@@ -110,12 +118,17 @@ def first(name):
     rows = max(16, min(256, 2_000_000 // entries // 16 * 16))
     many = [aligned(values(n, size, rows)) for n, size in shape.inputs]
     one = [aligned(x[0]) for x in many]
-    size = kept()
     t = [time.process_time()]
-    answer = k(*one)
+    k(*one)
     t.append(time.process_time())
-    answers = k.batch(*many, threads=1)
+    k.batch(*many, threads=1)
     t.append(time.process_time())
+    # Versions that first make do with baseline code are measured with the better code that follows.
+    maker.TIERED = False
+    robot.kernels.clear()
+    k = kernel(robot, (name, *choices) if choices else name)
+    answer, answers = k(*one), k.batch(*many, threads=1)
+    maker.TIERED = True
     of_all = lambda x: [aligned(np.asarray(y)) for y in (x if isinstance(x, tuple) else (x,))]
     outs, outs_of_all = map(of_all, (answer, answers))
     if isinstance(answer, float):
@@ -126,7 +139,7 @@ def first(name):
     calls.clear()
     calls.update(single=(single, 1), batch=(batch, rows))
     check = float(np.sum([np.abs(x[np.isfinite(x)]).sum() for x in outs]))
-    return {"first": t[1] - t[0], "first batch": t[2] - t[1], "code": kept() - size, "check": check}
+    return {"first": t[1] - t[0], "first batch": t[2] - t[1], "code": new_files(), "check": check}
 
 def turn(what):
     """Least time of some blocks of about 2 ms [us a state]."""
@@ -268,7 +281,7 @@ def measure(version: str, robots: list[str], rows: list[str]) -> None:
                 named = [child.kernels for child in pair.children().values()]
                 for name in (n for n in named[1] if n in named[0]):
                     place = f"{robot}, {name}"
-                    if place in table and not rows or rows and name not in rows:
+                    if name not in rows if rows else place in table:
                         continue
                     table[place] = pair.row(name)
                     table[place]["commit"] = commit().removesuffix("+")

@@ -44,6 +44,9 @@ LONG = 60_000
 SECONDS_A_BYTE = 1.5e-6
 """That compiling baseline code takes, about (AMD EPYC)."""
 
+TIERED = True
+"""Whether first calls make do with baseline code. Benchmarks, which ask for speed alone, set it to False."""
+
 MAKING = threading.RLock()
 """Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
 the child would wait for in vain."""
@@ -235,7 +238,7 @@ class Maker:
                 code (:meth:`improve`) when it has run for :attr:`Code.baseline` seconds.
         """
         with self._lock:
-            found = self._codes.get(target.name)
+            found, baseline = self._codes.get(target.name), baseline and TIERED
             if (found is None or (found.baseline and not baseline)) and self.refused is None:
                 try:
                     meta, content = self.compiled(target, baseline)
