@@ -102,8 +102,8 @@ def card_number(device: Any, *given: Any) -> int | None:
     """The number of the card that something is to run on; None for the processor.
 
     Args:
-        device: that is asked for by name; None for where the arrays are, "cuda" for the card on which they are,
-            or the first where they are on none.
+        device: that is asked for by name; None for where the arrays are, "cuda" for the card on which they
+            are, or the first where they are on none.
         given: arrays, and what is no array.
 
     Raises:
