@@ -71,7 +71,7 @@ class Context:
 def _clock() -> int:
     """Address of the C library's function for the time in seconds."""
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    return ctypes.cast(library["_time64" if os.name == "nt" else "time"], ctypes.c_void_p).value or 0
+    return ctypes.c_void_p.from_buffer(library["_time64" if os.name == "nt" else "time"]).value or 0
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def _callback() -> Any:
 
 def _interrupted() -> int:
     """Address of a function that says whether Ctrl-C was pressed, to the main thread."""
-    return ctypes.cast(_callback(), ctypes.c_void_p).value or 0
+    return ctypes.c_void_p.from_buffer(_callback()).value or 0
 
 
 def _add(blocks: Blocks, after: int | None, size: int) -> int | None:
