@@ -194,7 +194,6 @@ REMAINING = {
     "sim.measuring.readings",
     "sim.motion.carried",
     "sim.motion.ledger",
-    "sim.record.answers",
     "sim.starts.given_states",
     "sim.step.books",
     "viewer.data.answer_data",

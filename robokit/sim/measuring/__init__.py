@@ -9,8 +9,8 @@ readings       what is known of the rows at the end, from which measures make th
 chosen         the measures of a rollout: what its steps must keep, and its columns in the end
 """
 
-from robokit.contact.measures import DEFAULT, Column, StepMeasure, column_of, measures
+from robokit.contact.measures import DEFAULT, Column, Monitor, column_of, measures
 from robokit.sim.measuring.chosen import ChosenMeasures
 from robokit.sim.measuring.own_measure import Measure
 
-__all__ = ["DEFAULT", "ChosenMeasures", "Column", "Measure", "StepMeasure", "column_of", "measures"]
+__all__ = ["DEFAULT", "ChosenMeasures", "Column", "Measure", "Monitor", "column_of", "measures"]

@@ -3,8 +3,7 @@
 trajectory       Trajectory: what happened, with energies, momenta and contact forces
 notes            what each step was given and left: what the others are made of
 step_facts       what happens in single steps: contacts, stops, limits of actuators
-events           Event: contacts, impacts, sliding, limits, rest, with time and size
-answers          the questions that everyone has after a run, answered from its events
+events           events of a run, and the answers of its report
 sensors          what sensors would have measured: IMU, contact wrench, joint force
 contact_record   Contacts by point and StepForces by link
 loop_forces      the wrenches of loop joints

@@ -13,7 +13,7 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import assumed_damping
-from robokit.sim.record.answers import answers
+from robokit.sim.record.events import answers
 
 WIDTH = 80
 """Columns of a report's lines."""

@@ -24,9 +24,8 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground, saved_ground
 from robokit.sim.record import saved_robot
-from robokit.sim.record.answers import Answer, answers
 from robokit.sim.record.contact_record import Contacts, StepForces
-from robokit.sim.record.events import Event, events_of, from_rows
+from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows
 from robokit.sim.record.loop_forces import loop_forces
 from robokit.sim.record.motion_of_steps import StepMotion, kicks, step_motion
 from robokit.sim.record.notes import (
