@@ -32,9 +32,8 @@ from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.distance_function import DistanceFunction, distance_function
-from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
+from robokit.sim.run.step_derivatives import StepDerivatives, StepGradient, step_derivatives, step_vjp
 from robokit.sim.run.step_functions import step_function
-from robokit.sim.run.step_gradient import StepGradient, step_vjp
 from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
 from robokit.sim.starts.standing import standing_configuration, standing_height

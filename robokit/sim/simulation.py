@@ -36,8 +36,7 @@ from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
-from robokit.sim.record.contact_record import Contacts
-from robokit.sim.record.notes import Notes, StepInputs, contacts_of
+from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
 from robokit.sim.run.middle_of_steps import History
@@ -45,8 +44,14 @@ from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of_limits
-from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.starts.start_checks import (
+    check_angles,
+    check_quaternions,
+    check_starts,
+    numbers,
+    states,
+    warn_of_start,
+)
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 

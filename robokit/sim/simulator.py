@@ -27,8 +27,13 @@ from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_limits, warn_of_whips
-from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.starts.start_checks import (
+    check_angles,
+    check_quaternions,
+    check_starts,
+    numbers,
+    warn_of_start,
+)
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 

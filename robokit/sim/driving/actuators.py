@@ -5,7 +5,7 @@
     Velocity   tau = gain (target - v) + feedforward
 
 Each drives joints of one degree of freedom, within the limits of effort and velocity. Here are the values as
-they are given; robokit.sim.run.driven_joints fits them to a robot.
+they are given; robokit.sim.run.run_inputs fits them to a robot.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import numpy as np
 from robokit.dataclass_tools import short_repr
 from robokit.sim.body_pairs import body_names
 from robokit.sim.joints.joint_law import pressing
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces

@@ -22,15 +22,16 @@ from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import SpringRecord
-from robokit.sim.ground import Ground, saved_ground
+from robokit.sim.ground import Ground
+from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
 from robokit.sim.record import saved_robot
-from robokit.sim.record.contact_record import Contacts, StepForces
-from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows
-from robokit.sim.record.loop_forces import loop_forces
-from robokit.sim.record.motion_of_steps import StepMotion, kicks, step_motion
+from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows, report
+from robokit.sim.record.motion_of_steps import StepMotion, kicks, loop_forces, step_motion
 from robokit.sim.record.notes import (
     Choose,
+    Contacts,
     Notes,
+    StepForces,
     StepInputs,
     around_records,
     contacts_of,
@@ -39,7 +40,6 @@ from robokit.sim.record.notes import (
     retaken,
     stands_for,
 )
-from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
@@ -500,7 +500,7 @@ class Trajectory:
         energies = {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
         arrays |= {name: x for name, x in energies.items() if x is not None}
         if self.ground is not None:
-            about["ground"], heights = saved_ground.record_ground(self.ground)
+            about["ground"], heights = record_ground(self.ground)
             arrays |= heights
         for name in ("tau", "actuator_force", "contact_impulse"):
             if getattr(self, name) is not None:
@@ -665,7 +665,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     energy = Energy(**{name: arrays.pop(f"energy_{name}") for name in stored})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
     tau, driven, impulse, heights = (
-        arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
+        arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", HEIGHTS)
     )
     accelerations = arrays.pop("a", None)
     links, against = (
@@ -704,7 +704,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         raise ValueError("its arrays do not fit together")
     given, summary = about["robot"] or {}, about["summary"]
     summary.setdefault("robot", str(given.get("name", "?")))
-    ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
+    ground = restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
     found.contact_impulse = impulse
     if accelerations is not None:
@@ -723,7 +723,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     return found
 
 
-# ---- the motion as a table ---------------------------------------------------------------------------------
+# ---- the motion as a table --------------------------------------------------------------------------------
 
 
 QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
@@ -788,7 +788,7 @@ def _cell(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
 
 
-# ---- its file ----------------------------------------------------------------------------------------------
+# ---- its file ---------------------------------------------------------------------------------------------
 
 
 Arrays = dict[str, np.ndarray]

@@ -25,8 +25,7 @@ from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.measuring.chosen import ChosenMeasures, wanted_measures
-from robokit.sim.measuring.readings import Failures, Readings
+from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, wanted_measures
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -37,8 +36,13 @@ from robokit.sim.run.run_inputs import NEVER, RunInputs
 from robokit.sim.run.run_loop import Run
 from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
-from robokit.sim.starts.given_states import check_angles, check_quaternions, states
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.starts.start_checks import (
+    check_angles,
+    check_quaternions,
+    check_starts,
+    states,
+    warn_of_start,
+)
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import energies

@@ -22,7 +22,7 @@ from robokit.sim.run.middle_of_steps import MiddleOfSteps
 from robokit.sim.run.run_inputs import NEVER
 from robokit.sim.run.run_results import Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
-from robokit.sim.starts.given_states import numbers
+from robokit.sim.starts.start_checks import numbers
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.steppers import stepper

@@ -12,7 +12,7 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.springs import NO_SPRINGS
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Notes
-from robokit.sim.starts.start_warnings import DEEP, two_digits
+from robokit.sim.starts.start_checks import DEEP, two_digits
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
@@ -113,7 +113,7 @@ and 1 ms. Falls of all robots here stay below a tenth of both."""
 def warn_of_whips(run: Trajectory) -> None:
     """Warn of a link that has become too fast for the step, or in free motion is swung about too fast.
 
-    A start that is too fast is warned of before it (start_warnings.py).
+    A start that is too fast is warned of before it (starts/start_checks.py).
     """
     program, dt, notes = run.program, run.summary["dt"], run.notes
     assert program is not None

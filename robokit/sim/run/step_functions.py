@@ -21,8 +21,7 @@ from robokit.dynamics.other_libraries import jax_function, torch_function
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground
-from robokit.sim.run.kept_steps import KeptSteps, kept_steps
-from robokit.sim.run.step_parameters import StepParameters, shape_of
+from robokit.sim.run.step_derivatives import KeptSteps, StepParameters, kept_steps, shape_of
 from robokit.sim.stepping.linear_steps import LinearSteps
 
 

@@ -28,9 +28,8 @@ from typing import Any
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.energy import rotor_energy
 from robokit.model.tree import Tree
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.ledger import Carried, Ledger
 from robokit.sim.motion.momentum_projection import at_base, centroidal_state, floats
 from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3

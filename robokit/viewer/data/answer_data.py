@@ -9,7 +9,7 @@ from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record import Trajectory
 from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
 from robokit.sim.run.run_warnings import UNBALANCED
-from robokit.sim.starts.start_warnings import DEEP
+from robokit.sim.starts.start_checks import DEEP
 from robokit.viewer.payload_keys import AnswerData
 
 
