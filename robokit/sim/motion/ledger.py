@@ -15,38 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.contact.accounts import ENTRIES
 from robokit.spatial import Force, Vector3
 from robokit.spatial.scalars import Scalar
 
-SLOTS = (
-    "contact",  # energy taken by the ground [J], that stored in its springs included
-    "friction",  # energy taken by damping and friction of the joints [J]
-    "stops",  # energy taken by joint limits [J]
-    "work",  # energy given by the controller [J]
-    "impulse_nx",  # impulse of the ground about the centre of mass, world axes [N m s; N s]
-    "impulse_ny",
-    "impulse_nz",
-    "impulse_fx",
-    "impulse_fy",
-    "impulse_fz",
-    "depth",  # deepest point so far [m]
-    "residual",  # largest residual of a step so far, over the step's impulses
-    "residual_sum",  # sum of the residuals
-    "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
-    "corrected_l",  # the same of the linear momentum [N s]
-    "corrected_e",  # the same of the energy [J]
-    "collision",  # energy taken by contacts between bodies [J]
-    "overlap",  # deepest overlap of two bodies so far [m]
-    "pressed",  # sum of the normal impulses on the ground [N s]
-    "pulled",  # sum of those that pull: 0 [N s]
-    "outside",  # sum of what lies outside Coulomb's cone: 0 [N s]
-)
+SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
+"""Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
 
 DISSIPATED = ("contact", "friction", "stops", "collision")
 """Entries that add up to the dissipated energy."""
-
-OWN = ("steps", "iterations", "most", "missed", "springs")
-"""The last entries of steps of the integrator "contact" (contact/accounts.py)."""
 
 CONTROL = ("rejected", "shortest", "longest", "not_met")
 """What follows where these are divided to an accuracy (contact/step_control.py)."""

@@ -26,70 +26,16 @@ from robokit.model.robot import Robot
 from robokit.sim.driving.springs import JointSpring
 from robokit.sim.joints.step_inputs import as_list
 from robokit.sim.motion.ledger import Carried
-from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.motion.state_facts import state_poses
 from robokit.sim.record.notes import Notes, StepInputs
-from robokit.sim.step.held_forces import Problem, held_forces
+from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.integrators import along, forces_outside
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar
 
 # ---- loop joints -------------------------------------------------------------------------------------------
-
-
-def loop_forces(
-    program: Program,
-    dt: float,
-    notes: Notes,
-    inputs: StepInputs,
-    marks: Sequence[int],
-) -> dict[str, np.ndarray]:
-    """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
-
-    Of passive motion; of contact see motion_of_steps.kicks. That of the last state is the one of the step
-    that led to it. Axes and origin are those of the joint's frame on its predecessor.
-
-    Args:
-        program: the step.
-        dt: time step [s].
-        notes: of these steps at least.
-        inputs: of the steps.
-        marks: steps taken until each record.
-    """
-    robot, loops = program.robot, program.loops
-    if loops is None:
-        return {}
-    steps = np.minimum(marks, max(marks[-1] - 1, 0))
-    tau, given = inputs.rows(steps)
-    q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
-    parameters = [float(x) for x in program.parameters(dt)]
-
-    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters, inputs)
-        found = _wrenches(p, *rows, dt, Carried(program.layout, kept))
-        return [x for wrench in found for x in wrench]
-
-    both = in_blocks(text, 6 * len(loops.models), q, v, tau, carried, *given)
-    return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
-
-
-def _wrenches(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> list[Force]:
-    """What each loop joint exerts on its successor, in its frame P on the predecessor, at P's origin.
-
-    It is the wrench at the start of the step.
-    """
-    assert p.loops is not None
-    held = held_forces(p, q, v, tau, dt, carried)
-    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
-    outside, _ = forces_outside(p, q, tau)
-    f_ext = None if outside is None else as_list(outside)
-    _, forces, system = loop_dynamics(p.tree, p.loops.models, q, v, total, p.loops.proximal, f_ext)
-    rest = iter(forces)
-    return [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
 
 
 def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
@@ -173,7 +119,7 @@ def step_motion(
         ends: q and v of the last record, (nq,) and (nv,).
     """
     if not program.contact:
-        return _instants(program, dt, notes, inputs, marks, ends)
+        return instants(program, dt, notes, inputs, marks, ends)
     steps = np.maximum(np.array(marks) - 1, marks[0])
     first, last = notes.first(steps), notes.last(steps) + 1
     rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
@@ -295,20 +241,20 @@ def _ends_of_springs(program: Program) -> list[tuple[str, str]]:
     return found
 
 
-def _instants(
+def instants(
     program: Program,
     dt: float,
     notes: Notes,
     inputs: StepInputs,
     marks: Sequence[int],
-    ends: tuple[np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, np.ndarray] | None,
 ) -> StepMotion:
-    """Of passive motion, at the records themselves."""
+    """Of passive motion, at the records themselves; without the ends, the last is that of the step before."""
     robot, loops = program.robot, program.loops
     steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
     tau, given = inputs.rows(steps)
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
-    if marks[-1] > steps[-1]:
+    if ends is not None and marks[-1] > steps[-1]:
         q[-1], v[-1] = ends
     parameters, nv, N = [float(x) for x in program.parameters(dt)], robot.nv, robot.nbodies
 

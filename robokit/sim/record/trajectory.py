@@ -26,7 +26,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
 from robokit.sim.record import saved_robot
 from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows, report
-from robokit.sim.record.motion_of_steps import StepMotion, kicks, loop_forces, step_motion
+from robokit.sim.record.motion_of_steps import StepMotion, instants, kicks, step_motion
 from robokit.sim.record.notes import (
     Choose,
     Contacts,
@@ -315,7 +315,7 @@ class Trajectory:
         if program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, 0))
             return kicks(program, dt, notes.of(notes.last(steps)))[1]
-        return loop_forces(program, dt, notes, self.inputs, marks)
+        return instants(program, dt, notes, self.inputs, marks, None).loops
 
     @cached_attribute
     def _motion(self) -> StepMotion | None:

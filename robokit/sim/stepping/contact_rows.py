@@ -222,15 +222,9 @@ class ContactRunner:
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
-        simulation = self.simulation(float(arrays[5].flat[0]))
-        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
-        simulation.take(0)  # compiles it
-        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
-        plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, marks[-1], *numbers)
-        wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
-        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        if not threads:
+            threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
+        simulation, parts = self._parts(arrays, rows, threads, marks[-1])
         done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
@@ -255,15 +249,21 @@ class ContactRunner:
 
     def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
         """Divide rows among threads, before :meth:`advance`."""
+        simulation, parts = self._parts(arrays, rows, threads, LONG)
+        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+
+    def _parts(
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int, steps: int
+    ) -> tuple[ContactState, list[range]]:
+        """The arrays of a step, compiled for so many steps of rows, and the rows of each thread."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, LONG, *numbers)
+        self.in_lanes = plain and pays(rows, steps, *numbers)
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
-        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
-        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+        return simulation, [range(k, min(k + size, rows)) for k in range(0, rows, size)]
 
     def advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows, in place."""
