@@ -158,7 +158,7 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
     friction: list[tuple[Friction | None, ...]] = [()]
     stop: list[Stop | None] = [None]
     defaulted = []
-    carried, turned = (cache(partial(of, robot)) for of in (subtree_inertia, _turned_inertias))
+    carried, turned = cache(partial(subtree_inertia, robot)), cache(partial(_turned_inertias, robot))
     for i, joint in enumerate(robot.body_joints, 1):
         nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
