@@ -139,7 +139,6 @@ def joint_law(robot: Robot, default_damping: float | None = 0.0) -> tuple[JointL
     """The robot's passive joint forces, computed once.
 
     Args:
-        robot: the robot.
         default_damping: given to moving joints that have none, the floating base excepted
             [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
 

@@ -37,7 +37,6 @@ def body_forces(
     """The forces from outside in one configuration.
 
     Args:
-        tree: the tree.
         X: ^iX_lambda(i).
         places: where the wrenches act.
         wrenches: moment and force of each in world axes, 6 a place [N m; N].
@@ -213,8 +212,6 @@ class Given:
         """Enter what the forces from outside do in the time dt on bodies that move at V.
 
         Args:
-            ledger: of the step.
-            tree: the tree.
             X: transforms of a robot seen from its base, or from the world.
             f: the forces, by body.
             V: velocities of the bodies.

@@ -247,7 +247,6 @@ def values_at_start(
     """The values at the starts (B, ...), (B, outputs), by a kernel; NaN where a start is not finite.
 
     Args:
-        program: the step.
         tracker: of the measure.
         q, v: the starts.
         tau: joint forces of the first step, (B or 1, nv).

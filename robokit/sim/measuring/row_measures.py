@@ -211,7 +211,6 @@ class ChosenMeasures:
 
         Args:
             wanted: from :func:`wanted_measures`.
-            program: the step.
 
         Raises:
             ShapeError, UnknownName: a measure of the user's own does not fit the robot.

@@ -31,7 +31,6 @@ def of_states(
     """Numbers of states, one a row of the rollout: (B, size); NaN of those that are not finite.
 
     Args:
-        program: the step.
         name: of the kernel.
         text: of the program, or of the same without its inertias, as :meth:`Program.built` takes it.
         size: how many numbers.
@@ -70,9 +69,7 @@ def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.nda
     """The figures of states (B, ...), one a row of the rollout: (B, SIZE); NaN of those that are not finite.
 
     Args:
-        program: the step.
         dt: time step [s].
-        q, v: the states.
     """
     return of_states(program, "figures", _text, SIZE, q, v, np.zeros((1, program.robot.nv)), dt)
 

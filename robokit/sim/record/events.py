@@ -30,7 +30,6 @@ def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) ->
     """The events of a run in the order of time.
 
     Args:
-        program: the step.
         facts: of every step.
         summary: of the run.
     """

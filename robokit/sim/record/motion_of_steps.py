@@ -111,7 +111,6 @@ def step_motion(
     """The motion of records.
 
     Args:
-        program: the step.
         dt: time step [s].
         notes: of the steps around the records at least.
         inputs: of the steps.
@@ -135,7 +134,6 @@ def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[s
     """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
 
     Args:
-        program: the step.
         dt: time step [s].
         taken: notes of the steps.
     """

@@ -270,7 +270,6 @@ def retaken(
     """The steps of a run taken once more.
 
     Args:
-        program: the step.
         dt: time step [s].
         start: q and v.
         marks: steps taken until each record.
@@ -303,7 +302,6 @@ def contacts_of(
     touch is at the link's origin.
 
     Args:
-        program: the step.
         notes: of these steps at least.
         marks: steps taken until each record.
         q: configurations of the records, (T, nq).

@@ -81,7 +81,6 @@ class Sensors:
         """Prepare them.
 
         Args:
-            program: the step.
             dt: time step [s].
             notes: of these steps at least.
             inputs: of the steps.

@@ -213,7 +213,6 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
     """The facts of the steps that were noted.
 
     Args:
-        program: the step.
         dt: time step [s].
         notes: of steps.
         inputs: what these were given.

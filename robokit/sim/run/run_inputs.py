@@ -51,7 +51,6 @@ class DrivenJoints:
         """Fit them.
 
         Args:
-            robot: the robot.
             actuators: checked.
             dt: step [s].
             steps: of the run.
@@ -353,7 +352,6 @@ class RunInputs:
         """Fit them to the robot and the steps.
 
         Args:
-            robot: the robot.
             actuators, pushes: checked.
             dt: step [s].
             steps: of the run.

@@ -106,7 +106,6 @@ class Run:
         """Set out from a state.
 
         Args:
-            program: the step.
             q, v: the start.
             dt: time step [s].
             every: steps between two records; 0 for none.

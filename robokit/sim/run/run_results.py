@@ -64,7 +64,6 @@ def trajectory_of(
     """The trajectory of a run, with the figures of its summary that follow from the records.
 
     Args:
-        program: the step.
         dt: time step [s].
         records: at least one.
         notes: of all steps; None where there are too many.

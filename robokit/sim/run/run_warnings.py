@@ -38,7 +38,6 @@ def warn_of_limits(robot: Robot, q: np.ndarray) -> None:
     """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
 
     Args:
-        robot: the robot.
         q: configurations at the start, (nq,) or (B, nq).
     """
     for joint in robot.joints:

@@ -76,7 +76,6 @@ class KeptSteps:
         """Set them up.
 
         Args:
-            robot: the robot.
             arguments: dt, ground, integrator, joint_damping, self_collision, springs as of ``simulate``.
             engine: "python" for no machine code.
             actuators: checked.
@@ -135,7 +134,6 @@ def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **argume
     """Those of a set of arguments, made where they are not kept by the robot.
 
     Args:
-        robot: the robot.
         engine: "python" for no machine code.
         actuators: as of ``simulate``.
         arguments: dt, ground, integrator, joint_damping, self_collision, springs, likewise.

@@ -103,7 +103,6 @@ class StepFunction(LibraryFunction):
         """A function.
 
         Args:
-            kept: the step.
             steps: how many; None for one, without an axis for it.
             parameters: names of those that are inputs.
             how: what of it.

@@ -188,7 +188,6 @@ def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) 
     between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed.
 
     Args:
-        robot: the robot.
         bodies: pairs that are to be apart.
         q: configuration, (nq,), which is returned as it is where nothing overlaps.
 

@@ -198,7 +198,6 @@ def warn_of_start(program: Program, found: StartContacts, q: np.ndarray, v: np.n
     """Warn of a start that no run should have.
 
     Args:
-        program: the step.
         found: what overlaps there.
         q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
         dt: time step [s].

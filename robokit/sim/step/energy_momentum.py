@@ -90,7 +90,6 @@ def conserve(
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
 
     Args:
-        tree: the tree.
         q: the configuration before the step, by joint.
         q1, v1: the state after, by joint.
         dt: time step [s].

@@ -83,7 +83,6 @@ def held_forces(
     """Those of a step from the state (q, v), entered into the ledger as the step's.
 
     Args:
-        p: the robot and all that acts on it.
         q, v, tau: state and joint forces, by joint.
         dt: step [s].
         carried: what the step before has handed on.

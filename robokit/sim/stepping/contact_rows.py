@@ -161,7 +161,6 @@ class Lanes:
         Args:
             a, b: rows.
             given: inputs, (steps or 1, rows or 1, ...) each.
-            steps: how many.
             done: gets how many each row took. Where these are fewer, its state is not finite, or ``needed``
                 says that they are to be taken again.
         """
@@ -556,7 +555,6 @@ def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[s
     """Joint forces and commands of motors as the step takes them.
 
     Args:
-        x: arrays of the step.
         u: what drives are given, (..., drives) [N m | N].
         tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
     """

@@ -40,7 +40,6 @@ class LinearSteps:
         """The arrays.
 
         Args:
-            program: the step.
             dt: time step [s].
             engine: "python" for no machine code.
         """

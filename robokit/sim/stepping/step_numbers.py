@@ -62,7 +62,6 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     """All arrays of a step that do not change in a run.
 
     Args:
-        program: the step.
         dt: time step [s].
     """
     robot, scene = program.robot, scene_of(program)
@@ -128,7 +127,6 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
     """The arrays in which rows of a batch differ, (n, ...) each.
 
     Args:
-        program: the step.
         dt: time step [s].
         scene: of the first row.
         rows: numbers of some rows, (n,).
