@@ -87,7 +87,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("body_pairs", "ground", "driving", "closing", "motion"),
+        ("body_pairs", "ground", "driving", "loop_closure", "motion"),
         ("contact_state", "joints", "distances"),
         ("step",),
         ("stepping",),
@@ -188,7 +188,6 @@ REMAINING = {
     "contact.constraints.closing",
     "engine.passes.guards",
     "engine.run.plain_python",
-    "sim.closing",
     "sim.motion.ledger",
     "viewer.data.answer_data",
 }

@@ -27,22 +27,20 @@ from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationErro
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import Push, pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
-from robokit.sim.run.middle_of_steps import History
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_loop import Controller, Run
+from robokit.sim.run.run_loop import Controller, History, Run
 from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.start_checks import (
     check_angles,

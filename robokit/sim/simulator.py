@@ -13,13 +13,12 @@ from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, PrescribedMotion, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.run.half_step import compare, with_rows_twice
@@ -77,7 +76,7 @@ def simulate(
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is evaluated for the
             middle of the step in which it acts: t, q and v are predicted half a step ahead
-            (robokit.sim.run.middle_of_steps), which makes the motion second-order accurate. On a floating
+            (robokit.sim.run.run_loop), which makes the motion second-order accurate. On a floating
             base, the forces are an external wrench.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
             "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.

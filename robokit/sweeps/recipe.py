@@ -24,8 +24,7 @@ from robokit.engine.backend import cpu
 from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
-from robokit.sim.driving.actuators import Actuator
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, with_rotors
 from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground

@@ -1,7 +1,6 @@
 """What drives a robot: actuators with their targets, keyframes, springs, prescribed motions, pushes.
 
 actuators       Torque, PD, Velocity: what drives joints
-joint_values    which joints an actuator drives, numbers by joint, rotors
 keyframes       Keyframes: joint values at points in time
 pushes          Push: forces from outside on links
 springs         Spring, JointSpring: springs and dampers between points and at joints

@@ -50,7 +50,7 @@ class Ledger:
         self.entries[AT[name]] = self.entries[AT[name]] + amount
 
     def add_more(self, k: int, amount: Scalar) -> None:
-        """Add to the sum k of those that only this program has (given.py)."""
+        """Add to the sum k of those that only this program has (joints/step_inputs.py)."""
         self.entries[SIZE + k] = self.entries[SIZE + k] + amount
 
 

@@ -319,7 +319,7 @@ def energy_failures(
 def _energies(
     program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kinetic and potential energy of some rows, (F,) each; infinite kinetic energy where they are not finite."""
+    """Kinetic and potential energy of some rows, (F,) each; infinite kinetic energy beyond FARTHEST."""
     robot = program.robot
     with np.errstate(all="ignore"):
         good = (np.abs(q) <= FARTHEST).all(axis=1) & np.isfinite(v).all(axis=1)

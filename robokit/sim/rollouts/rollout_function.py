@@ -18,13 +18,12 @@ from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start, distances, torn
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, wanted_measures
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats

@@ -3,7 +3,6 @@
 run_arguments    what simulate and rollout make of their arguments, and which they refuse
 run_inputs       actuators and pushes as inputs of the steps
 run_loop         the loop over the steps of one simulation, and its reasons to stop
-middle_of_steps  the state that a controller is asked about
 run_results      what a run recorded, as a trajectory with its summary
 run_warnings     warnings about a run's result
 energy_growth    when a simulation has made energy out of nothing

@@ -13,8 +13,7 @@ import numpy as np
 from robokit.errors import ShapeError
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator
-from robokit.sim.driving.joint_values import Layout, Signal, by_joint, driven, label_of
+from robokit.sim.driving.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
 from robokit.sim.driving.prescribed import Motions, PrescribedMotion
 from robokit.sim.driving.pushes import OutsideForces, Push
 from robokit.sim.joints.drives import Drive

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.closing import distances, gaps, torn
+from robokit.sim.loop_closure import distances, gaps, torn
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.motion.state_facts import state_facts

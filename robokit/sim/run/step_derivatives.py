@@ -39,8 +39,7 @@ from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError, UnknownName
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.driving.actuators import PD, Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base

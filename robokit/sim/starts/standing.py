@@ -15,8 +15,8 @@ from robokit.errors import ShapeError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs, body_contacts
-from robokit.sim.closing import closed, closed_rows
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed, closed_rows
 from robokit.sim.starts.ground_gaps import body_poses, lowered_base
 from robokit.sim.starts.start_checks import check_quaternions, numbers
 from robokit.spatial.sines import sine_and_cosine
