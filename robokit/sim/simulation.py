@@ -41,14 +41,11 @@ from robokit.sim.rollouts.many_states import ManyStates
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, History, Run
-from robokit.sim.run.run_warnings import warn_of_limits
 from robokit.sim.starts.start_checks import (
-    check_angles,
-    check_quaternions,
-    check_starts,
+    check_coordinates,
+    checked_starts,
     numbers,
     states,
-    warn_of_start,
 )
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
@@ -192,9 +189,7 @@ class Simulation:
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
             by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
-        overlaps = check_starts(setup.program, q)
-        warn_of_limits(robot, q)
-        warn_of_start(setup.program, overlaps, q, v, setup.dt)
+        checked_starts(robot, setup.program, q, v, setup.dt)
         _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
@@ -245,8 +240,7 @@ class Simulation:
                 raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
             check_finite(name, x)
             found.append(x)
-        check_quaternions("q0", robot, found[0])
-        check_angles("q0", robot, found[0])
+        check_coordinates("q0", robot, found[0])
         motions = self._motions
         if motions.rows not in (None, batch):
             raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
@@ -655,8 +649,7 @@ class Simulation:
     def _check(self, q: np.ndarray, v: np.ndarray) -> None:
         check_finite("q", q)
         check_finite("v", v)
-        check_quaternions("q", self.robot, q)
-        check_angles("q", self.robot, q)
+        check_coordinates("q", self.robot, q)
 
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""

@@ -25,13 +25,11 @@ from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of, warn_of_limits, warn_of_whips
+from robokit.sim.run.run_warnings import warn_of, warn_of_whips
 from robokit.sim.starts.start_checks import (
-    check_angles,
-    check_quaternions,
-    check_starts,
+    check_coordinates,
+    checked_starts,
     numbers,
-    warn_of_start,
 )
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
@@ -156,8 +154,7 @@ def simulate(
         )
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq, robot)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
-    check_quaternions("q0", robot, q)
-    check_angles("q0", robot, q)
+    check_coordinates("q0", robot, q)
     held, prescribed = springs_of(springs, robot), motions_of(motions)
     put = Motions.at_start(robot, prescribed, dt)
     if put.rows is not None:
@@ -182,9 +179,7 @@ def simulate(
         motions=prescribed,
     )
     program = setup.program
-    overlaps = check_starts(program, q)
-    warn_of_limits(robot, q)
-    buried = warn_of_start(program, overlaps, q, v, setup.dt)
+    buried = checked_starts(robot, program, q, v, setup.dt)
 
     base = controller is not None and floats(robot.tree)
 

@@ -34,13 +34,11 @@ from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import NEVER, RunInputs
 from robokit.sim.run.run_loop import Run
 from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
-from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
+from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
 from robokit.sim.starts.start_checks import (
-    check_angles,
-    check_quaternions,
-    check_starts,
+    check_coordinates,
+    checked_starts,
     states,
-    warn_of_start,
 )
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
@@ -378,12 +376,9 @@ def rollout(
     put = Motions(robot, prescribed, setup.dt, total)
     own += [("motions", put.rows)]
     forces, rows = controls(tau, total, q, v, own, real)
-    check_quaternions("q0", robot, q)
-    check_angles("q0", robot, q)
+    check_coordinates("q0", robot, q)
     q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
-    overlaps = check_starts(program, q)
-    warn_of_limits(robot, q)
-    buried = warn_of_start(program, overlaps, q, v, setup.dt)
+    buried = checked_starts(robot, program, q, v, setup.dt)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None

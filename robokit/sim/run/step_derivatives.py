@@ -45,7 +45,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.run_arguments import Setup, set_up
 from robokit.sim.run.run_inputs import DrivenJoints, RunInputs
-from robokit.sim.starts.start_checks import check_angles, check_quaternions, check_starts, states
+from robokit.sim.starts.start_checks import check_coordinates, check_starts, states
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.linear_steps import LinearSteps
@@ -274,8 +274,7 @@ def checked_states(
     single = single and (tau is None or np.ndim(tau) == 1)
     for name, x in zip(("q", "v", "tau"), given, strict=True):
         check_finite(name, x)
-    check_quaternions("q", robot, given[0])
-    check_angles("q", robot, given[0])
+    check_coordinates("q", robot, given[0])
     if engine is not None:
         one_of("engine", engine, ENGINES)
     return given, single

@@ -50,8 +50,14 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
     return array
 
 
-def check_angles(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise InvalidValue where an angle in q, (nq,) or (B, nq), is beyond the range of the sines."""
+def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
+    """Raise InvalidValue where q has a quaternion that is not unit, or an angle beyond the range of sines.
+
+    Args:
+        q: configurations, (nq,) or (B, nq).
+        what: they are to the caller.
+    """
+    check_quaternions(what, robot, q)
     bounds = robot.derived.get("bounds of angles", lambda: angle_bounds(robot))
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
     if np.abs(finite).max(initial=0.0) > min((most for _, most in bounds), default=math.inf):
@@ -164,6 +170,9 @@ DEEP = 0.01
 BURIED = 0.1
 """A start deeper in the ground than this is a mistake [m]."""
 
+PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
+"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
+
 
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
     """What overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
@@ -194,22 +203,27 @@ def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
         yield row, f"link {found.link[row]!r} starts {depth:.3g} m below the ground; {remedy}"
 
 
-def warn_of_start(program: Program, found: StartContacts, q: np.ndarray, v: np.ndarray, dt: float) -> float:
-    """Warn of a start that no run should have.
+def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray, dt: float) -> float:
+    """Refuse starts deep inside the ground, and warn of those that no run should have.
 
     Args:
-        found: what overlaps there.
+        robot: as it was given; that of the program may have rotors besides.
+        program: the step.
         q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
         dt: time step [s].
 
     Returns:
         how deep in the ground the start is [m], where it was warned of that; else 0.
+
+    Raises:
+        ShapeError: as :func:`check_starts`.
     """
-    q, v = np.atleast_2d(q), np.atleast_2d(v)
-    robot = program.robot if program.robot.samples is None else program.robot.sample(0)
-    _of_bodies(robot, found)
+    found, one = check_starts(program, q), program.robot
+    _of_limits(robot, q)
+    one = one if one.samples is None else one.sample(0)
+    _of_bodies(one, found)
     depth = _of_ground(found)
-    _of_spin(robot, q, v, dt)
+    _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
     return depth
 
 
@@ -255,6 +269,29 @@ def two_digits(dt: float) -> float:
     """A step with two digits, not longer."""
     digits = 10.0 ** math.floor(math.log10(dt) - 1)
     return math.floor(dt / digits) * digits
+
+
+def _of_limits(robot: Robot, q: np.ndarray) -> None:
+    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
+
+    Args:
+        q: configurations at the start, (nq,) or (B, nq).
+    """
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start != 1 or joint.kind == "continuous":
+            continue
+        least, unit = (PAST_DEPTH, "m") if joint.kind == "prismatic" else (PAST_ANGLE, "rad")
+        at = q[..., joint.q_slice]
+        for side, limit, past in (
+            ("lower", joint.lower, joint.lower - at),
+            ("upper", joint.upper, at - joint.upper),
+        ):
+            if np.any(past > least):
+                _warn(
+                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} beyond its {side} "
+                    f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
+                )
+                return
 
 
 def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
