@@ -157,7 +157,7 @@ def _kept(text: str) -> bytes:
 
 
 class _Module(str):
-    """The name of a builtin's module, its ``__module__``; the builtin keeps it, and so what it needs, alive."""
+    """The name of a builtin's module, its ``__module__``; it keeps alive what the builtin needs."""
 
     def __new__(cls, name: str, needs: Any) -> _Module:
         made = super().__new__(cls, name)
