@@ -155,6 +155,7 @@ def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
 
         def note() -> None:
             x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
+            x.apart_corners[k, 0] = 0
 
         gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
         return cond(gap > (1.0 + rounding(GUARD, 0.5)) * far, lambda: _apart(x, k, gap, at), narrowly)

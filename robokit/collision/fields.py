@@ -81,6 +81,7 @@ CANDIDATES = (
     whole("sweep", "n_shapes", role="inout"),  # shapes by the lower ends of their balls along an axis
     real("least_gap", "n_pairs", role="inout"),  # of candidates: no contact has a smaller one [m], or 0
     whole("apart_along", "n_pairs", role="inout"),  # number of the direction along which that was found
+    whole("apart_corners", "n_pairs", 2, role="inout"),  # one more than the rows of corners of a and b there
     real("centre_before", "n_shapes", 3, role="inout"),  # of each ball in the last step [m]
     real("R_before", "n_bodies", 9, role="inout"),  # rotation of each body then
 )

@@ -116,7 +116,8 @@ def gap_along(x: Any, k: Any, d: Vector3) -> Any:
     """A gap that no contact of pair k is below: how far apart its shapes are along a direction.
 
     Args:
-        x: with SHAPES, PAIRS and POSES.
+        x: with SHAPES, PAIRS, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That
+            of a is 0 where the direction is another than the last time.
         k: number of the pair (a, b), neither a plane nor a height field.
         d: from a to b, a unit vector in the axes of shape a.
     """
@@ -124,7 +125,22 @@ def gap_along(x: Any, k: Any, d: Vector3) -> Any:
     (R, p), (S, q) = shape_pose(x, a), shape_pose(x, b)
     along = R @ d
     e = S.transpose_apply(along)
-    y, z = Vector3(*support(x, a, d)), Vector3(*support(x, b, -e))
+
+    def of_a(last: Any) -> Any:
+        return cond(last < 0, lambda: farthest(x, a, d), lambda: 1 * last)
+
+    def of_b(last: Any) -> Any:
+        return farthest(x, b, -e, last)
+
+    def extreme(s: Any, side: int, d: Vector3, corner_of: Callable[[Any], Any]) -> Vector3:
+        def corner() -> Any:
+            i = corner_of(x.apart_corners[k, side] - 1)
+            x.apart_corners[k, side] = i + 1
+            return tuple(vector(x.corners, i))
+
+        return Vector3(*cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: support(x, s, d)))
+
+    y, z = extreme(a, 0, d, of_a), extreme(b, 1, -e, of_b)
     return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b] + x.pair_slack[k]
 
 
