@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robokit.collision.detect import DIRECTIONS
 from robokit.collision.detect_kernel import contacts_at, detect_kernel
 from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
 from robokit.collision.scene import _beside, _pairs
 from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, shape_arrays
+from robokit.collision.support import middle_of_part, part_of_cube
 from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
+from robokit.spatial import Vector3
 
 G, DT = 9.81, 4e-3
 
@@ -71,10 +74,11 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
     u[1] *= 10.0
     given = scene | {"gravity": np.array([0.0, 0.0, -G]), "dt": np.array([DT]), "origin": np.zeros(3)}
     sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": len(scene["shape_body"]), "n_near": 512}
+    sizes["n_bodies"] = count + 1
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
     made = np.zeros(steps, bool)
-    touched = 0
+    touched = apart = 0
     for step in range(steps):
         if step == 70:
             p[1:] += rng.uniform(-0.5, 0.5, (count, 3))
@@ -83,6 +87,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
         before = kept["ball_then"]
         found = detect_kernel()(**given, **state, **kept, n_contacts=512)
         kept = {name: found[name] for name in kept}
+        apart += int(np.sum(kept["least_gap"] > 0.0))
         made[step] = (kept["ball_then"] != before).any()
         cold = contacts_at(scene, R, p, V, G, DT)
         n = found["counts"][0]
@@ -90,8 +95,18 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
         touched += n
         p = p + DT * u
         R = np.array([turned(DT * each) @ r for each, r in zip(w, R, strict=True)])
-    assert touched > 200
+    assert touched > 200 and apart > 1000  # some pairs touch, and gaps of others are known
     assert made[0] and made[70] and 3 < made.sum() < steps // 2
+
+
+def test_a_direction_is_as_its_number_tells() -> None:
+    d = np.random.default_rng(5).normal(size=(200, 3))
+    for v in [*d / np.linalg.norm(d, axis=1)[:, None], *np.eye(3), *-np.eye(3)]:
+        number = part_of_cube(Vector3(*v.tolist()), DIRECTIONS)
+        assert 0 <= number < 2**31
+        middle = middle_of_part(number, DIRECTIONS)
+        assert part_of_cube(middle, DIRECTIONS) == number
+        assert np.linalg.norm([*middle] - v) < 2.0 / DIRECTIONS
 
 
 def test_of_many_balls_few_pairs_are_candidates() -> None:
@@ -101,13 +116,13 @@ def test_of_many_balls_few_pairs_are_candidates() -> None:
     scene = shape_arrays([PlacedCore(core_of(Sphere(radius), 0.0), 1 + k, Placement()) for k in range(300)])
     scene |= {"shape_beside": np.zeros((300, 2), np.int32), "beside": np.zeros(1, np.int32)}
     scene |= pair_arrays(np.array(np.triu_indices(300, 1)).T, 300)
+    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": 300, "n_bodies": 301, "n_near": 8}
+    kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
+    kept["near_pair"][:] = -1
     found = detect_kernel()(
-        **scene, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]), V=np.zeros((301, 6)),
-        origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]), n_contacts=8,
-        near_pair=np.full(8, -1, np.int32), near_direction=np.zeros((8, 3)),
-        near_corners=np.zeros((8, 6), np.int32), sweep=np.zeros(300, np.int32),
-        candidate=np.zeros(len(scene["pair_shapes"]), np.int32), candidates=np.zeros(2, np.int32),
-        ball_then=np.zeros((300, 4)),
+        **scene, **kept, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]),
+        V=np.zeros((301, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
+        n_contacts=8,
     )  # fmt: skip
     assert found["counts"].tolist() == [0, 0, 0, 0]
     assert found["candidates"].tolist() == [0, 1]
