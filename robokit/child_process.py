@@ -151,12 +151,7 @@ class Child:
         except OSError as problem:
             raise OutOfBounds(f"{command[0]} cannot be started: {problem.strerror}", "") from None
         self._surroundings = _surroundings()
-        start = {
-            "file": self.file,
-            "sys_path": search_path(),
-            "seconds": self.seconds,
-            "memory": self.memory,
-        }
+        start = {"file": self.file, "sys_path": search_path(), "seconds": self.seconds, "memory": self.memory}
         self._send(pickle.dumps(start))
 
     def _send(self, data: bytes) -> None:

@@ -246,10 +246,7 @@ MESHES = (".stl", ".obj", ".msh")
 STL_HEADER, STL_FACE, STL_FACES = 84, 50, 200_000
 """Binary STL: bytes before the faces, bytes of a face; the largest number of faces that MuJoCo reads."""
 
-OPTIONS = {
-    "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
-    "collision": {"group": "3"},
-}
+OPTIONS = {"visual": {"group": "2", "contype": "0", "conaffinity": "0"}, "collision": {"group": "3"}}
 
 
 class Shapes:

@@ -64,10 +64,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def to_sdf(
-    robot: Robot,
-    path: str | os.PathLike[str] | None = None,
-    meshes: bool = True,
-    visuals: bool = True,
+    robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bool = True, visuals: bool = True
 ) -> str:
     """The robot as SDF 1.11, which :func:`robokit.load` reads as the same robot.
 
@@ -413,10 +410,7 @@ class _Writer:
                 f"loop joint {loop.name!r} is {loop.kind}, without which the model would move differently; "
                 f"SDF has {', '.join(kinds)}"
             )
-        ends = [
-            (loop.predecessor, loop.predecessor_placement),
-            (loop.successor, loop.successor_placement),
-        ]
+        ends = [(loop.predecessor, loop.predecessor_placement), (loop.successor, loop.successor_placement)]
         at = [self._at_zero(link) @ placement for link, placement in ends]
         apart = float(np.linalg.norm(at[0].position - at[1].position))
         turned = float(np.abs(at[0].rotation - at[1].rotation).max())

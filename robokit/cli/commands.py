@@ -89,7 +89,7 @@ def info(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check robot files and folders, and print the findings."""
     from robokit import __version__
-    from robokit.formats.check import check_other
+    from robokit.formats.load import check_other
     from robokit.urdf.lint import Paint, as_json, as_sarif, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
@@ -162,11 +162,7 @@ def parity(arguments: argparse.Namespace) -> int:
     if len(files) == len(arguments.robots) == len(bases) == 1:
         robot = load(str(files[0]), arguments.base, arguments.mimic, arguments)
         found = compare(
-            files[0],
-            robot,
-            arguments.states,
-            xacro_args=arguments.xacro,
-            package_dirs=arguments.package_dir,
+            files[0], robot, arguments.states, xacro_args=arguments.xacro, package_dirs=arguments.package_dir
         )
         if arguments.json:
             rows = [asdict(c) | {"agrees": c.agrees} for c in found]

@@ -466,16 +466,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
 SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
 """What may differ, of ``rk.simulate``."""
 
-GROUND = (
-    "friction",
-    "restitution",
-    "torsional",
-    "rolling",
-    "sink",
-    "time",
-    "spin",
-    "shape_error",
-)
+GROUND = ("friction", "restitution", "torsional", "rolling", "sink", "time", "spin", "shape_error")
 """The same of ``rk.Ground``."""
 
 WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False, "none": None}

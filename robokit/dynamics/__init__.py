@@ -40,9 +40,7 @@ regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      matrices of robots of hundreds of joints, by loops over the robot as data
 cost             operation counts
-codegen          functions as code in other languages
-c_files          the files in C
-exported         methods of functions for all these
+codegen          functions as code in other languages: files in C
 host_functions   functions as other libraries take them
 jax_calls        kernels on a card inside compiled programs of JAX
 other_libraries  CasADi, JAX, PyTorch

@@ -240,8 +240,7 @@ def forward_kinematics(
         >>> p.round(3)
         array([-0.562,  0.   , -0.821])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if at is not None:
         if out is not None:
             raise WrongType("out", out, "None where at is given")
@@ -339,8 +338,7 @@ def link_jacobian(
         >>> rk.link_jacobian(robot, [0.5, 0.2], ["upper", "lower"]).shape
         (2, 6, 2)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_jacobian", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, at)
@@ -385,8 +383,7 @@ def link_velocity(
         >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
         array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_velocity", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, at)
@@ -440,8 +437,7 @@ def link_acceleration(
         >>> a.round(3)  # upwards, omega^2 r
         array([0., 0., 0., 0., 0., 2.])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_acceleration", link, axes, classical)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, a, at)

@@ -256,11 +256,7 @@ def _check_apart(where: Common, targets: Sequence[tuple[str, Any]]) -> None:
 
 
 def _fitting(
-    target: tuple[str, Any],
-    shape: tuple[int, ...],
-    lead: int,
-    where: Common,
-    read: Sequence[tuple[int, int]],
+    target: tuple[str, Any], shape: tuple[int, ...], lead: int, where: Common, read: Sequence[tuple[int, int]]
 ) -> tuple[int, int, int] | None:
     """How a kernel writes to a caller's array; None where it cannot do so directly.
 

@@ -125,8 +125,7 @@ def joint_reactions(
         >>> free["upper_joint"].round(3)  # let go: nothing about the axis, and less to carry
         array([ 0.229, -0.   , -0.175,  8.109,  0.   , 16.608])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     if on_card(q, v, a, tau):
         raise DeviceError(

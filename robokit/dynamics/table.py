@@ -47,10 +47,7 @@ from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor, regressor_armature
 from robokit.algorithms.rnea import rnea
-from robokit.algorithms.rnea_derivatives import (
-    rnea_derivatives,
-    rnea_derivatives_world,
-)
+from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (

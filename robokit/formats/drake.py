@@ -244,14 +244,7 @@ def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list
         axis = X.rotation().matrix() @ joint.revolute_axis()
     elif kind == "prismatic":
         axis = X.rotation().matrix() @ joint.translation_axis()
-    out = DescribedJoint(
-        name,
-        kind,
-        ends[0],
-        ends[1],
-        axis,
-        np.array(X.translation()),
-    )
+    out = DescribedJoint(name, kind, ends[0], ends[1], axis, np.array(X.translation()))
     out.lower = out.upper = None
     out.laws = None
     if kind in ("revolute", "prismatic"):

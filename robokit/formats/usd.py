@@ -42,10 +42,7 @@ DEGREE = math.pi / 180.0
 
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
-UP = {
-    "Z": Placement(),
-    "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])),
-}
+UP = {"Z": Placement(), "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]))}
 """Axis of a stage that points up -> rotation into a world with z up."""
 
 Edge = tuple[Any, str, str, Placement, Placement]

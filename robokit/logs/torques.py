@@ -26,6 +26,7 @@ from robokit.errors import ShapeError, WrongType
 from robokit.identification.result import shorten
 from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
+from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
 from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
@@ -35,9 +36,6 @@ ORDER = 4
 
 CUTOFFS = 60
 """Frequencies that are compared."""
-
-GAP = 10.0
-"""Times the usual step: a longer one is a gap."""
 
 BASE = "base"
 """How the names of a floating base's six rows begin."""

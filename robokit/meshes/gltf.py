@@ -152,11 +152,7 @@ def _faces(indices: np.ndarray, mode: int) -> np.ndarray:
 
 
 def _with_material(
-    data: GltfData,
-    surface: Surface,
-    material: dict[str, Any],
-    attributes: dict[str, Any],
-    used: np.ndarray,
+    data: GltfData, surface: Surface, material: dict[str, Any], attributes: dict[str, Any], used: np.ndarray
 ) -> Surface:
     """The surface with the colour or the picture of its material."""
     looks = material.get("pbrMetallicRoughness", {})

@@ -88,12 +88,7 @@ class ModelBuilder:
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = not_negative(f"mass of link {name!r}", mass)
         self._links[name] = LinkDraft(
-            name,
-            mass,
-            finite(f"com of link {name!r}", com, (3,)),
-            matrix,
-            tuple(visuals),
-            tuple(collisions),
+            name, mass, finite(f"com of link {name!r}", com, (3,)), matrix, tuple(visuals), tuple(collisions)
         )
         return self
 

@@ -647,10 +647,7 @@ def finite_values(what: str, value: Any, n: int) -> np.ndarray:
 
 def of_joint(robot: Robot, error: InvalidValue) -> InvalidValue:
     """The error with the name of the joint whose number it is about, where the argument is by joint."""
-    sizes = {
-        "q_slice": ("q", "q0", "q1"),
-        "v_slice": ("v", "v0", "dv", "a", "tau"),
-    }
+    sizes = {"q_slice": ("q", "q0", "q1"), "v_slice": ("v", "v0", "dv", "a", "tau")}
     for place, names in sizes.items():
         if error.argument in names and error.place:
             for joint in robot.joints:

@@ -369,11 +369,7 @@ def _order(pairing: Pairing, notes: list[str]) -> Iterator[Text]:
         if a.format == b.format:
             notes.append("B writes the joints depth first, A in another order; programs number them alike")
         return
-    known = {
-        "breadth first": broad,
-        "alphabetical": sorted(written),
-        "reversed": written[::-1],
-    }
+    known = {"breadth first": broad, "alphabetical": sorted(written), "reversed": written[::-1]}
     how = next((name for name, order in known.items() if order == theirs), "")
     k, (mine, other) = next(
         (k, pair) for k, pair in enumerate(zip(written, theirs, strict=True)) if pair[0] != pair[1]

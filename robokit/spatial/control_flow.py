@@ -198,10 +198,7 @@ def in_precision(double: float, single: float) -> Any:
 
 
 def solution(
-    residual: Callable[..., Any],
-    unknown: Any,
-    *parameters: Any,
-    solve: Callable[[Any], Any] | None = None,
+    residual: Callable[..., Any], unknown: Any, *parameters: Any, solve: Callable[[Any], Any] | None = None
 ) -> Any:
     """The numbers that solve an equation, as they were found; their derivatives follow from the equation.
 

@@ -60,17 +60,11 @@ class Motion:
 
     def cross(self, m: Motion) -> Motion:
         """Motion cross product, v x m."""
-        return Motion(
-            self.ang.cross(m.ang),
-            self.ang.cross(m.lin) + self.lin.cross(m.ang),
-        )
+        return Motion(self.ang.cross(m.ang), self.ang.cross(m.lin) + self.lin.cross(m.ang))
 
     def cross_force(self, f: Force) -> Force:
         """Force cross product, v x* f."""
-        return Force(
-            self.ang.cross(f.ang) + self.lin.cross(f.lin),
-            self.ang.cross(f.lin),
-        )
+        return Force(self.ang.cross(f.ang) + self.lin.cross(f.lin), self.ang.cross(f.lin))
 
 
 class Force:

@@ -17,11 +17,10 @@ from robokit.errors import RobokitError
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
-from robokit.viewer.ground_nodes import ground_nodes
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_robot
 from robokit.viewer.poses import body_poses, bounds, rotate, sane_frames
-from robokit.viewer.scene import drawn_size, scene
+from robokit.viewer.scene import drawn_size, ground_nodes, scene
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,8 +16,7 @@ from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.record.events import Event, newtons
 from robokit.viewer import write_page
 from robokit.viewer.data import force_data
-from robokit.viewer.data.answer_data import assumed, books
-from robokit.viewer.data.event_data import events, important, side_of
+from robokit.viewer.data.event_data import assumed, books, events, important, side_of
 
 
 @pytest.fixture(scope="module")
