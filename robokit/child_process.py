@@ -50,7 +50,7 @@ def search_path() -> list[str]:
 
 
 def _surroundings() -> tuple[Any, ...]:
-    """What a child has from this process and keeps: relative paths and variables mean the same in both."""
+    """Search path, variables and folder that a child takes over: names mean the same in both processes."""
     try:
         folder = os.getcwd()
     except OSError:  # it is gone
@@ -99,11 +99,11 @@ class Child:
 
     @property
     def runs(self) -> bool:
-        """Whether the process is there and this one's child."""
+        """Whether the process runs and is a child of this one."""
         return self._process is not None and self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, question: Any) -> Any:
-        """The answer; the process is started if there is none, or none in this folder and environment.
+        """Ask a question. A process is started if none runs in this folder and environment.
 
         Raises:
             OutOfBounds: there is none, because of what the message says.

@@ -71,7 +71,7 @@ def _mapped() -> int:
 
 
 def _search_path(given: list[str]) -> list[str]:
-    """The search path of who asks, after the standard library: no file of the current folder hides that."""
+    """Search path of the parent, after the standard library, which no file of its folder then hides."""
     library = {os.path.normcase(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     inside = [os.path.normcase(path) for path in sys.path]
     own = [p for p, q in zip(sys.path, inside, strict=True) if q in library or os.path.dirname(q) in library]

@@ -28,7 +28,7 @@ FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".wo
 TARGETS = ("urdf", "mjcf", "sdf")
 
 MESHES = ("keep", "absolute", "relative", "copy", "none")
-"""What becomes of the names of mesh files."""
+"""Ways to refer to mesh files in the new file."""
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -176,7 +176,7 @@ def _see_what_moves(robot: Robot, target: str) -> None:
 
 
 def _beside(robot: Robot, target: str) -> Iterator[str]:
-    """What no writer writes of a robot, in a sentence each."""
+    """What none of the writers writes of a robot, a sentence for each."""
     name = f"{target.upper()} of robot {robot.name!r}"
     if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
         g = ", ".join(f"{x:g}" for x in robot.gravity)

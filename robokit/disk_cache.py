@@ -176,7 +176,7 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
 
 
 def making(name: str) -> contextlib.AbstractContextManager[bool]:
-    """Hold the making of a file; yields whether another process held it meanwhile: it may be there now."""
+    """Lock the making of a file; yields whether another process had the lock: then the file may exist now."""
     with contextlib.suppress(OSError, RuntimeError):
         if (where := _usable(folder(), make=True)) is not None:
             return file_lock(where / f"{name}.lock")

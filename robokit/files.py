@@ -34,7 +34,7 @@ MOST_TEXT = 64 << 20
 """Bytes of an array of text, which has four for each character."""
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How NumPy packs arrays. Other ways are other libraries, with errors and appetites of their own."""
+"""Compression methods of NumPy. Others use other libraries, with errors and memory needs of their own."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -115,7 +115,7 @@ def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = No
 
 
 class _Refused(ValueError):
-    """What these functions say themselves."""
+    """An error whose text was written here."""
 
 
 def _check_members(members: list[zipfile.ZipInfo], packed: int) -> None:

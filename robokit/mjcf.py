@@ -359,7 +359,7 @@ AXIS_POINT_DISTANCE = 0.1
 """Distance between the two points that hold the axis of a loop's hinge [m]."""
 
 Site = tuple[str, str, Placement]
-"""Its name, and the link and pose in it that it has."""
+"""The site of an end of a loop: its name, and the link and pose that it has."""
 
 
 def add_mimics(equality: ET.Element, robot: Robot) -> None:

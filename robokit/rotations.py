@@ -71,7 +71,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "angle": (),
     "rotation_vector": (3,),
 }
-"""Of one rotation, by what it is given as."""
+"""Shape of one rotation, by its representation."""
 
 
 def _conversion(text: Text) -> Text:
@@ -109,7 +109,7 @@ def _symbolic(x: Any) -> bool:
 
 
 def _rows(name: str, x: Any) -> Any:
-    """Scalars of one rotation as the texts take them."""
+    """Scalars of one rotation, in the order in which the conversions take them."""
     leaves, shape = _leaves(x), SHAPES[name]
     if len(leaves) != int(np.prod(shape)):
         raise ShapeError(f"{name}: expected {shape}, got {len(leaves)} numbers")
@@ -191,7 +191,7 @@ def _positive(quat: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _quat_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """From the largest of w, x, y, z, so that nothing cancels (Shepperd 1978)."""
+    """The quaternion from the largest of w, x, y, z, so that nothing cancels (Shepperd 1978)."""
     (a, b, c), (d, e, f), (g, h, i) = R
     # 4 times the largest entry squared, and the quaternion times that entry.
     ways = [
@@ -210,7 +210,7 @@ def _quat_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
 
 
 def _rpy_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """Roll is taken in the frame of the yaw that was found, so that errors of both cancel."""
+    """Angles of a matrix; roll is taken in the frame of the yaw that was found, so that errors cancel."""
     (r00, r01, r02), (r10, r11, r12), (r20, _, _) = R
     c2 = r00 * r00 + r10 * r10
     locked = c2 < LOCKED * LOCKED

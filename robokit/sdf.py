@@ -333,7 +333,7 @@ class _Writer:
             self._axis(made, joint, None if joint.kind == "spherical" else joint.axis)
 
     def _several(self, model: ET.Element, joint: Joint, parent: str, child: str, own: str) -> None:
-        """A joint of several coordinates as joints of one each, with links without mass between them."""
+        """A joint of several coordinates as single joints, with massless links between them."""
         x, y = (np.array([*t]) for t in plane_axes(Vector3(*joint.axis.tolist())))
         parts = MUJOCO_PARTS[joint.kind]
         axes = [x, y, joint.axis] if joint.kind == "planar" else [joint.axis, joint.axis]

@@ -614,7 +614,7 @@ def _tolerance(text: str) -> float:
 TRUTH_VALUES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 FILE_PURPOSES = ("declares and explains it", "is the code", "checks it on one state")
-"""Of the files."""
+"""What each written file is for."""
 
 
 def codegen(arguments: argparse.Namespace) -> int:

@@ -113,7 +113,7 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
 
 
 def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
-    """As :func:`flat`, before anything is derived from it."""
+    """As :func:`flat`, without the derivatives."""
     text = _text(row, robot, key)
     links = count(row.about, key)
     inputs = []
@@ -172,7 +172,7 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
 
 
 def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
-    """The same before anything is derived from it.
+    """The flat function of the row itself, without the derivatives.
 
     Args:
         row, robot, key: as in :func:`flat`.

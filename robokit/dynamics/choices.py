@@ -109,7 +109,7 @@ def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
 
 
 def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
-    """What is held.
+    """The contacts and loop joints that are held.
 
     Args:
         robot: the robot.
@@ -125,7 +125,7 @@ def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
 
 
 def _once(robot: Robot, name: str, given: Any, read: Callable[[Robot, Any], Any]) -> tuple[Any, ...]:
-    """What was given, read; once for equal ones."""
+    """The list that was given, read; equal lists are read once."""
     if given.__class__ is list:
         given = tuple(given)
     try:

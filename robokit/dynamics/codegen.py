@@ -37,7 +37,7 @@ from robokit.model.robot import Robot, check_robot
 LANGUAGES = ("c",)
 
 UNITS = {"v": ("rad/s", "m/s"), "a": ("rad/s^2", "m/s^2"), "tau": ("N m", "N")}
-"""Of the entries that turn and of those that slide."""
+"""Units of the entries of revolute and of prismatic joints."""
 
 CONFIGURATIONS = {
     "prismatic": "shift [m]",
@@ -274,7 +274,7 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[
 
 
 def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
-    """What is computed, after the first line of the book's page, and for which robot."""
+    """What is computed, by the first line of the algorithm's docstring, and for which robot."""
     page = sys.modules[row.text.__module__].__doc__ if not row.users else row.text.__doc__
     page = (page or "a function of the user's own").strip()
     choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
@@ -287,7 +287,7 @@ def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
 
 
 def _entries(robot: Robot, given: str) -> Iterator[str]:
-    """What stands where in an input."""
+    """Lines that say which entries of an input belong to which joint or body."""
     if given == "q" or given in UNITS:
         for joint in robot.joints:
             place = joint.q_slice if given == "q" else joint.v_slice
@@ -400,7 +400,7 @@ def c_files(function: CFunction) -> dict[str, str]:
 
 
 def _numbering(argument: Argument) -> list[str]:
-    """What stands where in an array, if more than its name says it."""
+    """Lines that number the entries of an array, where its name does not say enough."""
     if not argument.details:
         return []
     return ["", f"{argument.name}: {argument.meaning}".rstrip(": "), *(f"    {x}" for x in argument.details)]
@@ -476,7 +476,7 @@ int main(void)
 
 
 def _test(function: CFunction, declared: str = "") -> str:
-    """The checking program.
+    """The program that checks the function on one state.
 
     Args:
         function: that it checks.

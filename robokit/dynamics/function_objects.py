@@ -286,7 +286,7 @@ class Function:
     # -- for those who take it elsewhere ---------------------------------------------------------
 
     def key(self, robot: Robot, **choices: Any) -> Key:
-        """Of its kernels, for :func:`robokit.dynamics.build.kernel`."""
+        """Key of its kernels, for :func:`robokit.dynamics.build.kernel`."""
         wrong = [name for name in choices if name not in self.choices]
         if wrong:
             takes = f"it has {', '.join(self.choices)}" if self.choices else "it has none"
@@ -418,7 +418,7 @@ class Function:
         return host_function(robot, self.key(robot, **choices), shapes)
 
     def _shape(self, robot: Robot, name: str, size: int) -> tuple[int, ...]:
-        """Of an input of one state."""
+        """Shape of an input of one state."""
         space = self._special.get(name)
         if space == "f_ext":
             return (robot.nbodies + 1, 6)

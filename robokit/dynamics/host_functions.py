@@ -149,7 +149,7 @@ class HostFunction:
 
 
 def derived(key: Key, how: str) -> Key:
-    """The key of what is made of a kernel's text."""
+    """The key of a function that is derived from a kernel."""
     row = row_of(key)
     name = row.name if how == "normalized" else f"{row.name}_{how}"
     made = replace(row, name=name, growth="", derived=(*row.derived, Derivation(how, ())))

@@ -63,7 +63,7 @@ def _run(
 
 
 def _in_axes_of(on: Placement, name: str, found: np.ndarray) -> np.ndarray:
-    """What is given in the link's axes, in place in those of a frame on it."""
+    """Rotate what is in the link's axes into the axes of a frame on the link, in place."""
     if on_card(found):
         R = beside(found, on.rotation)
         if name == "link_jacobian":

@@ -101,7 +101,7 @@ class ByJoint(list[Any]):
     """Coordinates of each joint, ``q[i]`` or ``q["left_knee"]``; entry 0 belongs to the reference."""
 
     def __init__(self, rows: Sequence[Any], what: str, robot: Robot) -> None:
-        """Of the rows, for a robot.
+        """Coordinates from the rows of an array, for a robot.
 
         Args:
             rows: of the joints, from 1 on, after that of the reference.
@@ -143,7 +143,7 @@ class Numbers(list[Any]):
     """
 
     def __init__(self, values: Sequence[Any], what: str) -> None:
-        """Of some values; ``what`` is the input's name, for messages."""
+        """Scalars from values; ``what`` is the input's name, for messages."""
         super().__init__(values)
         self._what = what
         self._array = getattr(values, "array", None)
@@ -245,7 +245,7 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
 
 
 def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError]) -> list[Any]:
-    """What belongs to each output of what a text returned."""
+    """The part of the returned value that belongs to each output."""
     words = ", ".join(names)
     if isinstance(returned, Mapping):
         if set(returned) != set(names):
@@ -364,7 +364,7 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
 
 
 def _of_lists(error: Exception) -> bool:
-    """Whether a list was not long enough, or no number."""
+    """Whether the error is that of a list that is too short, or of one used as a number."""
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
     return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
 

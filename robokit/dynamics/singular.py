@@ -76,7 +76,7 @@ def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
 
 
 def _without_coupled_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
-    """The same from the pivots of H_r = L^T D L."""
+    """As :func:`_without_pivot`, from the pivots of H_r = L^T D L of coupled joints."""
     H = reduced_matrix(tree, crba(tree, robot.split_q(q.tolist())))
     for joint in reversed(robot.joints):
         for k in reversed(range(robot.nv)[joint.v_slice]):

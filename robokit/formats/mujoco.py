@@ -236,7 +236,7 @@ def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
 
 
 def _whole(model: Any, data: Any, b: int) -> tuple[DescribedJoint, list[str]] | None:
-    """What the joints of a body are together, and their names; None if that has no name."""
+    """The one kind of joint that the joints of a body form, and their names; None if it has no name."""
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
     if kind is None:

@@ -28,7 +28,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 
 WELL_DETERMINED_SHARE = 0.1
-"""Share of its prior deviation to which data bring a combination that they determine well."""
+"""Fraction of its prior deviation to which data bring a combination that they determine well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Identification:
 
     @property
     def names(self) -> list[str]:
-        """Of all parameters, (p,)."""
+        """Names of all parameters, (p,)."""
         return self.columns.names()
 
     @property

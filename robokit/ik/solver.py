@@ -19,10 +19,10 @@ from robokit.ik.targets import TargetArrays
 from robokit.model.robot import Robot
 
 STATIONARY_TOLERANCE = 1e-5
-"""Slope over error at which nothing better is near."""
+"""Gradient over error below which there is no better configuration nearby."""
 
 POSTURE_TOLERANCE = 1e-3
-"""The same for the search with a posture, which the targets alone follow."""
+"""The same bound for the search with a posture, whose optimum the targets alone decide."""
 
 ROW_STEPS_BETWEEN_CHECKS, MAX_STEPS_BETWEEN_CHECKS = 2048, 8
 """Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""
@@ -278,13 +278,13 @@ class Solver:
         return bounds
 
     def _of_q(self, bounds: np.ndarray) -> np.ndarray:
-        """The same for all of q, (2, nq): the largest numbers where there are none."""
+        """Bounds of all of q, (2, nq); the largest numbers where there is no limit."""
         box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
         box[:, self.scalar_places] = bounds.reshape(2, -1)[:, self.scalar_dofs]
         return box
 
     def runner(self) -> RolloutRunner:
-        """What takes steps with many rows."""
+        """The kernel's runner for many rows."""
         if self._runner is None:
             self._runner = self.kernel.rollout_runner()
         return self._runner

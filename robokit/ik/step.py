@@ -148,7 +148,7 @@ def _free_dofs(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars)
 def _clamp_crossing(
     problem: Problem, q: Scalars, d: Scalars, limits: Scalars, free: Scalars
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """What d leaves to those that it would take past a limit, 0 for all others; and who is still free."""
+    """The part of d for dofs that would cross a limit, 0 for all others; and which dofs stay free."""
     n, own = len(problem.dofs), problem.coordinates
     part, free = [0.0] * n, list(free)
     for i, k in enumerate(problem.dofs):
@@ -235,7 +235,7 @@ STATE = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked of a robot, without the numbers.
+    """A problem of inverse kinematics without its numbers.
 
     Attributes:
         robot: the robot.

@@ -16,7 +16,7 @@ from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 CENTER_OF_MASS = "center of mass"
-"""Its name among the errors of a result, and among the weights."""
+"""Name of the centre of mass among the errors of a result, and among the weights."""
 
 LARGEST_COORDINATE = 1e9
 """Largest coordinate of a target [m]."""

@@ -241,7 +241,7 @@ def _velocity(
 
 
 def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
-    """That poses do not cover the samples, in words."""
+    """In words, that poses do not cover the samples."""
     span = float(t[-1] - t[0])
     lacking = max(float(own[0] - t[0]), float(t[-1] - own[-1])) if len(own) > 1 else 0.0
     if lacking <= 0.01 * span:

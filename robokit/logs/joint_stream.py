@@ -32,7 +32,7 @@ POLL = 0.02
 """Seconds between looks at a file that has not grown."""
 
 STDIN = 0
-"""Its file descriptor."""
+"""File descriptor of standard input."""
 
 LONGEST_WAIT = 1.0
 """Seconds that a line waits for its stamp at most."""

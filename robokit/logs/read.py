@@ -712,14 +712,14 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool
 
 
 WINDOWS = 20
-"""Parts of a log in which velocities are compared with the ways of positions: noise has no say there."""
+"""Parts of a log in which velocities are compared with changes of position: noise averages out over them."""
 
 ODD_SHARE = 0.3
-"""Of the way of a joint: how much of it velocities may miss."""
+"""Fraction of a joint's path that velocities may miss."""
 
 
 STANDS_STILL = 10.0
-"""Times what noise makes of the ways of a joint: below that it stands still, and nothing is compared."""
+"""Times the path that noise makes of a joint at rest: joints with less are not compared."""
 
 
 def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:

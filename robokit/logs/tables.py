@@ -39,10 +39,10 @@ UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"],
 """Units in a header, to SI."""
 
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
-"""Of the units of time that a column may be in."""
+"""Units of time that a column may have."""
 
 LATEST = 2.0**62
-"""Stamp that is one [ns]: in the year 2116."""
+"""Stamps from this one on are invalid [ns]: it is in the year 2116."""
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
 CLOCKS = [[word] for word in sorted(TIME)]
@@ -135,7 +135,7 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 def words_of(header: str) -> list[str]:
-    """The words of a header in lower case."""
+    """The words of a header, in lower case."""
     return [word for word in re.split(SEPARATORS, header.strip().lower()) if word]
 
 
@@ -543,7 +543,7 @@ EMPTY = {"", "nan", "none", "null", "na", "n/a", "-"}
 def _slow_rows(
     recording: Recording, text: str, delimiter: str | None, places: list[int], headers: list[str], start: int
 ) -> np.ndarray:
-    """The same for a table with empty cells, decimal commas or a last line that breaks off."""
+    """As :func:`_rows`, for a table with empty cells, decimal commas or an incomplete last line."""
     rows, short = list[list[float]](), 0
     line = text.count("\n", 0, start)
     lines = text[start:].splitlines()

@@ -32,13 +32,13 @@ from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 
 ORDER = 4
-"""Of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
+"""Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
 
 CUTOFFS = 60
-"""Frequencies that are compared."""
+"""Number of frequencies that are compared."""
 
 BASE = "base"
-"""How the names of a floating base's six rows begin."""
+"""Beginning of the names of a floating base's six rows."""
 
 HIGHEST_CUTOFF = 0.15
 """Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
@@ -50,7 +50,7 @@ There the filter rings; its slowest pole, at 2 pi fc sin(pi / 8), leaves exp(-9.
 """
 
 LEAST_SAMPLES = 30
-"""Of a log that is smoothed: the filter's padding, twice."""
+"""Least number of samples of a log that is smoothed: twice the filter's padding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def efforts_of(log: Trajectory) -> tuple[str, ...]:
-    """Joints with measured forces."""
+    """Names of the joints with measured forces."""
     robot = robot_of(log)
     if "efforts" in log.summary:
         return tuple(log.summary["efforts"])

@@ -176,7 +176,7 @@ def _with_material(
 
 
 def _from_linear(factor: Any) -> RGBA:
-    """A colour factor of glTF, linear (3.9.2), in sRGB (IEC 61966-2-1)."""
+    """A colour factor of glTF, linear (3.9.2), converted to sRGB (IEC 61966-2-1)."""
     light = np.clip(np.append(np.asarray(factor, dtype=float), 1.0)[:4], 0.0, 1.0)
     red, green, blue, _ = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
     return float(red), float(green), float(blue), float(light[3])
@@ -361,7 +361,7 @@ def decoded_uri(uri: str) -> bytes:
 
 
 def whole(value: Any, what: str, most: int) -> int:
-    """A whole number of a glTF file.
+    """A whole number in a glTF file, checked.
 
     Raises:
         ValueError: it is none from 0 to most.

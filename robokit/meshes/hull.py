@@ -79,7 +79,7 @@ def _hull(points: np.ndarray) -> np.ndarray:
 # counts as a circle if the circle through its corners leaves it by at most the error.
 
 FEWEST_CORNERS = 12
-"""Corners of a circle at least."""
+"""Least number of corners of a circle."""
 
 CIRCLE_TOLERANCE = 0.25
 """Corners this near a circle lie on it, relative to the error."""
@@ -131,7 +131,7 @@ def _planes(equations: np.ndarray, tolerance: float) -> list[tuple[np.ndarray, f
 
 
 def _off(circle: Circle, points: np.ndarray) -> float:
-    """How far points are from a circle, at most."""
+    """Largest distance of the points from a circle."""
     off = points - circle.center
     height = off @ circle.axis
     wide = np.linalg.norm(off - np.outer(height, circle.axis), axis=1)

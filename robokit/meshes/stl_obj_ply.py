@@ -26,7 +26,7 @@ OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 all vertices for each material."""
 
 MOST_MATERIALS = 2_000
-"""Of an OBJ: trimesh compares the names of all pieces, and each material is one."""
+"""Pieces of an OBJ: trimesh compares the names of all of them, and each material is one."""
 
 MOST_SOLIDS = 100
 """Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""

@@ -36,7 +36,7 @@ from robokit.model.tree import Coupling, Tree
 from robokit.spatial.scalars import added
 
 MOST_GRAVITIES = 4
-"""Of which a robot keeps variants that nobody uses: each has its machine code, megabytes for a humanoid."""
+"""Number of unused variants that a robot keeps: each has machine code, megabytes for a humanoid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Robot:
         return str(hooks.call("notebook_html", self))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: not machine code, nor what other modules derived."""
+        """State for copies and other processes: without machine code and what other modules derived."""
         left = ("kernels", "derived", "_by_gravity")
         kept = {name: value for name, value in vars(self).copy().items() if name not in left}
         return kept | {"shared_kernels": {}}

@@ -32,7 +32,7 @@ def counterpart(pairing: Pairing, g: int) -> int | None:
 
 
 def nearest_paired_group(pairing: Pairing, h: int) -> int | None:
-    """The group of B with a counterpart that a group of B is part of, likewise."""
+    """The paired group of B that one of its groups is part of: its own, or that of the nearest body above."""
     found = set(pairing.groups.values())
     while h >= 0 and h not in found:
         h = pairing.b.parent[h]

@@ -385,14 +385,14 @@ def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]
 
 
 def numbers(values: Any) -> list[Any]:
-    """The numbers of nested tuples, lists, vectors and NumPy arrays, in order."""
+    """The numbers in nested tuples, lists, vectors and NumPy arrays, in order."""
     if isinstance(values, np.ndarray):
         return numbers(values.tolist())
     return [x for each in values for x in numbers(each)] if hasattr(values, "__iter__") else [values]
 
 
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
-    """Numbers in the form of a pattern, the other way round than :func:`numbers`.
+    """Numbers in the form of a pattern: the inverse of :func:`numbers`.
 
     Raises:
         TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
@@ -473,7 +473,7 @@ def known_count(count: Any) -> Any:
 
 
 def _is_real(x: Any) -> bool:
-    """Whether a number is a real one, be it recorded (``ref``) or dual (``tangents``)."""
+    """Whether something is a real number: recorded (``ref``), dual (``tangents``) or a float."""
     return isinstance(x, float | np.floating) or hasattr(x, "ref") or hasattr(x, "tangents")
 
 

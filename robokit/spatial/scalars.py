@@ -98,7 +98,7 @@ _CONSTANT = (float, int, bool, np.bool_, np.float64)
 
 
 OUTERMOST: set[type] = set()
-"""Types whose functions are taken where there are scalars of several types: they hold those of the others."""
+"""Types that hold scalars of other types: where several types meet, theirs are the functions."""
 
 
 def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:

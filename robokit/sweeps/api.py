@@ -281,7 +281,7 @@ class Sweep:
         return public_table(self.worst_rows(measure, n, smallest))
 
     def worst_rows(self, measure: str, n: int = 10, smallest: bool = False) -> RowTable:
-        """What :meth:`worst` gives, as columns of NumPy."""
+        """As :meth:`worst`, as columns of NumPy."""
         n = whole_number("n", n, 0)
         column = self.rows([measure])[measure]
         if column.dtype == object:

@@ -259,7 +259,7 @@ class PackedInput:
         return InputData(self.name, deflated(base, "<f8"), parts)
 
     def _begun(self, place: int, column: np.ndarray, part: slice) -> _Entry:
-        """An entry that begins to differ in this block; all rows before had that of the base."""
+        """Begin an entry that differs in this block; all rows before had the value of the base."""
         if part.start == 0:
             factor, start = _proportional(column, [x[part] for x in self.factors])
             if factor >= 0:

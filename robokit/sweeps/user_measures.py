@@ -90,7 +90,7 @@ class StoredMeasure:
             ) from error
 
     def identity(self) -> dict[str, Any]:
-        """What two sweeps with the same measure have in common: its code only where nothing else tells."""
+        """What equal measures of two sweeps have in common; the code only if nothing else tells."""
         code = {} if self.source else {"code": base64.b64encode(self.code).decode("ascii")}
         return {**self.about, "source": self.source, **code}
 

@@ -58,7 +58,7 @@ CONNECT_SECONDS = 10.0
 """How long an existing scheduler may take to answer [s]."""
 
 AGAIN_SECONDS = 30.0
-"""And one that was lost, to answer again [s]."""
+"""How long a lost scheduler may take to answer again [s]."""
 
 CLOSE_SECONDS = 0.5
 """How long a client and a scheduler may take to end [s]; nothing depends on it."""
@@ -392,7 +392,7 @@ class LocalProcesses:
         return "" if workers else "starting"
 
     def reconnect(self) -> bool:
-        """Whether the scheduler can be reached again: never, for it was in this process."""
+        """Whether the scheduler can be reached again: never, because it ran in this process."""
         return False
 
     def close(self) -> None:

@@ -193,7 +193,7 @@ def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.n
 
 
 def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Columns (T, n) at other times, straight between the states."""
+    """Columns (T, n) interpolated linearly at other times."""
     return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HEIGHT = 620
-"""Of a cell with a whole page in it [px]."""
+"""Height of a cell with a whole page in it [px]."""
 
 BUTTON = (
     "display:inline-block;padding:5px 14px;border-radius:8px;background:#1d5ae0;color:#fff;font-weight:600;"
@@ -136,7 +136,7 @@ def _text(source: Robot | Trajectory, reason: str) -> str:
 
 
 MOST_PAGES = 20
-"""Whose robots and motions are kept; those of older cells are let go."""
+"""Number of cells whose robots and motions are kept; older ones are dropped."""
 
 
 class CellPages:
@@ -213,7 +213,7 @@ class CellPages:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Nothing: the notebook is not a log."""
+                """Log nothing: the notebook is not a log."""
 
         return Handler
 
@@ -223,4 +223,4 @@ def _note(text: str) -> str:
 
 
 PAGES = CellPages()
-"""Those of this process."""
+"""The pages of this process."""

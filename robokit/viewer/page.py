@@ -60,7 +60,7 @@ INITIAL = "initial"
 """Name of the configuration in which a file has its robot."""
 
 SHORT = 1e-3
-"""Length of a run that is there for its step alone [s]."""
+"""Duration of a run that is made for its step alone [s]."""
 
 WORKER = ("live/passive_step.js", "live/contact_step.js", "live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""

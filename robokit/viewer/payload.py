@@ -393,7 +393,7 @@ def shape_data(geometry: Drawable) -> ShapeData:
 
 
 COUNTED = ("rnea", "crba", "ltdl", "aba")
-"""Algorithms whose operations a page tells."""
+"""Algorithms whose operations the page lists."""
 
 
 def structure(robot: Robot) -> StructureData:

@@ -109,7 +109,7 @@ def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
 
 
 def _triangles(path: Path) -> int:
-    """How many a mesh file has; 0 of one that cannot be read."""
+    """Number of triangles of a mesh file; 0 if it cannot be read."""
     try:
         return sum(len(surface.faces) for surface in _surfaces(path))
     except Exception:  # whoever draws it tells why
@@ -118,7 +118,7 @@ def _triangles(path: Path) -> int:
 
 @cache
 def _surfaces(path: Path) -> list[Surface]:
-    """Those of a mesh file, read once for a scene."""
+    """The surfaces of a mesh file, read once for a scene."""
     return list(read_mesh(path))
 
 

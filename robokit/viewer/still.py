@@ -34,7 +34,7 @@ FINER = 2
 FIELD_OF_VIEW = math.radians(30.0)
 ELEVATION = math.radians(17.0)
 AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))
-"""Of the camera, of motions that are longest along x, and along y."""
+"""Azimuths of the camera, for motions that are longest along x and along y."""
 
 LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)
 """Direction towards the light."""
@@ -62,7 +62,7 @@ AT_ONCE = 1_000_000
 """Pixels of triangles that are looked at together: about 100 MB."""
 
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of triangles: places (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
+"""Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
 
 
 def still_png(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> bytes:
@@ -307,14 +307,14 @@ def _triangles(geometry: Drawable, colour: np.ndarray) -> Corners:
 
 
 def _flat(places: np.ndarray) -> np.ndarray:
-    """The normals of flat triangles, one a corner."""
+    """The normals of flat triangles, repeated for each corner."""
     across = np.cross(places[:, 1] - places[:, 0], places[:, 2] - places[:, 0])
     size = np.linalg.norm(across, axis=1, keepdims=True)
     return np.repeat((across / np.where(size > 0.0, size, 1.0))[:, None], 3, axis=1)
 
 
 def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places and normals of a surface of revolution about z."""
+    """Points and normals of a surface of revolution about z."""
     angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     made = []

@@ -238,7 +238,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
 
 
 def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: Report) -> None:
-    """A robot without any mass or inertia, whose moving joints have these names."""
+    """Tell of a robot without any mass or inertia; ``names`` are its moving joints."""
     if base == "floating":
         names.insert(0, FLOATING_BASE)
     if names:
@@ -251,7 +251,7 @@ def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: 
 def _tell_base(
     robot: RobotDescription, root: LinkDescription, joint: JointDescription, base: str, report: Report
 ) -> None:
-    """A floating base that moves the same body as the one joint on the root."""
+    """Tell of a floating base that moves the same body as the one joint on the root."""
     if base == "floating":
         message = (
             f"the floating base carries no inertia of its own and moves the same body as joint "

@@ -35,7 +35,7 @@ STRETCH = 0.5
 """Stretch of the hand's spring at which it holds the robot's weight [m]."""
 
 DAMPING = 0.3
-"""Of the robot on that spring, over what keeps it from swinging."""
+"""Damping ratio of the robot on that spring."""
 
 
 def live_data(trajectory: Trajectory, worker: str) -> LiveData:
@@ -129,7 +129,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
 
 
 def _bytes(x: np.ndarray) -> np.ndarray:
-    """Of numbers, (n, bytes of one)."""
+    """The bytes of numbers, (n, bytes of a number)."""
     return x.reshape(-1).view(np.uint8).reshape(-1, x.itemsize)
 
 
@@ -145,7 +145,7 @@ def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
 
 
 def _none() -> dict[str, Any]:
-    """What only one of both has."""
+    """Empty values of the arguments that only one of the two kinds of step has."""
     return {
         "stepper": None, "step": None, "look": None, "parameters": "", "own": [], "momentum": False,
         "energy": False, "grips": [],
@@ -218,7 +218,7 @@ MOST_CHANGES = 400
 """Times at which targets are kept, where they change more often: a screen shows no more."""
 
 UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "force": ("N m", "N")}
-"""Of targets, of joints that turn and that slide."""
+"""Range of targets of revolute and of prismatic joints without limits."""
 
 
 def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
@@ -276,7 +276,7 @@ def _places_of_gains(program: Program) -> list[int]:
 
 
 def _gain(kind: str, own: dict[str, float]) -> float:
-    """What a target of 1 gives."""
+    """The joint force per unit of the target."""
     if kind == "force":
         return 1.0
     return own["kp"] if kind == "position" else own["b"] + own["lag"]
@@ -285,7 +285,7 @@ def _gain(kind: str, own: dict[str, float]) -> float:
 def _range(
     program: Program, joint: Joint, drive: Drive, kind: str, own: dict[str, float], targets: np.ndarray
 ) -> tuple[float, float]:
-    """From where to where a target may be moved: the joint's limits, or else what suits the robot."""
+    """Range in which a target may be moved: the joint's limits, or else a usual range of the robot."""
     robot, slides = program.robot, joint.kind == "prismatic"
     size, weight = size_of(robot) or 1.0, robot.total_mass * abs(GRAVITY[2])
     if kind == "position":

@@ -146,7 +146,7 @@ def _values(what: str, trajectory: Trajectory, curve: Curve, t: np.ndarray) -> t
 
 
 def _asked(what: str, trajectory: Trajectory, function: Callable[..., Any]) -> Any:
-    """What a function of the state says at every record."""
+    """The values of a function at every recorded state."""
     rows = []
     for t, q, v in zip(trajectory.t, trajectory.q, trajectory.v, strict=True):
         try:

@@ -74,7 +74,7 @@ class Recipe:
 
 
 class _Enough(Exception):
-    """There are more steps than wanted."""
+    """Raised when there are more steps than wanted."""
 
 
 @dataclass
@@ -415,7 +415,7 @@ def _places(node: ast.AST, own: frozenset[str], *, written: bool) -> Iterator[Pl
 
 
 def _once(places: Iterator[Place]) -> tuple[Place, ...]:
-    """Each text once, where it stands first."""
+    """Each text once, at its first place."""
     found: dict[str, Place] = {}
     for place in places:
         found.setdefault(place.text, place)

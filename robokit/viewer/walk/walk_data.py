@@ -177,7 +177,7 @@ def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
 
 
 OPERANDS = 3
-"""At most, of an operation."""
+"""Largest number of operands of an operation."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class WalkProgram:
 
     @classmethod
     def of(cls, graph: Graph, refs: Iterable[int]) -> WalkProgram:
-        """What these signed references need."""
+        """The part that these signed references need."""
         nodes = graph.nodes
         needed = bytearray(len(nodes))
         for ref in refs:
@@ -262,7 +262,7 @@ class ValueTable:
     """
 
     def __init__(self, graph: Graph, walk: Walk) -> None:
-        """Of all its steps."""
+        """The values of all steps of a walk."""
         self.graph = graph
         place: dict[tuple[str, tuple[int, ...]], int] = {}
         self.places = [

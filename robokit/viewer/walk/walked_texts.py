@@ -163,7 +163,7 @@ ABA = Walked(
 )
 
 WALKED = (RNEA, CRBA, LTDL, ABA)
-"""In the order of the page."""
+"""All of them, in the order of the page."""
 
 
 # ---- the algorithms run on a state ---------------------------------------------------------------
@@ -173,7 +173,7 @@ MOST_STEPS = 8_000
 """Lines of one algorithm that are recorded; the humanoid's CRBA has 1,073."""
 
 MOST_ENTRY_STEPS = 16_000
-"""The same for LTDL, whose lines take single numbers; that of TALOS has 13,593."""
+"""Lines of LTDL that are recorded, which take single numbers; that of TALOS has 13,593."""
 
 MOST_NODES = 20_000_000
 """More than so many lines can record: they are what ends a long robot's walk."""
