@@ -72,6 +72,12 @@ def _seen(character: str) -> str:
     return " " if character in "\t\n\r\u2028\u2029" else ascii(character)[1:-1]
 
 
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Names for a message, at most so many of them: "a, b, c and 7 more"."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def nearest_names(
     name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6, compared: int = COMPARED
 ) -> list[str]:

@@ -88,7 +88,6 @@ def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = No
     """The arrays of a .npz file by name; nothing in it runs.
 
     Args:
-        path: of the file.
         names: of the arrays to read; all by default. The sizes of all count in any case.
 
     Raises:

@@ -30,7 +30,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from robokit.errors import ModelError
+from robokit.errors import ModelError, listed
 from robokit.files import output_path, write_text
 from robokit.formats.sdf import NAME
 from robokit.interop import MUJOCO_PARTS
@@ -213,10 +213,7 @@ class _Writer:
 
     def _tell(self) -> None:
         for what, names in self._left.items():
-            shown = ", ".join(map(repr, names[:5])) + (
-                f" and {len(names) - 5} more" if len(names) > 5 else ""
-            )
-            self.said.append(f"{what}: {shown}")
+            self.said.append(f"{what}: {listed(map(repr, names), 5)}")
 
     def _say(self, what: str, name: str) -> None:
         self._left.setdefault(what, []).append(name)

@@ -45,7 +45,6 @@ def kernel(
     """The robot's kernel of that name, built at the first call.
 
     Args:
-        robot: the robot.
         key: of the kernel.
         dtype: of its numbers.
         reproducible: as of :meth:`Kernel.build`.

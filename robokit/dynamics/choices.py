@@ -97,7 +97,6 @@ def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
     """Links, or points of them, that are felt from outside.
 
     Args:
-        robot: the robot.
         given: names of links (their pose), contacts or (link, at, kind).
 
     Raises:
@@ -112,7 +111,6 @@ def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
     """The contacts and loop joints that are held.
 
     Args:
-        robot: the robot.
         given: contacts, (link, at, kind) or names of loop joints; None for all loop joints.
 
     Raises:

@@ -151,7 +151,6 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
     """The key of a function's kernel.
 
     Args:
-        robot: the robot.
         function: name of a row of the table.
         choices: by name; those that have a default may be left out.
 
@@ -182,7 +181,6 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     """A kernel of the table as it is to be written in C.
 
     Args:
-        robot: the robot.
         key: of the kernel.
         real: kind of the numbers.
 

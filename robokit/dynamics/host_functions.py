@@ -37,7 +37,6 @@ class HostFunction:
         """A function of the kernel with this key.
 
         Args:
-            robot: the robot.
             key: of a kernel whose inputs are plain.
             inputs: (name, shape) of each.
             outputs: the same; None for those of the kernel.
@@ -160,7 +159,6 @@ def host_function(robot: Robot, key: Key, shapes: Mapping[str, tuple[int, ...]])
     """A function of plain coordinates; always the same for the same robot and key.
 
     Args:
-        robot: the robot.
         key: of the function's kernel.
         shapes: of inputs that are no arrays (n,).
 

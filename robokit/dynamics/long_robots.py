@@ -53,7 +53,6 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
-        robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """

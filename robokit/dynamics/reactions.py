@@ -295,7 +295,6 @@ def reactions(
     """Reactions of a motion under forces that are known.
 
     Args:
-        robot: the robot.
         q, v, a: the motion.
         wrenches: on links, [n; f] in world axes about the world's origin, (6,) or (B, 6).
         loops: on the successors of loop joints, in axes and about the origin of their frames on the

@@ -40,7 +40,6 @@ def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
     """The outermost joint without a pivot, or None; of a robot with samples, in any of them.
 
     Args:
-        robot: the robot.
         q: configuration to look at, (nq,); a random one by default, which finds what is singular always.
     """
     if q is None:

@@ -150,7 +150,6 @@ def check_other(
     """Judge a file that is no URDF; never raises over the file.
 
     Args:
-        path: the file.
         base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
         options: others of :func:`robokit.load`.
 

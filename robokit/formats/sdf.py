@@ -39,6 +39,7 @@ from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.sdf_files import MOST_NESTED, SdfFiles, idle, version_of
 from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import RGBA, Placement
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import UNLIMITED, InertialDescription, Origin
 
 NAME = "{https://robokit}name"
@@ -114,7 +115,6 @@ def read_sdf(
     """Read a model of an SDF.
 
     Args:
-        path: the file.
         package_dirs: folders searched first for ``model://`` and ``package://``.
         model: name of one model, needed where the file has several that are not static.
         text: what is in the file, where that was expanded first.
@@ -880,10 +880,8 @@ def _inertial(inertial: Any) -> InertialDescription:
 
 def _coordinates(pose: Placement) -> tuple[float, ...]:
     """Quaternion wxyz and position of a free body."""
-    from robokit.mjcf import quat_wxyz
-
     upright = np.array_equal(pose.rotation, np.eye(3))
-    quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(map(float, quat_wxyz(pose.rotation)))
+    quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(rotation_to_quat_wxyz(pose.rotation.tolist()))
     return (*quat, *map(float, pose.position))
 
 

@@ -30,6 +30,7 @@ from robokit.formats.kept_meshes import cone_mesh
 from robokit.formats.other_programs import one_line
 from robokit.formats.sdf import WATER, solid_of
 from robokit.model.geometry import RGBA, Placement
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute",
@@ -64,7 +65,6 @@ def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
     """Read a USD stage.
 
     Args:
-        path: the file.
         whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
             cannot have is told in ``said``.
 
@@ -528,14 +528,7 @@ def quaternion(q: Any) -> np.ndarray:
     n = math.sqrt(w * w + x * x + y * y + z * z)
     if n == 0.0:
         return np.eye(3)
-    w, x, y, z = w / n, x / n, y / n, z / n
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return np.array(quat_wxyz_to_rotation((w / n, x / n, y / n, z / n)).rows)
 
 
 def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> DescribedBody:

@@ -131,7 +131,6 @@ def default_start(robot: Robot, limits: bool) -> np.ndarray:
     Where such a range ends on one side only, at that end.
 
     Args:
-        robot: the robot.
         limits: whether position limits count.
     """
     q = robot.neutral()

@@ -334,7 +334,6 @@ def solver(robot: Robot, links: Links, com: bool, rest: bool) -> Solver:
     """The robot's solver for targets of these links, made at the first call.
 
     Args:
-        robot: the robot.
         links: (name, whether its orientation has a target too) of each.
         com: whether the centre of mass has a target.
         rest: whether there is a rest configuration.

@@ -65,7 +65,6 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     """Check targets and make arrays of them.
 
     Args:
-        robot: the robot.
         targets: {link: target}.
         at: {link: point}, or None.
         weights: {link: weights}, or None.

@@ -19,7 +19,7 @@ import numpy as np
 from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
-from robokit.errors import ShapeError, UnknownName, WrongType, nearest_names, quoted
+from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
 from robokit.logs.bags import described, read_bag, robot_of_description, topics_of
@@ -402,11 +402,6 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=2)
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
     source = recording.source
@@ -478,7 +473,7 @@ def _check_names(robot: Robot, options: _Options) -> None:
 
 def _no_joint(robot: Robot, names: list[str], source: str) -> None:
     joints = [name for name in robot.joint_names if name != FLOATING_BASE]
-    own, other_names = (_listed([quoted(n) for n in each]) or "none" for each in (joints, names))
+    own, other_names = (listed(map(quoted, each)) or "none" for each in (joints, names))
     near = [n for name in names[:100] for n in nearest_names(name, joints, 1)][:1]
     other = next((name for name in names if near and nearest_names(name, near, 1)), "")
     hint = f"; rename={{{other!r}: {near[0]!r}}} joins two names" if near else ""
@@ -500,13 +495,13 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
         hint = f"; perhaps {pairs}: rename= (--rename)" if hints else ""
         table.notes.append(
             f"{len(strangers)} joint{'s' * (len(strangers) > 1)} that robot {robot.name!r} has not: "
-            f"{_listed(strangers)}{hint}"
+            f"{listed(strangers)}{hint}"
         )
     lacking = [name for name in lacking if name not in options.missing]
     if lacking:
         table.notes.append(
             f"no positions of {len(lacking)} of {len(robot.joints)} joints, which stay at 0: "
-            f"{_listed(lacking)}; missing= (--missing) gives others"
+            f"{listed(lacking)}; missing= (--missing) gives others"
         )
 
 
@@ -536,7 +531,7 @@ class _Table:
             n for s in held if max(s.t[0] - t[0], t[-1] - s.t[-1]) > 0.01 * (t[-1] - t[0]) for n in s.names
         ]
         if late:
-            self.notes.append(f"held where they have no samples, at the start or the end: {_listed(late)}")
+            self.notes.append(f"held where they have no samples, at the start or the end: {listed(late)}")
         if len({len(s.t) for s in series}) > 1 or any(not np.array_equal(s.t, series[0].t) for s in series):
             self.notes.append(
                 "joints come in several messages: interpolated to the times of those with the most"
@@ -627,13 +622,13 @@ class _Table:
 
     def _tell(self, differences: Sequence[str], unwrapped: Sequence[str]) -> None:
         if differences:
-            whose = "any joint" if len(differences) == len(self.measured) else _listed(differences)
+            whose = "any joint" if len(differences) == len(self.measured) else listed(differences)
             self.notes.append(f"no velocities of {whose}: they are differences of its positions")
         if unwrapped:
-            self.notes.append(f"turns of +-pi are taken out of {_listed(unwrapped)}")
+            self.notes.append(f"turns of +-pi are taken out of {listed(unwrapped)}")
         lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]
         if self.efforts and lacking:
-            self.notes.append(f"no efforts of {_listed(lacking)}: 0")
+            self.notes.append(f"no efforts of {listed(lacking)}: 0")
 
     def _check_followers(self, q: np.ndarray) -> None:
         """Note coupled mimic joints that the log has elsewhere than the joint that they follow says."""
@@ -673,7 +668,6 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool
     """What is odd about measured states, in words.
 
     Args:
-        robot: the robot.
         measured: joints with positions.
         q: configurations, (T, nq).
         degrees: whether they were taken as degrees.
@@ -726,7 +720,6 @@ def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v:
     """Measured velocities that are not the rates of the positions, in words.
 
     Args:
-        robot: the robot.
         t: stamps [ns], (T,).
         names: joints with measured velocities.
         q, v: the states, (T, nq) and (T, nv).
@@ -748,9 +741,8 @@ def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v:
             odd.append((joint.name, float(of_v @ of_q) / size**2))
     if not odd:
         return []
-    factors = [f"{name} {factor:.3g}" for name, factor in odd[:4]]
-    more = f" and {len(odd) - 4} more" if len(odd) > 4 else ""
+    factors = listed((f"{name} {factor:.3g}" for name, factor in odd), 4)
     return [
         "velocities are not the rates of the positions, which a factor in their place tells: "
-        f"{', '.join(factors)}{more} (-1: a sign; 57.3 or 0.0175: degrees; 0: not measured)"
+        f"{factors} (-1: a sign; 57.3 or 0.0175: degrees; 0: not measured)"
     ]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.errors import ShapeError, nearest_names, quoted
+from robokit.errors import ShapeError, listed, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import QUANTITIES
 from robokit.logs.recording import Block, Recording
@@ -102,7 +102,6 @@ def read_table(
     """The samples of a CSV, .npz or .npy file.
 
     Args:
-        path: of the file.
         coordinates: of the robot.
         rate: samples per second [1/s], of a table without times.
         time_unit: "s", "ms", "us" or "ns"; guessed, and noted, if None.
@@ -276,7 +275,8 @@ class _Table:
             advice = f"did you mean {', '.join(map(repr, near))}? " if near else ""
             raise ShapeError(
                 f"{self.recording.source}: no column is named after a joint of the robot; {advice}"
-                f"columns: {_some(cells)}; joints: {_some(self.coordinates.joints)}"
+                f"columns: {listed(map(quoted, cells))}; "
+                f"joints: {listed(map(quoted, self.coordinates.joints))}"
             )
         taken = {c.place for c in columns} | {k for k, _ in times}
         rest = [
@@ -285,7 +285,7 @@ class _Table:
             if place not in taken and cell and not cell.startswith(OWN) and words_of(cell)[-1:] not in CLOCKS
         ]
         if rest:
-            self.recording.notes.append(f"columns that are not read: {_some(rest)}")
+            self.recording.notes.append(f"columns that are not read: {listed(map(quoted, rest))}")
         return columns, times
 
     def _numbered(self, numbered: dict[tuple[str, int], int], by_number: dict[int, str]) -> list[Column]:
@@ -377,10 +377,10 @@ class _Table:
         if T is None:
             raise ShapeError(
                 f"{self.recording.source}: expected arrays t (T,), q (T, n), and v, tau, names where "
-                f"there are any; got {_some(arrays)}"
+                f"there are any; got {listed(map(quoted, arrays))}"
             )
         if rest:
-            self.recording.notes.append(f"arrays that are not read: {_some(rest)}")
+            self.recording.notes.append(f"arrays that are not read: {listed(map(quoted, rest))}")
         t = self._times([(a.astype(float), key, _unit(words_of(key))) for key, a in timed[:1]], T)
         self._block(t, columns)
 
@@ -588,9 +588,3 @@ def _quantity(key: str) -> str | None:
         return None
     whole = "_".join(words)
     return next((k for k, known in WORDS.items() if whole in known or (words and words[-1] in known)), None)
-
-
-def _some(names: Iterable[str], most: int = 8) -> str:
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(quoted(name) for name in names[:most]) + more

@@ -500,7 +500,6 @@ def assemble(
     """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
 
     Args:
-        name: of the robot.
         source: file that it came from, or "<code>".
         links, joints, loops: drafts by name, in document order.
         base: "fixed" or "floating".

@@ -158,7 +158,6 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
     """The shift w_i of the origin of body i, in body-i coordinates, for bodies 0..N [m].
 
     Args:
-        tree: the tree.
         to_ground: whether where the bodies stand on body 0 does not matter.
         I: inertias of bodies 0..N, whose zeros are looked at; none where they are not known.
     """

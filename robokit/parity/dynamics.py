@@ -20,6 +20,7 @@ from robokit.model.geometry import Placement
 from robokit.parity.inertials import NO_MASS, ROUNDING_TOLERANCE, Rigid, number
 from robokit.parity.matching import Alignment, Pairing, Tree, is_base_fixed, root_group
 from robokit.parity.verdict import Dynamics, Finding
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 STATE_COUNT = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""
@@ -316,13 +317,8 @@ def _states(m: Mechanism, ranges: dict[int, tuple[float, float]], rng: np.random
 
 
 def _rotations(quaternions: np.ndarray) -> np.ndarray:
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1)[:, None]).T
-    R = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(R), 2, 0)
+    unit = quaternions / np.linalg.norm(quaternions, axis=1)[:, None]
+    return np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0)
 
 
 def _displacement(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]:

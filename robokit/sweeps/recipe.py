@@ -385,7 +385,6 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
 
     Args:
         recipe: of the sweep.
-        name: of the robot.
         rows: their numbers, (B,).
         values: their parameters, (B,) each.
     """

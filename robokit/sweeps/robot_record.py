@@ -92,7 +92,6 @@ class RobotRecord:
         """The record of a robot.
 
         Args:
-            robot: the robot.
             q, v: the states to start from, (S, nq) and (S, nv).
             ground: what it falls on, or None.
             links: those with a mass of their own among the parameters.

@@ -59,7 +59,6 @@ def trajectory_payload(
     """Everything that the page of a motion shows.
 
     Args:
-        trajectory: the Trajectory.
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: frames per second at most; the page interpolates between them.
@@ -105,7 +104,6 @@ def pose_payload(
     """Everything that the page of a single pose shows.
 
     Args:
-        robot: the Robot.
         q: configuration, (nq,); the neutral one by default.
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
@@ -132,7 +130,6 @@ def motionless_payload(
     """The page of a motion that is still to come: the robot, what it falls on, and one frame.
 
     Args:
-        robot: the Robot.
         ground: what it falls on, or None.
         q: configuration of the frame, (nq,).
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
@@ -150,9 +147,6 @@ def motionless_payload(
 
 def structure_payload(robot: Robot) -> Payload:
     """What a page without a scene shows of a robot: names, tree, patterns and counts.
-
-    Args:
-        robot: the Robot.
 
     Raises:
         WrongType: not a robot.

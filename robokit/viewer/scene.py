@@ -153,7 +153,6 @@ def drawn_size(robot: Robot, nodes: list[Node]) -> float:
     """The length that overlays are scaled by: half the diagonal of what is drawn at the neutral pose [m].
 
     Args:
-        robot: the Robot.
         nodes: its nodes. Counted are its visuals; collision shapes where there are none, else inertia boxes;
             and the places of its bodies.
     """

@@ -30,7 +30,6 @@ class ForceHistory:
         """The forces of every step, as far as they are known.
 
         Args:
-            trajectory: the Trajectory.
             chosen: indices of the records that become frames, (T,).
         """
         t = trajectory.t - trajectory.t[0]

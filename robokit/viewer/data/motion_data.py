@@ -41,7 +41,6 @@ def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
     """The single frame of a pose.
 
     Args:
-        robot: the Robot.
         q: configuration, (1, nq).
         poses: of its bodies, (1, nbodies + 1, 7).
     """
@@ -59,8 +58,6 @@ def motion_frames(
     """The frames of a motion.
 
     Args:
-        trajectory: the Trajectory.
-        robot: its robot.
         chosen: indices of the samples that become frames, (T,).
         poses: of the bodies at these samples, (T, nbodies + 1, 7).
         sane: frames at the start that can be trusted.
@@ -177,7 +174,6 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
     """The plots, thinned to a screen's width so that every peak stays.
 
     Args:
-        trajectory: the Trajectory.
         forces: of the ground.
         states: of every step, if they are known.
     """

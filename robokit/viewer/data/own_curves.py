@@ -56,7 +56,6 @@ def own_curves(trajectory: Trajectory, curves: Mapping[str, Curve | Values] | No
     """The plots of a page's own curves.
 
     Args:
-        trajectory: the Trajectory.
         curves: by name: a Curve, or its values.
 
     Raises:

@@ -63,11 +63,7 @@ class StepStates:
 
 
 def step_states(trajectory: Trajectory) -> StepStates | None:
-    """The states of a run of which a page looks at every step; None of others.
-
-    Args:
-        trajectory: the Trajectory.
-    """
+    """The states of a run of which a page looks at every step; None of others."""
     facts = trajectory.step_facts if every_step(trajectory) else None
     if facts is None or trajectory.robot is None or not len(facts.v):
         return None

@@ -53,8 +53,6 @@ def walk_of_motion(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> 
     """The walk of a motion's page.
 
     Args:
-        trajectory: the Trajectory.
-        robot: its robot.
         chosen: indices of its samples that the page shows, (T,).
     """
     pushed = trajectory.ground is not None or trajectory.contacts is not None

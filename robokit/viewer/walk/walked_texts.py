@@ -220,7 +220,6 @@ def traced_state(robot: Robot, pushed: bool) -> State:
     """A state of traced scalars, of one graph.
 
     Args:
-        robot: the robot.
         pushed: whether there are forces on the bodies.
     """
     graph = Graph(MOST_NODES)
@@ -241,7 +240,6 @@ def walks(robot: Robot, state: State, without: Sequence[Walked] = ()) -> dict[st
     all of H there is no LTDL.
 
     Args:
-        robot: the robot.
         state: floats, or scalars of one graph.
         without: what is left out.
     """
