@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
-from robokit.files import output_path, writing
+from robokit.files import output_path, refuse_input, writing
 from robokit.formats.kept_meshes import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
@@ -110,7 +110,7 @@ def convert(
     robot = source if isinstance(source, Robot) else _load(source, base, reading)
     if isinstance(source, Robot) and base is not None and base != robot.base:
         raise RobokitError(f"base={base!r} is for a file; this robot has a {robot.base} base")
-    refuse_same_file(file, robot)
+    refuse_input(file, robot)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         _see_what_moves(robot, target)
@@ -146,16 +146,6 @@ def format_to_write(file: Path, to: str | None) -> str:
             "or give to='urdf', 'mjcf' or 'sdf' (--to)"
         )
     return FORMATS[file.suffix.lower()]
-
-
-def refuse_same_file(file: Path, robot: Robot) -> None:
-    """Refuse to write over the file that a robot was read from.
-
-    Raises:
-        RobokitError: it is that file, under whatever name.
-    """
-    if file.exists() and os.path.exists(robot.source) and os.path.samefile(file, robot.source):
-        raise RobokitError(f"{file} is the robot's own file; give another name")
 
 
 # What a format cannot say

@@ -15,14 +15,14 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from robokit.arguments import path_argument
-from robokit.errors import ShapeError, WriteError, library
+from robokit.errors import RobokitError, ShapeError, WriteError, library
 
 UNPACKED_BYTES = 128 << 20
 """Bytes that any archive of arrays may unpack to."""
@@ -187,6 +187,17 @@ def shell_word(path: str | os.PathLike[str]) -> str:
         plain = (chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(text))
         return f"$'{''.join(plain)}'"
     return shlex.quote(text)
+
+
+def refuse_input(path: Path, robot: Any) -> None:
+    """Refuse to overwrite the file that a robot was read from, its ``source``.
+
+    Raises:
+        RobokitError: it is that file, under whatever name.
+    """
+    with suppress(OSError):  # one of them does not exist
+        if os.path.samefile(path, robot.source):
+            raise RobokitError(f"{path} is the robot's own file; give another name")
 
 
 def obstacle(path: Path) -> tuple[int, str] | None:

@@ -29,7 +29,6 @@ from robokit.cli.common import (
     print_json,
     print_xml,
     reading,
-    refuse_input,
     say,
     see_xacro,
     tell,
@@ -40,6 +39,7 @@ from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
+from robokit.files import refuse_input
 from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot

@@ -26,7 +26,6 @@ from robokit.cli.common import (
     open_page,
     positive,
     print_json,
-    refuse_input,
     say,
     seed_number,
     tell,
@@ -34,6 +33,7 @@ from robokit.cli.common import (
     writable,
 )
 from robokit.errors import RobokitError
+from robokit.files import refuse_input
 
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""

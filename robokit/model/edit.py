@@ -81,23 +81,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
 
 def _fixed(draft: JointDraft, moved: Placement) -> JointDraft:
     """A joint as a fixed one, where its motion has brought it."""
-    return replace(
-        draft,
-        kind="fixed",
-        placement=draft.placement @ moved,
-        axis=np.array([1.0, 0.0, 0.0]),
-        pitch=0.0,
-        lower=-math.inf,
-        upper=math.inf,
-        effort=math.inf,
-        velocity=math.inf,
-        damping=0.0,
-        friction=0.0,
-        armature=0.0,
-        mimic=None,
-        safety=None,
-        calibration=None,
-    )
+    return JointDraft(draft.name, "fixed", draft.parent, draft.child, draft.placement @ moved)
 
 
 def remove_subtree(robot: Robot, link: str) -> Robot:
