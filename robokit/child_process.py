@@ -26,7 +26,7 @@ MOST_SECONDS = 30.0
 """Longest time for one answer [s]."""
 
 MOST_MEMORY = 2 << 30
-"""Most memory for it [bytes], where the system can bound a process."""
+"""Most memory for one answer [bytes], where the system can limit a process."""
 
 LONGEST_ANSWER = 256 << 20
 """Longest answer [bytes]."""
@@ -113,7 +113,7 @@ class Child:
                 self._start()
             try:
                 kind, content = self._exchange(pickle.dumps(question))
-            except BaseException:  # an interrupt, too: what comes next from it would answer another question
+            except BaseException:  # also on an interrupt: the next answer would belong to this question
                 self.close()
                 raise
         if kind == "memory":
@@ -131,7 +131,7 @@ class Child:
         process.kill()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                with contextlib.suppress(OSError):  # it has not read all that was written to it
+                with contextlib.suppress(OSError):  # the child has not read all that was written to it
                     stream.close()
         process.wait()
 
@@ -156,7 +156,7 @@ class Child:
 
     def _send(self, data: bytes) -> None:
         assert self._process is not None and self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended: the reading says how
+        with contextlib.suppress(OSError):  # the child has ended: reading its answer says how
             child_process_main.write(self._process.stdin, data)
 
     def _exchange(self, question: bytes) -> child_process_main.Message:
@@ -207,7 +207,7 @@ def _gib(memory: int) -> str:
 
 
 class _Reader(pickle.Unpickler):
-    """Reads data: arrays, and classes of the modules that are named; nothing else can be called."""
+    """Unpickles data only: arrays, and classes of the named modules. Nothing else can be called."""
 
     def __init__(self, stream: io.BytesIO, modules: Collection[str]) -> None:
         super().__init__(stream)

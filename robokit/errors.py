@@ -51,7 +51,7 @@ def shown(value: object, longest: int = LONGEST_NAME + 2) -> str:
     """What a caller gave, for a message: its repr in one line of bounded length, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # an int of more than 4,300 digits, or an object of the caller's own
+    except Exception:  # an int of more than 4,300 digits, or a user's object whose repr fails
         text = f"a value of type {type(value).__name__}"
     return one_line(text, longest)
 
@@ -268,7 +268,7 @@ class WriteError(RobokitError, OSError):
         self.strerror = os.strerror(number) if number else message
 
     def __str__(self) -> str:
-        return self.message  # OSError would say its number
+        return self.message  # OSError would print the error number
 
 
 class MissingDependency(RobokitError, ImportError):

@@ -44,7 +44,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
         OSError: it cannot be opened.
         ValueError: it is a folder, pipe, socket or device; says which, for a message after the file's name.
     """
-    _check_regular(os.stat(path).st_mode)  # a device is not even opened
+    _check_regular(os.stat(path).st_mode)  # a device must not be opened at all
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
@@ -221,7 +221,7 @@ def obstacle(path: Path) -> tuple[int, str] | None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; unlike ``path.exists()``, an OSError where the name can be none."""
+    """Whether the file exists; unlike ``path.exists()``, raises OSError for an impossible name."""
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -230,7 +230,7 @@ def _exists(path: Path) -> bool:
 
 
 def _named(path: Path, target: Path) -> Path:
-    """The name to speak of: as it was given, or that at the end of its links."""
+    """The name for messages: as it was given, or the end of its links."""
     return target if path.is_symlink() else path
 
 

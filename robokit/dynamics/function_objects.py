@@ -147,7 +147,7 @@ class Function:
         return self._named(robot, key, result) if type(result) is tuple else result
 
     def _part(self, tree: Tree, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """What the text returns inside another one."""
+        """The outputs of this function when it is called inside another function's text."""
         if self.row.derived:
             raise TypeError(
                 f"{self.name} is a derivative, which is made of a whole function: no text can take it; "

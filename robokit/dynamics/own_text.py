@@ -34,22 +34,22 @@ OF_NUMBERS = (
     "; a text takes the algorithms of robokit.algorithms and other texts, f(tree, q, ...): "
     "functions (robot, q, ...) are of numbers"
 )
-"""What is said where a function of robokit refuses what a text has given it."""
+"""Advice where a function of robokit refuses an argument of the user's function."""
 
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
-"""What is said of a list where a number is expected, and of one that has no such entry."""
+"""Advice where a list stands in the place of a number, and where a list is too short."""
 
 OF_ARRAYS = (
     " (NumPy's arrays take no index that is known only when the function runs: copy them to "
     "zeros(n) of robokit.spatial.control_flow, entry by entry, before the loop)"
 )
-"""What is said where NumPy refuses an index."""
+"""Advice where NumPy refuses an index."""
 
 OF_LAPACK = (
     " (np.linalg solves no systems of scalars that are known only later: robokit.spatial.linear has "
     "ldl_solve(ldl(A), b) for symmetric positive A)"
 )
-"""What is said where NumPy refuses to make numbers of scalars."""
+"""Advice where NumPy cannot convert traced scalars to numbers."""
 
 SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "q": (("nq",), lambda robot, q: robot.join_q(q)),
@@ -165,7 +165,7 @@ class Numbers(list[Any]):
             raise IndexError(f"{self._what}[{place}]: {self._what} has {count}, counted from 0") from None
 
     def _later(self, place: Any) -> Any:
-        """One of them at a place that is known only later."""
+        """The scalar at an index that is known only when the function runs."""
         if self._array is not None:
             return self._array[place]
         look = getattr(getattr(recorder, "now", None), "look", None)

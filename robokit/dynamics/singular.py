@@ -91,7 +91,7 @@ def _without_coupled_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | N
 
 
 def _are_pivots(D: Sequence[Sequence[Any]], H: Sequence[Any]) -> bool:
-    """Whether D is positive beside the diagonal of H, for all samples."""
+    """Whether D is positive, relative to the diagonal of H, for all samples."""
     if not all(np.all(h > 0.0) for h in H):
         return False
     if len(H) == 1:

@@ -322,7 +322,7 @@ def _passive(side: Description, files: SdfFiles) -> None:
         inertial = link.find("inertial")
         if body is not None and inertial is not None and inertial.get("auto", "0") in ("0", "false"):
             _inertia_as_written(body, inertial)
-    side.gravity = None  # a model alone says none
+    side.gravity = None  # only a world has a gravity
     for _, gravity in files.elements("gravity"):
         numbers = (gravity.text or "").split()
         if gravity.getparent().tag == "world" and len(numbers) == 3:

@@ -169,7 +169,7 @@ def check_other(
     found = list(robot.diagnostics)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a URDF leaves out
+            warnings.simplefilter("ignore")  # the warnings about what a URDF leaves out
             text = dump(robot, own_types=True)
     except ModelError as problem:
         found.append(

@@ -134,7 +134,7 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
     for k in range(model.ngeom):
         b = int(model.geom_bodyid[k])
         if not b:
-            continue  # the world's are its ground
+            continue  # shapes of the world are its ground
         kind = int(model.geom_type[k])
         if kind in (0, 1):
             planes.append(name_of(model, "geom", k))
@@ -445,7 +445,7 @@ def _transmission(model: Any, k: int) -> tuple[str, float]:
 
 
 def _not_taken(model: Any, k: int) -> str:
-    """Why an actuator has no counterpart; "" if it has one."""
+    """Why robokit has no such actuator; "" if it has."""
     import mujoco
 
     if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:

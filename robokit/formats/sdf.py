@@ -628,7 +628,7 @@ class _Reader:
         where = f"joint {own!r}"
         ends = [(element.findtext(tag) or "").strip() for tag in ("parent", "child")]
         if model.element.tag == "world" and not all(self._known(model, end) for end in ends):
-            return None  # of other models
+            return None  # joints of other models
         if not all(ends):
             raise RobokitError(
                 f"{self.file}: {where} (line {element.sourceline}): needs <parent> and <child>"
@@ -996,7 +996,7 @@ def _friction(collision: Any) -> float | None:
 
 
 def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Of a mesh: the sum over the tetrahedra that its triangles span with the origin."""
+    """Volume, centre and inertia of a mesh: sums over the tetrahedra of its triangles and the origin."""
     from robokit.meshes.read_mesh import read_mesh
 
     if shape.points is not None and shape.faces is not None:
@@ -1019,7 +1019,7 @@ def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] |
         "k,ki,kj->ij", volumes, total, total
     )
     second = second / 20.0 - volume * np.outer(center, center)
-    sign = math.copysign(1.0, volume)  # faces that are turned inside out
+    sign = math.copysign(1.0, volume)  # faces with reversed winding
     return abs(volume), center, sign * (np.trace(second) * np.eye(3) - second)
 
 

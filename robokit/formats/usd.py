@@ -107,7 +107,7 @@ class _Stage:
         self._said: dict[tuple[str, str, str], list[str]] = {}
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
-        """Remember what a robot will not have, or otherwise."""
+        """Collect what the robot will not have, or has in another form, for the diagnostics."""
         self._said.setdefault((code, what, text), []).append(name)
 
     def description(self) -> Description:
@@ -225,7 +225,7 @@ class _Stage:
             if step is None:
                 loose = [e for _, e in left if e[1] not in done]
                 if not loose:
-                    break  # what is left closes loops
+                    break  # the remaining joints close loops
                 children = {e[2] for _, e in left}
                 root = next((e[1] for e in loose if e[1] not in children), loose[0][1])
                 joints[-len(joints) - 1] = [DescribedJoint("", "floating", WORLD, root)]
@@ -539,7 +539,7 @@ def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> Describe
     mass = UsdPhysics.MassAPI(prim)
     body.mass = float(_get(mass.GetMassAttr(), 0.0)) * kilograms
     com = np.array(_get(mass.GetCenterOfMassAttr(), (0.0, 0.0, 0.0)), dtype=float)
-    if np.isfinite(com).all():  # minus infinity stands for "not said"
+    if np.isfinite(com).all():  # minus infinity means that the file does not say it
         body.com = com * scale * metres
     moments = np.array(_get(mass.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0)), dtype=float)
     axes = _get(mass.GetPrincipalAxesAttr(), None)
@@ -780,7 +780,7 @@ def _looks(prim: Any) -> tuple[RGBA | None, str]:
 
 
 def _input(shader: Any, *names: str) -> tuple[Any, str]:
-    """The value of the first of several inputs that is there, and the image file that is connected to it."""
+    """The value of the first input that exists, and the image file that is connected to it."""
     for name in names:
         given = shader.GetInput(name)
         if not given:

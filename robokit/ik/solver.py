@@ -98,10 +98,10 @@ class Search:
         step = kernel.python if self.in_python else kernel.fast
         for _ in range(self.iterations):
             found = step(q, state, *same)
-            if found is None:  # what the fast way does not take
+            if found is None:  # arguments that the fast way does not take
                 found = kernel(q, state, *same)
             elif state is self.state and not self.in_python:
-                step = kernel.fast  # there since its first call
+                step = kernel.fast  # the kernel has existed since its first call
             q, state = found
             if state[2] != RUNNING:
                 break

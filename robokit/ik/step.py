@@ -206,7 +206,7 @@ def _parts(problem: Problem, counts: Scalars, e: Scalars) -> list[Scalar]:
 
 
 def _any_above(parts: Scalars, tolerance: Scalar) -> Scalar:
-    """Whether one of the parts is larger."""
+    """Whether one of the parts exceeds its tolerance."""
     found = parts[0] > tolerance
     for part in parts[1:]:
         found = found | (part > tolerance)
@@ -269,7 +269,7 @@ class Problem:
 
     @property
     def parts(self) -> list[int]:
-        """Parts of it with a unit of their own: 2 of a pose (angle, position), 1 of a point."""
+        """Number of parts with units of their own: 2 for a pose (angle, position), 1 for a point."""
         return [2 if f.turned else 1 for f in self.frames] + [1] * self.com
 
     @property

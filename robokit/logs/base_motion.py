@@ -103,7 +103,7 @@ def _of_topic(recording: Recording, topic: str | None) -> list[Poses]:
 
 
 def _together(parts: Sequence[Poses]) -> Poses:
-    """Batches of one frame as one, its stamps in order."""
+    """All poses of one frame together, in the order of their stamps."""
     t, pose = np.concatenate([p.t for p in parts]), np.concatenate([p.pose for p in parts])
     twists = [p.twist for p in parts]
     twist = None if any(x is None for x in twists) else np.concatenate([x for x in twists if x is not None])

@@ -209,7 +209,7 @@ def identify_log(
 
 
 def _check_flight(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> None:
-    """See that nothing carries a floating base.
+    """Check that no external force acts on a floating base.
 
     Raises:
         ShapeError: something does, which the log has no forces of.

@@ -153,7 +153,7 @@ def base_of(path: Path) -> str:
             with open_regular(path) as file:
                 names = file.readline(1 << 20).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return "fixed"  # the reading says what is wrong
+        return "fixed"  # reading the file reports what is wrong
     return "floating" if FLOATING_BASE in names else "fixed"
 
 
@@ -275,7 +275,7 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if (steps >= 0).all() and (steps > 0).all():
         return kept, notes
     forward = steps[steps > 0]
-    usual = float(np.median(forward if len(forward) else -steps))  # all backwards: the last row came first
+    usual = float(np.median(forward if len(forward) else -steps))  # all in reverse: the last row comes first
     resets = np.flatnonzero(steps < -GAP * usual)
     if len(resets):
         edges = np.concatenate([[0], resets + 1, [len(t)]])

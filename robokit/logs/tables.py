@@ -160,7 +160,7 @@ def column_of(header: str, names: Iterable[str]) -> tuple[str, str, float] | Non
 
 
 def _said(before: list[str], after: list[str]) -> tuple[str, float] | None:
-    """Quantity and factor that the words around a name say."""
+    """The quantity and the factor to SI units that the words around a name mean."""
     if OTHERS.intersection(before):
         return None
     factor, quantity = 1.0, None
@@ -412,7 +412,7 @@ class _Table:
             unit = self.time_unit
         elif unit is None:
             unit, why = guessed_unit(values[good])
-            if why:  # by the step alone
+            if why:  # guessed from the step alone
                 self.recording.notes.append(
                     f"time {header!r} is read as {unit}: {why}; time_unit= (--time-unit) says another"
                 )

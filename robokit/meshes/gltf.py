@@ -148,7 +148,7 @@ def _faces(indices: np.ndarray, mode: int) -> np.ndarray:
         return indices[np.stack([k + 1, k + 2, np.zeros_like(k)], axis=1)]
     faces = indices[np.stack([k, k + 1 + k % 2, k + 2 - k % 2], axis=1)]
     a, b, c = faces.T
-    return faces[(a != b) & (b != c) & (a != c)]  # strips are joined by triangles without area
+    return faces[(a != b) & (b != c) & (a != c)]  # triangles without area connect strips
 
 
 def _with_material(
@@ -277,7 +277,7 @@ class GltfData:
             data = self.view(given["bufferView"])
             values = _strided_view(data, given.get("byteOffset", 0), count, columns, kind, stride)
         else:
-            self._budget.triangles(count // 3)  # no bytes of the file stand for them
+            self._budget.triangles(count // 3)  # these are not stored in the file
             values = np.zeros((count, columns), kind)
         if isinstance(given.get("sparse"), dict):
             self._budget.triangles(count // 3)  # a copy of its own

@@ -167,7 +167,7 @@ Source: Git LFS specification, "The Pointer", and its form before version 1.
 """
 
 FETCH = "fetch the files of its repository: git lfs pull"
-"""What to do about one."""
+"""What to do about a Git LFS pointer."""
 
 LEVELS = 2
 """Folders above its own that a mesh file may reach, as a robot's relative names may."""
@@ -334,7 +334,7 @@ def open_picture(picture: Path | bytes) -> Image:
         _check_pixels(*_webp_size(content))  # Pillow makes room for the pixels when it opens the file
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the caller raises an error
             image = Image.open(io.BytesIO(content), formats=[kind])
     except Image.UnidentifiedImageError as problem:
         raise ValueError(f"it begins like a {kind} and is none") from problem

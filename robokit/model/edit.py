@@ -73,7 +73,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
         mimic = draft.mimic
         if mimic is not None and mimic.joint in positions and name not in positions:
             at = q[robot.joint(mimic.joint).q_slice]
-            if at.size == 1:  # there is no telling what following a joint of several coordinates means
+            if at.size == 1:  # it is undefined what following a joint of several coordinates means
                 offset = mimic.offset + mimic.multiplier * float(at[0])
                 builder._joints[name] = replace(draft, mimic=replace(mimic, offset=offset))
     return _rebuilt(robot, builder, base)

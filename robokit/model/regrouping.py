@@ -167,7 +167,7 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
         return _offset(tree, w, i)
 
     def work(i: int) -> float:
-        """What body i's frame costs, there and at its children."""
+        """Number of operations that the frame of body i causes, there and at its children."""
         total = added(_entries(offset(c)) for c in tree.children[i]) * OFFSET
         if not (to_ground and tree.parent[i] == 0):
             total += _entries(offset(i)) * OFFSET
@@ -222,7 +222,7 @@ def free_directions(S: MotionSubspace) -> tuple[Vector3, ...]:
 
 
 def _about(I: RigidInertia, w: Vector3) -> RigidInertia:
-    """The inertia about the origin w in place of its own."""
+    """The inertia about the point w instead of the origin."""
     return I.congruence(Transform(Matrix3.identity(), w * -1.0)) if any(w) else I
 
 

@@ -191,7 +191,7 @@ def _differences(a: Answers, b: Answers, scales: Answers) -> Answers:
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    """What is no number differs by more than any number."""
+    """The value; infinity for NaN, so that it counts as a difference."""
     return np.nan_to_num(x, nan=1e300, posinf=1e300)
 
 
@@ -253,7 +253,7 @@ def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray
     default = np.array(GRAVITY)
     if a is None and b is not None:
         strength = float(np.linalg.norm(b))
-        if abs(strength - 9.81) <= 2e-3 * 9.81:  # another default, which whole_compared notes
+        if abs(strength - 9.81) <= 2e-3 * 9.81:  # another default value, which whole_findings notes
             default = default * (strength / 9.81)
     ours = default if a is None else a
     theirs = ours if b is None else b
@@ -442,7 +442,7 @@ def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, most: float, size: f
 
 
 def _shaken(m: Mechanism, by: Rounding, size: float, rng: np.random.Generator) -> Mechanism:
-    """The mechanism with every number moved by its rounding, up or down."""
+    """The mechanism with every number changed by its rounding error, up or down at random."""
 
     def sign(*shape: int) -> np.ndarray:
         return rng.choice([-1.0, 1.0], shape)

@@ -303,7 +303,7 @@ def count_from_start(index: Any) -> None:
 
 
 def _kept(on: Any, value: Any, before: Any) -> Any:
-    """What an entry holds after rows have written to it."""
+    """The value of an entry after some rows have written to it."""
     return (
         scalars.where(on, value, before)
         if isinstance(on, np.ndarray)
@@ -312,7 +312,7 @@ def _kept(on: Any, value: Any, before: Any) -> Any:
 
 
 def _columns(index: Any) -> list[np.ndarray] | None:
-    """The indices, each a column, if one of them is."""
+    """All indices as columns, if one of them is a column."""
     each = index if isinstance(index, tuple) else (index,)
     look = getattr(getattr(recorder, "now", None), "look", None)
     if look is not None:
@@ -348,7 +348,7 @@ def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
 
 
 def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a body carries on, one entry for each of those that it began with.
+    """The values that a body returns, checked to be as many as it was given.
 
     Raises:
         TypeError: it returned another number of them, or none.

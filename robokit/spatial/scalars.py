@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 
 def holds(condition: Any) -> bool:
-    """Whether a condition that is known holds; Python's ``~True`` is -2."""
+    """Whether a known condition holds; in Python ``~True`` is -2, which counts as false here."""
     return bool(condition) and condition != -2
 
 

@@ -53,7 +53,7 @@ def sine_and_cosine(x: float) -> tuple[float, float]:
     Raises:
         ValueError: x is infinite.
     """
-    if x == 0.0:  # most angles of a robot's description; also what is computed below
+    if x == 0.0:  # most angles in descriptions are 0; the result below would be the same
         return 0.0, 1.0
     size = abs(x)
     if not size <= LIMIT:
@@ -109,7 +109,7 @@ def sines_and_cosines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reduced(x: np.ndarray, shift: float, parts: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of x after whole quarters of a turn, and their number."""
+    """The remainder of x after whole quarter turns, and their number."""
     k = (shift + x * TWO_OVER_PI) - shift
     for part in parts:
         x = x - k * part

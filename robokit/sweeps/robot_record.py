@@ -105,7 +105,7 @@ class RobotRecord:
         if about["urdf"] is None:
             from robokit.urdf import dump
 
-            dump(robot, own_types=True)  # raises, and says what a URDF cannot say
+            dump(robot, own_types=True)  # raises an error that says what a URDF cannot express
             raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
         if robot.samples is not None:
             raise ModelError(
@@ -377,7 +377,7 @@ def actuator_to_json(actuator: Actuator) -> dict[str, Any]:
 
 
 def actuator_from_json(content: Mapping[str, Any]) -> Actuator:
-    """What :func:`actuator_to_json` was given."""
+    """An actuator from the JSON of :func:`actuator_to_json`."""
     values = {name: _value_from_json(x) for name, x in content.items() if name != "kind"}
     return ACTUATORS[content["kind"]](**values)
 
@@ -467,7 +467,7 @@ def _folder() -> Path:
 
 
 def _remove(folder: str, process: int) -> None:
-    if os.getpid() == process:  # not where a fork of it ends
+    if os.getpid() == process:  # not when a forked child ends
         shutil.rmtree(folder, ignore_errors=True)
 
 

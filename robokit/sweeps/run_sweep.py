@@ -183,7 +183,7 @@ class _Run:
         except ClusterEnded as error:
             raise RobokitError(self._how_to_go_on(str(error))) from error
         except ChunksFailed:
-            pass  # said below
+            pass  # the error is raised below
         finally:
             seen.close()
             with contextlib.suppress(OSError):

@@ -171,7 +171,7 @@ class CellPages:
             return f"http://127.0.0.1:{self._server.server_port}{path}"
 
     def close(self) -> None:
-        """End the server and let all go."""
+        """Stop the server and drop all pages."""
         with self._adding:
             if self._server is not None:
                 self._server.shutdown()
@@ -186,9 +186,9 @@ class CellPages:
             return 404, _note("This page is no longer kept: run the cell again.")
         try:
             with self._making, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the cell has shown them
+                warnings.simplefilter("ignore")  # the cell has shown these warnings
                 return 200, make()
-        except Exception as problem:  # whoever clicked sees why
+        except Exception as problem:  # the browser shows the reason
             return 500, _note(f"The page was not made. {problem}")
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

@@ -78,7 +78,7 @@ def trajectory_payload(
     more = own_curves(trajectory, own)
     check_follow(robot, follow)
     chosen = frame_indices(trajectory.t, max_fps)
-    states = step_states(trajectory)  # first: the events are found in the same facts
+    states = step_states(trajectory)  # before the events, which are found in the same records
     whole, shown = with_key_frames(trajectory, chosen)
     poses = body_poses(robot, whole.q[shown])
     nodes = scene(robot, max_triangles)

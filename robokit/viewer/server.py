@@ -228,7 +228,7 @@ class _Browser(tornado.websocket.WebSocketHandler):
             _refuse(self)
 
     def check_origin(self, origin: str) -> bool:
-        return True  # prepare has
+        return True  # prepare has checked it
 
     def open(self, *_: str, **__: str) -> None:
         self.pending = self.server.opened(self)

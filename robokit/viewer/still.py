@@ -244,7 +244,7 @@ class _Camera:
         shares = np.stack([of_a[found], of_b[found], of_c[found]], axis=-1)
         closeness = (shares / depth[some][found[0]]).sum(axis=1)
         at = (row[found[0], found[1], 0] * self.wide + column[found[0], 0, found[2]]).astype(np.int64)
-        order = np.argsort(closeness, kind="stable")  # the foremost is written last
+        order = np.argsort(closeness, kind="stable")  # sorted, so that the foremost triangle is written last
         order = order[closeness[order] > near[at[order]]]
         near[at[order]], which[at[order]], share[at[order]] = (
             closeness[order],

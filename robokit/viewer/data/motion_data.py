@@ -34,7 +34,7 @@ LOSSES = {
     "collision": "collisions",
     "springs": "springs",
 }
-"""What takes energy, by the name of its entry in the ledger, as the page names it."""
+"""What dissipates energy: the name in the energy accounting -> the name on the page."""
 
 
 def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
@@ -103,7 +103,7 @@ def ties(robot: Robot, springs: Sequence[SpringRecord] = ()) -> list[TieData]:
 
 
 def _tied(robot: Robot, link: str, at: Sequence[float] | np.ndarray) -> AttachmentData:
-    """A point of a link, in the frame of its body."""
+    """A point of a link as a point of its body."""
     if link == WORLD and link not in robot.link_index:
         return AttachmentData(0, np.asarray(at, float).tolist())
     body, placement = robot.frame(link)

@@ -164,7 +164,7 @@ class Recorder:
         low, high = statement.body
         if statement.loop and not (after is not None and low <= after.first <= high):
             step.indices = (NOWHERE,) * len(step.indices)
-            return  # the loop is over: it has written nothing
+            return  # the loop has ended and has written nothing
         indices = self._indices(frame, statement)
         if call.number != len(self.steps) - 1:
             # Lines of a function that it called stand between: it is at work a second time.
@@ -194,11 +194,11 @@ class Recorder:
         for place in places:
             of_matrix = place.name == self.recipe.matrix
             if of_matrix and not place.depth and not place.written:
-                continue  # nobody reads all of a matrix at once
+                continue  # a line never reads a whole matrix
             try:
                 value, at = eval(place.code, frame.f_globals, known)
             except (NameError, IndexError, TypeError):
-                continue  # not there yet
+                continue  # it is not bound yet
             numbers = recorded(value, place.written and not at)
             if numbers is not None:
                 found.append(Seen(place, self._where(known, call, place, at, of_matrix), numbers))

@@ -46,7 +46,7 @@ from robokit.viewer.walk.walked_texts import (
 )
 
 MOST_BYTES = 300_000
-"""What the walk may add to a page."""
+"""Largest size of the walk in a page [bytes]."""
 
 
 def walk_of_motion(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> WalkData | None:
@@ -118,7 +118,7 @@ def _within(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
         longest = max((w for w in WALKED if w.key in found), key=lambda w: len(found[w.key].steps))
         without.append(longest)
         del found[longest.key]
-        if longest is ABA:  # the RNEA takes other accelerations then
+        if longest is ABA:  # without the ABA, the RNEA takes other accelerations
             state = traced_state(robot, pushed)
             found = walks(robot, state, without=without)
     return None

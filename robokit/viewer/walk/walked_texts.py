@@ -181,7 +181,7 @@ MOST_NODES = 20_000_000
 
 @dataclass(frozen=True)
 class State:
-    """What the algorithms are given.
+    """The inputs of the algorithms.
 
     Attributes:
         gravity: acceleration of free fall in world axes, 3 numbers [m/s^2].
