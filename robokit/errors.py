@@ -78,9 +78,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def nearest_names(
-    name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6, compared: int = COMPARED
-) -> list[str]:
+def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """The known names that are most like a wrong one, the nearest first.
 
     The time is bounded whatever the names are: of many names only those that stand next to the wrong one in
@@ -91,15 +89,14 @@ def nearest_names(
         known: the right ones.
         most: number of names in the result, at most.
         cutoff: likeness from which a name counts, 0 to 1.
-        compared: number of names that are compared, at most.
     """
     if len(name) > LONGEST_NAME:
         return []
     names = sorted(k for k in known if len(k) <= LONGEST_NAME)
-    if len(names) > compared:
-        start = bisect.bisect(names, name) - compared // 2
-        start = min(max(start, 0), len(names) - compared)
-        names = names[start : start + compared]
+    if len(names) > COMPARED:
+        start = bisect.bisect(names, name) - COMPARED // 2
+        start = min(max(start, 0), len(names) - COMPARED)
+        names = names[start : start + COMPARED]
     return difflib.get_close_matches(name, names, n=most, cutoff=cutoff)
 
 

@@ -321,7 +321,7 @@ def write_texts(texts: Mapping[Path, str], encoding: str = "utf-8", newline: str
                 place.write_text(text, encoding=encoding, newline=newline)
 
 
-def figure_path(name: str, value: Any) -> Path:
+def figure_path(value: Any) -> Path:
     """The path of a figure that matplotlib is going to write; ".png" where the name has no suffix.
 
     Raises:
@@ -329,8 +329,8 @@ def figure_path(name: str, value: Any) -> Path:
         ShapeError: an ending that matplotlib does not write.
     """
     backends = library("matplotlib.backend_bases", "plots", "a picture of curves or matrices")
-    path = output_path(name, value, ".png")
+    path = output_path("path", value, ".png")
     known = backends.FigureCanvasBase.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
-        raise ShapeError(f"{name}: expected a name that ends in .{', .'.join(known)}, got {str(path)!r}")
+        raise ShapeError(f"path: expected a name that ends in .{', .'.join(known)}, got {str(path)!r}")
     return path

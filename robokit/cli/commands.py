@@ -322,13 +322,13 @@ def robots(_: argparse.Namespace) -> int:
 WIDTH = 80
 
 
-def wrap_names(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
+def wrap_names(words: Iterable[str]) -> Iterator[str]:
     """Words separated by two blanks, in lines of at most 80 columns."""
-    line = indent
+    line = "  "
     for word in words:
         if len(line) + len(word) > WIDTH and line.strip():
             yield line.rstrip()
-            line = indent
+            line = "  "
         line += word + "  "
     if line.strip():
         yield line.rstrip()

@@ -17,8 +17,7 @@ table            the algorithms: one row each
 layout           arrays to what their texts take, and back; kinds of results
 choices          what they are about: links, contacts, joints
 several_links    functions about a link, for several at once
-regrouped_trees  the trees that the texts are given
-build            their kernels for a robot
+build            their kernels for a robot, and the trees that the texts are given
 devices          where functions are computed: the processor, or a card
 on_card          kernels on a card, of arrays that are there and of NumPy's
 run              the way in of the public functions

@@ -18,7 +18,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from robokit.arguments import one_of, real_array
-from robokit.dynamics.build import Key, flat, kernel
+from robokit.dynamics.build import Key, flat, kernel, parameters_for
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.devices import on_card, on_device
@@ -28,7 +28,6 @@ from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.named_results import result_class
 from robokit.dynamics.other_libraries import casadi_function, jax_function, torch_function
 from robokit.dynamics.own_text import Shape, given_by_text, sized
-from robokit.dynamics.regrouped_trees import parameters_for
 from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.several_links import count, points
 from robokit.dynamics.table import KERNELS, Algorithm

@@ -18,12 +18,12 @@ from robokit.meshes.untrusted import read_file, scaled
 from robokit.model.geometry import Mesh
 
 
-def solid_hull(points: np.ndarray, growing: bool = False) -> Any:
+def solid_hull(points: np.ndarray) -> Any:
     """scipy's convex hull of points (n, 3), None where they are in one plane or fewer than four."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
-        return ConvexHull(points, incremental=growing)
+        return ConvexHull(points)
     except (QhullError, ValueError):
         return None
 

@@ -35,18 +35,15 @@ SECOND_MOMENTS = (4, 6, 9)
 """Places of I_xx, I_yy and I_zz in the ten parameters of a body."""
 
 
-def regrouped(
-    tree: Tree, to_ground: bool, I: Sequence[RigidInertia] | None = None
-) -> tuple[RigidInertia, ...]:
+def regrouped(tree: Tree, to_ground: bool) -> tuple[RigidInertia, ...]:
     """Inertias of bodies 0..N that give the same motion of the whole with fewer numbers.
 
     Args:
         tree: the tree; with the inertias of samples, arrays (B,), the results are arrays too.
         to_ground: whether what acts only through body 0 is left out: joint forces, H and accelerations stay,
             but the total mass, the momentum of the whole and the potential energy need it.
-        I: inertias in place of the tree's.
     """
-    found = list(tree.I if I is None else I)
+    found = list(tree.I)
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S
         if p != 0 or to_ground:

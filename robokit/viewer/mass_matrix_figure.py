@@ -58,7 +58,7 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
         >>> draw_sparsity(robot, "h.svg").name
         'h.svg'
     """
-    path = figure_path("path", path)
+    path = figure_path(path)
     figure = sparsity_figure(robot)
     with replacing(path) as beside:
         figure.savefig(beside, dpi=180, facecolor="white")

@@ -78,13 +78,12 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     return quat
 
 
-def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX_FRAMES) -> np.ndarray:
+def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
     """Which samples of a trajectory become frames.
 
     Args:
         t: sample times, increasing, (T,) [s].
         max_fps: frames per second at most.
-        max_frames: frames at most; the page interpolates between them.
 
     Returns:
         Increasing indices, the first and the last sample among them.
@@ -97,7 +96,7 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX
     t = np.asarray(t, dtype=float)
     if len(t) < 2:
         return np.arange(len(t))
-    count = int(min(max_frames, np.ceil((t[-1] - t[0]) * max_fps) + 1))
+    count = int(min(MAX_FRAMES, np.ceil((t[-1] - t[0]) * max_fps) + 1))
     if count >= len(t):
         return np.arange(len(t))
     wanted = np.linspace(t[0], t[-1], max(count, 2))

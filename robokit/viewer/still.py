@@ -65,19 +65,15 @@ Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
 
 
-def still_png(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> bytes:
+def still_png(source: Robot | Trajectory) -> bytes:
     """A picture of a robot in its neutral configuration, or of a motion, as the content of a PNG file.
-
-    Args:
-        source: a Robot or a Trajectory.
-        size: width and height [px].
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
         ShapeError: the robot has samples of masses.
     """
     content = io.BytesIO()
-    still(source, size).save(content, "PNG", optimize=True)
+    still(source).save(content, "PNG", optimize=True)
     return content.getvalue()
 
 
