@@ -26,7 +26,8 @@ from robokit.engine.maker import Identity
 from robokit.engine.reproducible import wanted
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ModelError
-from robokit.model.inertial_parameters import COUNT, inertias, row
+from robokit.model.inertial_parameters import COUNT, inertias
+from robokit.model.inertial_parameters import row as ten_scalars
 from robokit.model.regrouping import placements, regrouped, shifts, slid, sparse
 from robokit.model.robot import Robot
 from robokit.model.similar_limbs import similar_inputs
@@ -175,7 +176,7 @@ def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> C
 
     Args:
         row, robot, key: as in :func:`flat`.
-        tree: in place of the one that regrouped_trees.py gives the text.
+        tree: in place of the one that :func:`tree_for` gives the text.
     """
     names = row.inputs.split()
     choices = chosen(row, robot, key)
@@ -363,7 +364,7 @@ def parameters_for(algorithm: Algorithm, robot: Robot) -> np.ndarray:
         if algorithm.sums:
             if frames:
                 tree = slid(tree, shifts(tree, to_ground))
-            numbers = [x for I in regrouped(tree, to_ground) for x in row(I)]
+            numbers = [x for I in regrouped(tree, to_ground) for x in ten_scalars(I)]
             given = np.stack([np.broadcast_to(x, given.shape[:-2]) for x in numbers], axis=-1)
         flat = given.reshape(*robot.inertial_parameters.shape[:-2], -1)
         return np.ascontiguousarray(flat.view(np.float64))  # not the dtype object of a pickled array

@@ -19,12 +19,11 @@ from robokit.errors import (
     UnknownName,
     WrongType,
 )
-from robokit.formats.read import format_of
 from robokit.interpreter import without_collector
 from robokit.model.robot import Robot
 from robokit.robot_names import find_robot
 from robokit.stages import stage
-from robokit.urdf import check_urdf, dump
+from robokit.urdf import check_urdf
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.load import BASES, LOOPS, MIMICS, UP_AXES, load_urdf
 
@@ -157,8 +156,12 @@ def check_other(
         None for a URDF, and for what is no file; else the robot as a URDF describes it (None where it cannot)
         and all findings, errors first.
     """
+    from robokit.formats.read import format_of  # `import robokit` stays light
+    from robokit.urdf.write import dump
+
     if not path.is_file() or format_of(path) == "URDF":
         return None
+
     file = os.fspath(path)
     try:
         robot = load(file, None if base == "either" else base, package_dirs, mimic=mimic, **options)

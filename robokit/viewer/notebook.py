@@ -133,6 +133,8 @@ def _text(source: Robot | Trajectory, reason: str) -> str:
 
 
 # ---- the server of the pages ---------------------------------------------------------------------
+# One thread answers on 127.0.0.1, only requests that name this machine as their host and know an address that
+# cannot be guessed. It ends with the process, and nothing is written to disk.
 
 
 MOST_PAGES = 20

@@ -1,7 +1,7 @@
 """Runs functions under a line tracer and keeps what each line read and wrote.
 
 The functions stay as they are. The interpreter tells of each line (``sys.settrace``); which values that line
-is about is read from the text itself (:mod:`robokit.viewer.walk.text_recorder`).
+is about is read from the text itself (:func:`statements`).
 """
 
 from __future__ import annotations
@@ -248,6 +248,8 @@ def _within(stages: Sequence[tuple[int, int]], line: int) -> int:
 
 
 # ---- the statements of a function ----------------------------------------------------------------
+# Taken from the text itself. A value is a name with the subscripts behind it, as ``v[p]`` or
+# ``tree.joint[i].S``; what a subscript says is evaluated while the function runs.
 
 
 @dataclass(frozen=True, eq=False)
