@@ -21,7 +21,7 @@ from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.sim.ground import Ground
 from robokit.sim.record import Trajectory
-from robokit.viewer.data.event_data import events
+from robokit.viewer.data.event_data import event_kinds, events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary, ties
@@ -237,6 +237,7 @@ def _robot_payload(
         ties=ties(robot),
         curves=[],
         summary=[],
+        event_kinds=event_kinds(),
     )
 
 

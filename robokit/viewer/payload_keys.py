@@ -494,12 +494,25 @@ class GhostData:
 
 
 @dataclass(frozen=True)
+class EventKindData:
+    """A kind of event; they are listed with the most important one first: what a crowded mark shows.
+
+    Attributes:
+        kind: its name.
+        family: of kinds that are drawn and filtered alike.
+    """
+
+    kind: str
+    family: str
+
+
+@dataclass(frozen=True)
 class HappeningData:
     """An event of the run. (In the scripts ``event`` is the browser's.)
 
     Attributes:
         time: since the start [s].
-        kind: see :mod:`robokit.sim.record.events`.
+        kind: see :data:`robokit.contact.measures.KINDS`.
         subject: name of the link, joint or robot.
         body: number of the body that it happened to, or None.
         link: name of the link that is selected with it, or None.
@@ -1131,6 +1144,7 @@ class Payload:
         summary: figures of the run.
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
+        event_kinds: that there are, the most important first.
         check: the importer's findings, or None on pages without a check.
         ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
@@ -1156,6 +1170,7 @@ class Payload:
     link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     events: EventsData | None = None
+    event_kinds: list[EventKindData] = field(default_factory=list)
     check: CheckData | None = None
     ghost: GhostData | None = None
     walk: WalkData | None = None

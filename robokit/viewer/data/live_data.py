@@ -22,12 +22,12 @@ from robokit.model.parts import Joint
 from robokit.sim.joints.drives import Drive
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
-from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.page_step import PageStep, page_step
+from robokit.sim.stepping.step_numbers import size_of
 from robokit.viewer.data.packing import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData
 
