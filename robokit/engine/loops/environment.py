@@ -41,7 +41,7 @@ class Context:
         self._blocks: Blocks = []
         self._numbers = (ctypes.c_int64 * 7)()
         self._numbers[3], self._numbers[4] = TURNS, int(time.time())
-        self._numbers[5:7] = _clock(), _interrupted()
+        self._numbers[5:7] = [_clock(), _interrupted()]
         # No method and no cast, which are cycles of references: large memory must not wait for the collector.
         more = functools.partial(_add, self._blocks)
         self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(more)
