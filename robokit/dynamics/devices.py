@@ -19,10 +19,14 @@ class Device(NamedTuple):
     """A device that is asked for; it goes the way of ``engine``, in whose place it is.
 
     Attributes:
-        number: of a card; None for the processor.
+        card: whether it is a card.
+        number: of the card; None for that of the arrays, or the first where none are on a card.
+        engine: that is asked for too.
     """
 
+    card: bool
     number: int | None
+    engine: str | None
 
 
 def on_device(device: Any, engine: str | None) -> Any:
@@ -41,9 +45,10 @@ def on_device(device: Any, engine: str | None) -> Any:
     from robokit.engine.cuda.arrays import number_of  # `import robokit` stays light
 
     number = number_of(device)
-    if engine is not None and one_of("engine", engine, ENGINES) == "python" and number is not None:
+    engine = None if engine is None else one_of("engine", engine, ENGINES)
+    if engine == "python" and number is not None:
         raise DeviceError(f'device={str(device)!r}: engine="python" runs on the processor; leave one out')
-    return Device(number)
+    return Device(number is not None, None if str(device) == "cuda" else number, engine)
 
 
 def foreign(x: Any) -> bool:
@@ -72,10 +77,14 @@ def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
     """
     there = on_card(*given)
     if device.__class__ is not Device:
+        if there and device is not None and one_of("engine", device, ENGINES) == "python":
+            raise DeviceError(
+                'engine="python" runs on the processor, and arrays are on a card; copy them to the host first'
+            )
         return there
-    if device.number is None and there:
+    if there and not device.card:
         raise DeviceError('device="cpu": arrays on a card are computed there; copy them to the host first')
-    return device.number is not None
+    return bool(device.card)
 
 
 def beside(x: Any, constant: Any) -> Any:
@@ -93,17 +102,19 @@ def card_number(device: Any, *given: Any) -> int | None:
     """The number of the card that something is to run on; None for the processor.
 
     Args:
-        device: that is asked for by name; None for where the arrays are.
+        device: that is asked for by name; None for where the arrays are, "cuda" for the card on which they
+            are, or the first where they are on none.
         given: arrays, and what is no array.
 
     Raises:
         DeviceError: there is no such device.
     """
-    if device is None and not on_card(*given):
+    there = on_card(*given)
+    if device is None and not there:
         return None
     from robokit.engine.cuda.arrays import library_of, number_of
 
-    if device is not None:
+    if device is not None and not (there and str(device) == "cuda"):
         return number_of(device)
     libraries = ((library_of(x), x) for x in given)
     return next(library.number(x) for library, x in libraries if library is not None)
