@@ -17,8 +17,7 @@ from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_rows import LARGEST, commands, entries_of
-from robokit.sim.stepping.own_measures import OwnMeasures
+from robokit.sim.stepping.contact_rows import LARGEST, OwnMeasures, commands, entries_of
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
