@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.engine import ENGINES
-from robokit.errors import DeviceError
+from robokit.errors import DeviceError, ShapeError
 
 HERE = frozenset(("numpy", "builtins", "robokit"))
 """Modules whose objects are not on a card."""
@@ -133,10 +134,28 @@ def dtype_there(dtype: Any, *given: Any) -> Any:
     return "float32" if there == {"float32"} else None
 
 
-def on_host(x: Any) -> Any:
-    """An array on a card as one of NumPy's; anything else as it is."""
+def on_host(name: str, x: Any) -> Any:
+    """An array on a card as one of NumPy's; anything else as it is.
+
+    Raises:
+        ShapeError: a tensor whose gradient would end here.
+    """
     if not on_card(x):
         return x
+    check_gradient(name, x)
     if hasattr(x, "detach"):
         return x.detach().cpu().numpy()
     return x.get() if hasattr(x, "get") else np.asarray(x)
+
+
+def check_gradient(name: str, x: Any) -> None:
+    """Refuse a tensor that PyTorch follows, for what is not recorded.
+
+    Raises:
+        ShapeError: it is one.
+    """
+    if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise ShapeError(
+            f"{name}: expected an array without a gradient, since rollouts and simulations are not "
+            "recorded, got a tensor that requires one; give it .detach(), or call under torch.no_grad()"
+        )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
-from robokit.dynamics.devices import beside, card_number, dtype_there, on_card, on_host
+from robokit.dynamics.devices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
@@ -183,7 +183,7 @@ class Simulation:
         moving = with_rotors(robot, drives)
         held, prescribed = springs_of(springs, robot), motions_of(motions)
         self._motions = Motions.at_start(robot, prescribed, dt)
-        q, v = self._starts(robot, on_host(q0), on_host(v0), batch)
+        q, v = self._starts(robot, on_host("q0", q0), on_host("v0", v0), batch)
         setup = set_up(
             moving, 0.0, dt, ground, integrator, recorded, joint_damping, dtype=real, many=bool(batch),
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
@@ -583,6 +583,7 @@ class Simulation:
         many = self._many
         if not isinstance(many, ManyStates | None):
             common([name], [x], many.card.number, many.dtype.name)
+            check_gradient(name, x)
             if tuple(x.shape) in ((n,), (self.batch, n)):
                 return x
             raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(x.shape)}")
@@ -612,7 +613,7 @@ class Simulation:
             self._start_over(q, v)
             return
         B, robot, starts = self._many.rows, self.robot, []
-        q, v, rows = on_host(q), on_host(v), on_host(rows)
+        q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
         chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
         if chosen.dtype != bool or chosen.shape != (B,):
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
@@ -653,10 +654,10 @@ class Simulation:
 
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
-        targets = None if self._targets is None else np.array(on_host(self._targets))
+        targets = None if self._targets is None else np.array(on_host("targets", self._targets))
         if self._many is not None:
             many = self._many
-            q, v = np.array(on_host(many.q)), np.array(on_host(many.v))
+            q, v = np.array(on_host("q", many.q)), np.array(on_host("v", many.v))
             now = q, v, many.done, many.state(), None, targets, None
             return SimulationState(self.time, *now, self._arguments())
         run = self._run

@@ -343,7 +343,7 @@ def rollout(
         raise ShapeError(
             f"threads: expected None with a card, got {threads}; they are those of the processor"
         )
-    q0, v0, tau = map(on_host, (q0, v0, tau))
+    q0, v0, tau = (on_host(name, x) for name, x in (("q0", q0), ("v0", v0), ("tau", tau)))
     wanted = wanted_measures(measures)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq, robot=robot)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot=robot)

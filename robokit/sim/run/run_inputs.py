@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.errors import ShapeError
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
@@ -266,12 +267,6 @@ class DrivenJoints:
 # robokit.sim.joints.drives has the law. Everything is computed by + - * / and powers of two, so the numbers
 # are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 
-
-SERIES = (1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0, 1.0 / 47900160.0, -5.284190138687493e-10)
-"""Of (1 / (1 - e^-z) - 1 / z - 1/2) / z in powers of z^2: Bernoulli numbers over factorials."""
-
-NEAR = 0.5
-"""Below it the series is taken: its first term left out is 2e-15 there."""
 
 FAR = 700.0
 """Beyond it e^-z is next to nothing."""
