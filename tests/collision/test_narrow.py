@@ -482,3 +482,15 @@ def _turned_by(w: np.ndarray) -> np.ndarray:
     """A rotation about w by half a tangent of its length."""
     K = 0.5 * np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     return np.linalg.solve(np.eye(3) - K, np.eye(3) + K)
+
+
+def test_depth_in_single_precision_is_that_in_double_to_its_rounding():
+    """Many small faces: a corner that no face would see, and that is beyond one, would be asked for again."""
+    rng = np.random.default_rng(0)
+    p = rng.normal(size=(60, 3))
+    p /= np.linalg.norm(p, axis=1)[:, None]
+    a, b = hull(p * [1.0, 1.5, 0.7]), hull(p * [0.6, 1.2, 1.0])
+    for seed in range(12):
+        poses = at(0.0, 0.0, 0.0, R=turned(seed)), at(*rng.normal(size=3) * 0.6, R=turned(seed + 20))
+        gaps = [deepest(contacts(a, b, *poses, dtype=dtype))[0] for dtype in ("float64", "float32")]
+        assert abs(gaps[1] - gaps[0]) < 2e-5
