@@ -57,8 +57,8 @@ def folding(look: Look) -> Found:
 class Overlaps:
     """Pairs of a robot's links that may meet, as hulls.
 
-    Not Coal's ``buildConvexRepresentation``: its hulls keep corners that lie inside, and its distances depend on
-    the order of the two (of iCub: 2 or 5 mm apart where a linear program finds no plane between them).
+    Not those of Coal's ``buildConvexRepresentation``, which keep corners that lie inside: their distances
+    depend on the order of the two (of iCub: 2 or 5 mm apart where no plane is between them).
     """
 
     def __init__(self, robot: rk.Robot, path: Any) -> None:

@@ -255,7 +255,7 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
 def _meeting(
     robot: Robot, bodies: set[tuple[int, int]], error: float | None
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Pairs of bodies that touch in the neutral configuration, and others of which thinned hulls leave it open.
+    """Pairs of bodies that touch in the neutral configuration, and others of which that is left open.
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
     """

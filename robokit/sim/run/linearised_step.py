@@ -74,7 +74,9 @@ def step_derivatives(
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
     those of the side that the step is on, and never NaN; where several points are at a switch at once, as
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
-    :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
+    :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
+    the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
+    velocities open loops it is only an approximation.
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
