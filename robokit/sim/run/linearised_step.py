@@ -26,9 +26,10 @@ from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps
 from robokit.sim.starts.given_states import check_angles, check_quaternions, states
-from robokit.sim.starts.start_warnings import check_starts
+from robokit.sim.starts.start_warnings import BURIED, check_starts
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.linear_steps import LinearSteps
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
@@ -121,7 +122,6 @@ def step_derivatives(
     setup = kept.setup
     program = setup.program
     if kept.contact:
-        check_starts(program, given[0], "q")
         found = _by_implicit_function(kept, given, engine, joint_damping, self_collision)
         return StepDerivatives(*(x[0] for x in found)) if single else found
     if floats(robot.tree):
@@ -167,8 +167,15 @@ def _by_implicit_function(
         with own.steps() as steps:
             steps.wanted = own.wanted(*state[:2])
             found.q[k], found.v[k], slopes = steps(*state)
+            check_depth(kept, steps, given[0])
             found.A[k], found.B[k] = slopes[:, : 2 * nv], slopes[:, 2 * nv :]
     return found
+
+
+def check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
+    """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
+    if steps.depth() > BURIED:
+        check_starts(kept.setup.program, q, "q")
 
 
 def each_row(

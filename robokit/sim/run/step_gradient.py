@@ -12,10 +12,10 @@ from robokit.dataclass_tools import short_repr
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.run.kept_steps import KeptSteps, kept_steps
-from robokit.sim.run.linearised_step import checked_states, each_row, step_derivatives
+from robokit.sim.run.linearised_step import check_depth, checked_states, each_row, step_derivatives
 from robokit.sim.run.step_parameters import StepParameters
 from robokit.sim.starts.given_states import states
-from robokit.sim.starts.start_warnings import check_starts
+from robokit.sim.stepping.linear_steps import LinearSteps
 
 
 class StepGradient(NamedTuple):
@@ -109,8 +109,11 @@ def step_vjp(
     if not kept.contact:
         found = _by_columns(robot, given, ground, dt, options, engine)
     else:
-        check_starts(kept.setup.program, given[0], "q")
-        rows = [_pulled(*row) for row in each_row(kept, given, engine, joint_damping, self_collision)]
+        rows = []
+        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+            with own.steps() as steps:
+                rows.append(_pulled(own, steps, row))
+                check_depth(kept, steps, given[0])
         names = rows[0].parameters if rows else {}
         sizes = (robot.nq, *[robot.nv] * 4)
         arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
@@ -125,13 +128,12 @@ def _of(arrays: Sequence[np.ndarray], parameters: dict[str, np.ndarray]) -> Step
     return StepGradient(q, v, dq, dv, dtau, parameters)
 
 
-def _pulled(kept: KeptSteps, row: Sequence[np.ndarray]) -> StepGradient:
+def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepGradient:
     """Of one state."""
     q, v, tau, dq, dv = row
-    with kept.steps() as steps:
-        steps.wanted = kept.wanted(q, v)
-        end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
-        return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
+    steps.wanted = kept.wanted(q, v)
+    end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
+    return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
 
 
 def _by_columns(

@@ -39,9 +39,14 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
 
 def check_angles(what: str, robot: Robot, q: np.ndarray) -> None:
     """Raise InvalidValue where an angle in q, (nq,) or (B, nq), is beyond the range of the sines."""
-    bounds = robot.derived.get("bounds of angles", lambda: angle_bounds(robot))
+
+    def found() -> tuple[float, Any]:
+        bounds = angle_bounds(robot)
+        return min((most for _, most in bounds), default=math.inf), bounds
+
+    least, bounds = robot.derived.get("bounds of angles", found)
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
-    if np.abs(finite).max(initial=0.0) > min((most for _, most in bounds), default=math.inf):
+    if np.abs(finite).max(initial=0.0) > least:
         check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
 
 
