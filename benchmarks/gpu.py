@@ -1,13 +1,16 @@
 """A card beside the processor, MuJoCo Warp and MJX: agreement, states and steps a second, the first call.
 
-python benchmarks/gpu.py                      all, but falls and peers that take longer than four minutes
+python benchmarks/gpu.py                      what four minutes allow, what matters most first
+python benchmarks/gpu.py --minutes 15         all of it
 python benchmarks/gpu.py --part functions falls --robot G1
 python benchmarks/gpu.py --manual             writes benchmarks/gpu.json, which the manual shows
 
 It needs a card of NVIDIA and ``pip install 'robokit[cuda,torch]'``; mujoco-warp and mujoco-mjx (with JAX for
-cards) are measured where they are installed, with the same robots, shapes and starts. Functions are timed by
-the card's clock in CUDA graphs, the best of repeats; falls by the wall clock, less a call of one step: 100
-steps of 1 ms, or as many as 3 s allow, from states of falls at ten moments. Figures are millions a second.
+cards) are measured where they are installed, with the same robots, shapes and starts. Nothing is compiled
+when it starts: the cache is its own. Jobs are compiled by several processes in the order of :func:`jobs`, and
+measured as they are ready. Functions are timed by the card's clock in CUDA graphs, the best of repeats;
+falls by the wall clock: 100 steps of 1 ms in one call of a Simulation, or as many as 2 s allow, from states
+of falls at ten moments. Figures are millions a second, and are written after each row.
 """
 
 from __future__ import annotations
@@ -21,14 +24,16 @@ import itertools
 import json
 import math
 import os
+import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from fidelity_cases import scenes
@@ -41,28 +46,32 @@ from robokit.errors import DeviceError
 PLACE = ROOT / "benchmarks" / "gpu.json"
 ROBOTS = {
     "G1": scenes.G1,
+    "G1, fixed base": scenes.G1,
     "humanoid": "humanoid",
     "Talos": "example-robot-data:talos",
     "quadruped": "quadruped",
 }
-WHOLE = "humanoid", "G1"
-"""Robots that fall in batches of all sizes, and beside peers; the others fall in two."""
-
-DOUBLE = "G1"
-"""The robot that falls in double precision, too."""
-
 SIZES = tuple(2**k for k in range(10, 18))
 FEW = 2**13, 2**17
+LARGE = 2**15
+"""A batch of which each thread has a state of its own, on any card; small ones have code of their own."""
+
 DTYPES = "float32", "float64"
 DT, STEPS, DISTINCT = 1e-3, 100, 1024
 WORLDS = 2**13, 2**15
 """Sizes of MuJoCo Warp's batches; MJX's is the first."""
 
-LONG = 3.0
+LONG = 2.0
 """Falls are cut to so many seconds, but never to fewer than 20 steps."""
 
-FALLS_END, PEERS_END = 165.0, 228.0
-"""When no further fall is begun, and when peers are ended [s]."""
+AGREED = 640, 50
+"""Rows and steps of the falls that are compared with the processor's."""
+
+PEER = 25.0
+"""Longest time for which a peer measures [s]; it is ended before the time is up."""
+
+FALLS = {"ground and itself": True, "ground": False}
+"""What falls touch, and whether that means self-collision."""
 
 CALLS: dict[str, Callable[..., Any]] = {
     "RNEA": lambda robot, q, v, a: rk.rnea(robot, q, v, a),
@@ -73,47 +82,45 @@ CALLS: dict[str, Callable[..., Any]] = {
     "∂ABA": lambda robot, q, v, a: rk.aba_derivatives(robot, q, v, a),
 }
 
-COLD = """
-import sys, time
-started = time.perf_counter()
-import numpy as np
-import robokit as rk
-from robokit.errors import DeviceError
-robot = rk.load_urdf(rk.find_robot(sys.argv[1]), base="floating")
-q = np.resize(rk.standing_configuration(robot, height=0.02), (8192, robot.nq))
-rk.rollout(robot, q, steps=100, dt=1e-3, ground=True, record_every=100, device="cuda", dtype="float32")
-print(time.perf_counter() - started)
-"""
-
 
 @functools.cache
 def load(name: str) -> rk.Robot:
     """A robot with the damping that falls assume written down, as MuJoCo has it."""
+    if name.endswith("fixed base"):
+        with scenes.quiet():
+            return scenes.same_joints(rk.load_urdf(rk.find_robot(ROBOTS[name])))
     return scenes.same_joints(scenes.load(ROBOTS.get(name, name)))
 
 
-@functools.cache
-def moments(robot: rk.Robot) -> tuple[np.ndarray, np.ndarray]:
-    """q and v of 64 falls at ten moments of their first second, moment by moment."""
-    q = [rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k) for k in range(64)]
-    run = scenes.many(
-        robot,
-        np.array(q),
-        None,
-        steps=1000,
-        dt=DT,
-        ground=scenes.ground(),
-        self_collision=True,
-        record_every=100,
-    )
-    good = np.setdiff1d(np.arange(64), run.failed)
-    return run.q[1:, good].reshape(-1, robot.nq), run.v[1:, good].reshape(-1, robot.nv)
+def moments(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """q and v of 64 falls at ten moments of their first second, moment by moment; kept in a file."""
+    file = Path(os.environ["ROBOKIT_CACHE_DIR"], "moments " + name.replace("/", " ") + ".npz")
+    mine = False
+    with contextlib.suppress(FileExistsError):
+        file.with_suffix(".begun").touch(exist_ok=False)
+        mine = True
+    if mine:
+        robot = load(name)
+        q = [rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=k) for k in range(64)]
+        run = scenes.many(
+            robot, np.array(q), None, steps=1000, dt=DT, ground=scenes.ground(), self_collision=True,
+            record_every=100,
+        )  # fmt: skip
+        good = np.setdiff1d(np.arange(64), run.failed)
+        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".npz", delete=False) as part:
+            np.savez(part, q=run.q[1:, good].reshape(-1, robot.nq), v=run.v[1:, good].reshape(-1, robot.nv))
+        Path(part.name).replace(file)
+    until = time.perf_counter() + 120.0  # another process does it
+    while not file.exists() and time.perf_counter() < until:
+        time.sleep(0.1)
+    with np.load(file) as kept:
+        return kept["q"], kept["v"]
 
 
-def starts(robot: rk.Robot, count: int) -> tuple[np.ndarray, np.ndarray]:
+def starts(name: str, count: int) -> tuple[np.ndarray, np.ndarray]:
     """So many states of falls, :func:`moments` again and again: neighbours are at the same moment."""
-    q, v = moments(robot)
-    return np.resize(q, (count, robot.nq)), np.resize(v, (count, robot.nv))
+    q, v = moments(name)
+    return np.resize(q, (count, q.shape[1])), np.resize(v, (count, v.shape[1]))
 
 
 def the_card() -> dict[str, Any]:
@@ -186,117 +193,207 @@ def leaves(x: Any) -> list[Any]:
     return [y for part in x for y in leaves(part)] if isinstance(x, tuple) else [x]
 
 
-def agreement(robot: rk.Robot, call: Callable[..., Any], dtype: str, few: list[np.ndarray]) -> float:
-    """Largest difference of a result from the processor's in double precision, relative to its size."""
-    there = leaves(call(robot, *(side_by_side(x, dtype, len(x)) for x in few)))
+def agreement(robot: rk.Robot, call: Callable[..., Any], dtype: str, rows: int) -> float:
+    """Largest difference of a batch from the processor's in double precision, relative to its size."""
+    few = list(states(robot, DISTINCT))
+    there = leaves(call(robot, *(side_by_side(x, dtype, rows) for x in few)))
     here = leaves(call(robot, *few))
-    pairs = [(x.double().cpu().numpy(), np.asarray(y)) for x, y in zip(there, here, strict=True)]
+    pairs = [(x[:DISTINCT].double().cpu().numpy(), np.asarray(y)) for x, y in zip(there, here, strict=True)]
     return max(float(np.linalg.norm(x - y) / np.linalg.norm(y)) for x, y in pairs)
 
 
-def functions(name: str, found: dict[str, Any]) -> None:
-    """Every function of one robot: agreement, and rates by batch size."""
+# ---- jobs: functions and falls -----------------------------------------------------------------------------
+
+
+class Job(NamedTuple):
+    """What is compiled by another process, and then measured in this one.
+
+    Attributes:
+        robot, dtype: of it.
+        what: a key of :data:`CALLS` or :data:`FALLS`.
+        sizes: of the batches.
+    """
+
+    robot: str
+    dtype: str
+    what: str
+    sizes: tuple[int, ...]
+
+    @property
+    def part(self) -> str:
+        """Of the benchmark."""
+        return "falls" if self.what in FALLS else "functions"
+
+    def prepare(self) -> dict[str, Any]:
+        """Compile it; what is found meanwhile: how far it is from the processor."""
+        robot = load(self.robot)
+        if self.part == "functions":
+            both = (agreement(robot, CALLS[self.what], self.dtype, rows) for rows in (LARGE, SIZES[0]))
+            return {"error": max(both)}
+        rows, steps = AGREED
+        sim = falling(self, rows)
+        sim.step(steps=steps)
+        there = np.asarray(sim.q.double().cpu())
+        here = scenes.many(
+            robot, *starts(self.robot, rows), steps=steps, dt=DT, ground=scenes.ground(),
+            self_collision=FALLS[self.what], record_every=steps,
+        )  # fmt: skip
+        apart = np.abs(there - here.q[-1]).max(axis=1)
+        return {"apart": {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}}
+
+    def measure(self, row: dict[str, Any], save: Callable[[], None]) -> None:
+        """Rates of each size; ``save`` is called after each."""
+        import torch
+
+        robot, rates = load(self.robot), row.setdefault("rates", {})
+        few = list(states(robot, DISTINCT)) if self.part == "functions" else []
+        for rows in self.sizes:
+            if self.part == "functions":
+                given, call = [side_by_side(x, self.dtype, rows) for x in few], CALLS[self.what]
+                rates[rows] = rows / seconds(lambda: call(robot, *given)) / 1e6  # noqa: B023
+                del given
+            else:
+                rates[rows], row.setdefault("steps", {})[rows] = timed_fall(self, rows)
+            torch.cuda.empty_cache()
+            save()
+
+
+def jobs(names: list[str], parts: list[str]) -> list[Job]:
+    """All of them, what matters most first."""
+    falls, single, double = tuple(FALLS), DTYPES[:1], DTYPES[1:]
+    goals = "ABA", "∂ABA"
+    rest = tuple(each for each in CALLS if each not in goals)
+    groups = [
+        (("G1",), falls, single, FEW),
+        (("G1", "G1, fixed base"), goals, DTYPES, SIZES),
+        (("G1",), rest, DTYPES, SIZES),
+        (("humanoid",), falls, single, FEW),
+        (("G1",), falls, double, FEW),
+        (("quadruped", "Talos"), falls, single, FEW),
+        (("humanoid", "Talos", "quadruped"), (*goals, *rest), single, SIZES),
+        (("G1", "humanoid"), falls, single, tuple(n for n in SIZES if n not in FEW)),
+        (("humanoid", "Talos", "quadruped"), (*goals, *rest), double, SIZES),
+        (("G1, fixed base",), rest, DTYPES, SIZES),
+    ]
+    found = [
+        Job(robot, dtype, what, sizes)
+        for robots, whats, dtypes, sizes in groups
+        for robot, dtype, what in itertools.product(robots, dtypes, whats)
+    ]
+    return [job for job in found if job.part in parts and job.robot in names]
+
+
+def falling(job: Job, rows: int) -> Any:
+    """So many rows that fall, on the card."""
     import torch
 
-    robot = load(name)
-    few = list(states(robot, DISTINCT))
-    for what, call in CALLS.items():
-        for dtype in DTYPES:
-            row: dict[str, Any] = {"robot": name, "what": what, "dtype": dtype, "rates": {}}
-            found["functions"].append(row)
-            with said_in(row):
-                row["error"] = agreement(robot, call, dtype, few)
-                for rows in SIZES:
-                    given = [side_by_side(x, dtype, rows) for x in few]
-                    row["rates"][rows] = rows / seconds(lambda: call(robot, *given)) / 1e6  # noqa: B023
-            torch.cuda.empty_cache()
-            show(row)
+    q, v = (torch.tensor(x, dtype=getattr(torch, job.dtype), device="cuda") for x in starts(job.robot, rows))
+    with scenes.quiet():
+        return rk.Simulation(
+            load(job.robot), q, v, batch=rows, dt=DT, ground=scenes.ground(),
+            self_collision=FALLS[job.what], device="cuda", dtype=job.dtype,
+        )  # fmt: skip
 
 
-# ---- falls -------------------------------------------------------------------------------------------------
-
-
-def fall(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int, device: str = "cuda") -> Any:
-    """A rollout of so many rows that fall."""
-    return scenes.many(
-        robot, *starts(robot, rows), steps=steps, dt=DT, ground=scenes.ground(),
-        self_collision=collide, record_every=steps, dtype=dtype, device=device,
-    )  # fmt: skip
-
-
-def fall_agreement(robot: rk.Robot, collide: bool, dtype: str, steps: int = 50) -> dict[str, float]:
-    """Differences of falls from the processor's in double precision, largest of a row [m | rad]."""
-    there = fall(robot, 640, collide, dtype, steps)
-    here = fall(robot, 640, collide, "float64", steps, device="cpu")
-    apart = np.abs(np.asarray(there.q[-1], float) - here.q[-1]).max(axis=1)
-    return {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}
-
-
-def falls(names: list[str], found: dict[str, Any], end: float) -> None:
-    """Falls, with and without self-collision; what matters most first, until the time is up."""
-    rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
-    jobs = [(name, "float32", FEW) for name in names] + [(DOUBLE, "float64", FEW)]
-    rest = tuple(n for n in SIZES if n not in FEW)
-    jobs += [(name, "float32", rest) for name in names if name in WHOLE]
-    for (name, dtype, sizes), collide in itertools.product(jobs, (True, False)):
-        row = rows.get((name, dtype, collide))
-        if name not in names or (row and "problem" in row):
-            continue
-        if row is None:
-            row = {"robot": name, "collide": collide, "dtype": dtype, "rates": {}, "steps": {}, "call": {}}
-            rows[name, dtype, collide] = row
-            found["falls"].append(row)
-        robot = load(name)
-        with said_in(row):
-            for count in sizes:
-                timed_fall(row, count, end, lambda n: spent(robot, count, collide, dtype, n))  # noqa: B023
-            if "apart" not in row:
-                row["apart"] = fall_agreement(robot, collide, dtype)
-        show(row)
-
-
-def spent(robot: rk.Robot, rows: int, collide: bool, dtype: str, steps: int) -> float:
-    """Seconds of a fall."""
-    started = time.perf_counter()
-    run = fall(robot, rows, collide, dtype, steps)
-    if len(run.failed):
-        raise ValueError(f"{len(run.failed)} of {rows} rows failed")
-    return time.perf_counter() - started
-
-
-def timed_fall(row: dict[str, Any], rows: int, end: float, fall: Callable[[int], float]) -> None:
-    """Time falls of so many rows, by what they take more than a single step.
+def timed_fall(job: Job, rows: int) -> tuple[float, int]:
+    """Millions of steps a second, and of how many steps.
 
     Raises:
-        TimeoutError: there is no time for it.
+        ValueError: rows failed.
     """
-    if time.perf_counter() > end:
-        raise TimeoutError(f"time was up before {rows} rows")
-    fall(1)
-    one = fall(1)
-    step = max(1e-6, (fall(11) - one) / 10)
-    steps = int(min(STEPS, max(20, LONG / step)))
-    best = min(fall(steps) for _ in range(2 if steps * step < 0.5 * LONG else 1))
-    row["rates"][rows] = rows * (steps - 1) / (best - one) / 1e6
-    row["steps"][rows], row["call"][rows] = steps, round(one, 3)
+    import torch
+
+    sim, best = falling(job, rows), math.inf
+
+    def spent(steps: int) -> float:
+        sim.reset()
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        sim.step(steps=steps)
+        torch.cuda.synchronize()
+        return time.perf_counter() - started
+
+    spent(1)
+    steps = int(min(STEPS, max(20, 5 * LONG / spent(5))))
+    for _ in range(2):
+        best = min(best, spent(steps))
+        if best > LONG / 2:
+            break
+    if sim.failed.any():
+        raise ValueError(f"{sim.failed.sum()} of {rows} rows failed")
+    return rows * steps / best / 1e6, steps
+
+
+# ---- processes that compile --------------------------------------------------------------------------------
+
+
+class Compilers:
+    """Processes that compile jobs in their order, a few at a time; each compiles with several threads."""
+
+    def __init__(self, asked: list[Job]) -> None:
+        count = max(1, len(os.sched_getaffinity(0)) // 4) if hasattr(os, "sched_getaffinity") else 4
+        self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
+        self._all = []
+        for _ in range(min(count, len(asked))):
+            call = [sys.executable, __file__, "--compile"]
+            self._all.append(subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            self._idle.put(self._all[-1])
+        self._pool = ThreadPoolExecutor(max(1, len(self._all)))
+        self.futures: dict[Future[dict[str, Any]], Job] = {
+            self._pool.submit(self._compile, job): job for job in asked
+        }
+
+    def _compile(self, job: Job) -> dict[str, Any]:
+        process = self._idle.get()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            with contextlib.suppress(json.JSONDecodeError):  # libraries print too
+                said: dict[str, Any] = json.loads(line)
+                self._idle.put(process)
+                return said
+        raise RuntimeError("the process that compiles has ended")
+
+    def end(self) -> None:
+        """Compile no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in self._all:
+            process.kill()
+
+
+def compile_jobs() -> None:
+    """Jobs, a line each; what was found is a line, too."""
+    for line in sys.stdin:
+        robot, dtype, what, sizes = json.loads(line)
+        found: dict[str, Any] = {}
+        with said_in(found, "compiling"):
+            found |= Job(robot, dtype, what, tuple(sizes)).prepare()
+        print(json.dumps(found), flush=True)
 
 
 def cold(found: dict[str, Any]) -> None:
     """Seconds of a process that loads G1 and takes 100 steps of 8,192 falls: nothing compiled, and again."""
-    with tempfile.TemporaryDirectory() as empty:
-        env = os.environ | {"ROBOKIT_CACHE_DIR": empty}
-        for what in ("first", "again"):
-            done = subprocess.run(
-                [sys.executable, "-c", COLD, ROBOTS["G1"]],
-                env=env,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            said = done.stdout if done.returncode == 0 else done.stderr
-            last = (said.strip().splitlines() or ["nothing was said"])[-1]
-            found["cold"][what] = float(last) if done.returncode == 0 else last
+    for what in ("first", "again"):
+        done = subprocess.run(
+            [sys.executable, __file__, "--cold"], capture_output=True, text=True, check=False
+        )
+        said = done.stdout if done.returncode == 0 else done.stderr
+        last = (said.strip().splitlines() or ["nothing was said"])[-1]
+        found["cold"][what] = float(last) if done.returncode == 0 else last
     print(f"a rollout of 8,192 G1 in a new process [s]: {found['cold']}", flush=True)
+
+
+def one_rollout() -> None:
+    """What :func:`cold` times; Python and the imports of this file, 1 s, are not in it."""
+    started = time.perf_counter()
+    robot = load("G1")
+    q = np.resize(rk.standing_configuration(robot, height=0.02), (8192, robot.nq))
+    scenes.many(
+        robot, q, None, steps=100, dt=DT, ground=scenes.ground(), self_collision=True, record_every=100,
+        device="cuda", dtype="float32",
+    )  # fmt: skip
+    print(time.perf_counter() - started)
 
 
 # ---- peers -------------------------------------------------------------------------------------------------
@@ -306,11 +403,9 @@ class Peer:
     """MuJoCo Warp or MJX with one model in its own process: it compiles at once, and measures when told."""
 
     def __init__(self, who: str, robot: str, collide: bool, worlds: tuple[int, ...]) -> None:
-        file = ROBOTS.get(robot, robot)
         asked = {
             "who": who,
             "robot": robot,
-            "file": file,
             "collide": collide,
             "worlds": worlds,
             "steps": STEPS,
@@ -340,7 +435,6 @@ class Peer:
 
     def measure(self, found: dict[str, Any], end: float) -> None:
         """Let it measure, and take its results; at the end of the time it is ended."""
-        self.ready.wait(max(0.0, end - time.perf_counter()))
         with contextlib.suppress(OSError):
             assert self.process.stdin is not None
             self.process.stdin.write("go\n")
@@ -384,51 +478,25 @@ def _installed(module: str) -> bool:
 
 
 @contextlib.contextmanager
-def said_in(row: dict[str, Any]) -> Iterator[None]:
-    """What fails is said in the row, and the next one follows."""
+def said_in(row: dict[str, Any], doing: str) -> Iterator[None]:
+    """What fails is said in the row, and the next one follows; how long it took is said, too."""
     started = time.perf_counter()
     try:
         yield
     except Exception as problem:
-        row["problem"] = f"{type(problem).__name__}: {problem}"[:300]
-    row["seconds"] = round(time.perf_counter() - started, 1)
+        row["problem"] = f"{doing}: {type(problem).__name__}: {problem}"[:300]
+    row[f"{doing} [s]"] = round(time.perf_counter() - started, 1)
 
 
-def show(row: dict[str, Any]) -> None:
+def show(row: dict[str, Any], at: float) -> None:
     """One line."""
-    head = [str(row["robot"]), row.get("what", "falls"), row["dtype"]]
-    head += ["with self-collision" if row["collide"] else "ground alone"] if "collide" in row else []
     apart = row.get("error", row.get("apart"))
-    rates = " ".join(f"{rows}: {rate:.4g}" for rows, rate in row["rates"].items())
+    rates = " ".join(f"{rows}: {rate:.4g}" for rows, rate in row.get("rates", {}).items())
     print(
-        f"{', '.join(head)}: apart {apart}; {rates} M/s {row.get('problem', '')} ({row['seconds']} s)",
+        f"{at:5.0f} s: {row['robot']}, {row['what']}, {row['dtype']}: apart {apart}; {rates} M/s "
+        f"{row.get('problem', '')} ({row.get('compiling [s]')} + {row.get('measuring [s]')} s)",
         flush=True,
     )
-
-
-def compiling(names: list[str], part: str) -> list[subprocess.Popen[bytes]]:
-    """Processes, one a robot and dtype, that compile what is measured, so that it is in the cache."""
-    call = [sys.executable, __file__, "--part", part, "--compile"]
-    pairs = [
-        (name, dtype)
-        for name, dtype in itertools.product(names, DTYPES)
-        if part == "functions" or dtype == "float32" or name == DOUBLE
-    ]
-    return [subprocess.Popen([*call, *pair]) for pair in pairs]
-
-
-def compile_one(name: str, dtype: str, part: str) -> None:
-    """Compile what is measured of one robot; what fails is said when it is measured."""
-    robot = load(name)
-    if part == "functions":
-        few = [x[:32] for x in states(robot, 32)]
-        for call, rows in itertools.product(CALLS.values(), (SIZES[0], SIZES[-1])):  # code of their own
-            with contextlib.suppress(Exception):
-                call(robot, *(side_by_side(x, dtype, rows) for x in few))
-    else:
-        for collide, rows in itertools.product((True, False), (*FEW, 640)):
-            with contextlib.suppress(Exception):
-                fall(robot, rows, collide, dtype, 1)
 
 
 def main() -> None:
@@ -439,16 +507,18 @@ def main() -> None:
     parts = "functions", "falls", "peers", "cold"
     parser.add_argument("--part", nargs="+", choices=parts, default=list(parts))
     parser.add_argument(
-        "--robot", nargs="+", default=list(ROBOTS), help="names; default: " + ", ".join(ROBOTS)
+        "--robot", nargs="+", default=list(ROBOTS), help="names; default: " + "; ".join(ROBOTS)
     )
+    parser.add_argument("--minutes", type=float, default=4.0, help="when to end; default: 4")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
     parser.add_argument("--manual", action="store_true", help="write them where the manual shows them")
-    parser.add_argument("--compile", nargs=2, help=argparse.SUPPRESS)
+    for own in ("--compile", "--cold"):
+        parser.add_argument(own, action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.compile:
-        name, dtype = arguments.compile
-        compile_one(name, dtype, arguments.part[0])
+    if arguments.compile or arguments.cold:
+        (compile_jobs if arguments.compile else one_rollout)()
         return
+    end = time.perf_counter() + 60.0 * arguments.minutes - 5.0  # and time to end
     found: dict[str, Any] = {
         **the_card(), "machine": machine(), "versions": {}, "commit": commit(),
         "date": datetime.date.today().isoformat(), "functions": [], "falls": [], "peers": [], "cold": {},
@@ -458,35 +528,54 @@ def main() -> None:
         flush=True,
     )
     places = [place for place in (arguments.json, PLACE if arguments.manual else None) if place]
-    try:
-        measure(arguments.robot, arguments.part, found)
-    finally:
+
+    def save() -> None:
         for place in places:
             place.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            print(f"written to {place}")
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+        os.environ["ROBOKIT_CACHE_DIR"] = empty
+        measure(arguments.robot, arguments.part, found, end, save)
+    save()
 
 
-def measure(names: list[str], parts: list[str], found: dict[str, Any]) -> None:
-    """All parts; what one compiles, others do not wait for."""
-    started = time.perf_counter()
-    beside = peers([name for name in names if name in WHOLE]) if "peers" in parts else []
-    made = {part: compiling(names, part) for part in ("falls", "functions") if part in parts}
-    for part in ("functions", "falls"):
-        for process in made.get(part, ()):
-            process.wait()
-        print(f"{part}, compiled after {time.perf_counter() - started:.0f} s", flush=True)
-        if part in made and part == "falls":
-            falls(names, found, started + FALLS_END)
-        for name in names if part in made and part == "functions" else ():
-            functions(name, found)
-    for each in beside:
-        each.ready.wait(max(0.0, started + FALLS_END - time.perf_counter()))
-    if "cold" in parts:
+def measure(
+    names: list[str], parts: list[str], found: dict[str, Any], end: float, save: Callable[[], None]
+) -> None:
+    """All parts, in the order in which they are ready; until the time is up."""
+    started, last = time.perf_counter(), 0.0
+    if "cold" in parts:  # alone, while nothing else is compiled
         cold(found)
-    for each in beside:
-        each.measure(found, started + PEERS_END)
+    compilers = Compilers(jobs(names, parts))
+    waiting = dict(compilers.futures)
+    beside = peers([name for name in ("G1", "humanoid") if name in names]) if "peers" in parts else []
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    while (waiting or beside) and (left := end - last - time.perf_counter()) > 0:
+        ready = [peer for peer in beside if peer.ready.is_set()]
+        done = [future for future in waiting if future.done()]
+        if ready:  # they compile for longer than what matters most takes
+            beside.remove(ready[0])
+            ready[0].measure(found, min(end, time.perf_counter() + PEER))
+        elif done:
+            job = waiting.pop(done[0])
+            row = rows.get(job[:3])
+            if row is None:
+                row = rows[job[:3]] = {"robot": job.robot, "what": job.what, "dtype": job.dtype}
+                found[job.part].append(row)
+            with said_in(row, "measuring"):
+                row |= done[0].result()
+                job.measure(row, save)
+            last = min(10.0, row["measuring [s]"])
+            show(row, time.perf_counter() - started)
+        else:
+            wait(waiting, min(left, 0.5), FIRST_COMPLETED) if waiting else time.sleep(0.5)
+        save()
+    for peer in beside:
+        peer.measure(found, time.perf_counter())
+    compilers.end()
     found["seconds"] = round(time.perf_counter() - started)
-    print(f"{found['seconds']} s in all")
+    found["left out"] = [", ".join(job[:3]) for job in waiting.values()]
+    print(f"{found['seconds']} s in all; left out: {'; '.join(found['left out']) or 'nothing'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def functions(found: dict[str, Any]) -> list[str]:
     """A line a function and robot, single and double precision beside each other."""
     both: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for row in found["functions"]:
-        both.setdefault((row["robot"], row["what"]), {})[row["dtype"]] = row["rates"]
+        both.setdefault((row["robot"], row["what"]), {})[row["dtype"]] = row.get("rates", {})
     rows = []
     for (robot, what), kinds in both.items():
         cells = [
@@ -46,13 +46,13 @@ def falls(found: dict[str, Any]) -> list[str]:
     """A line a robot and program; millions of steps a second."""
     rows, sizes = [], ("8192", "32768", "131072")
     for row in found["falls"]:
-        what = "ground and itself" if row["collide"] else "ground"
-        cells = [rate(row["rates"].get(n)) for n in sizes]
+        rates = row.get("rates", {})
+        cells = [rate(rates.get(n)) for n in sizes]
         for k, n in enumerate(sizes):
             if cells[k] and row["steps"][n] < STEPS:
                 cells[k] += f" ({row['steps'][n]} steps)"
         if any(cells):
-            rows.append([row["robot"], what, f"robokit, {row['dtype']}", *cells])
+            rows.append([row["robot"], row["what"], f"robokit, {row['dtype']}", *cells])
     theirs: dict[tuple[str, bool, str], dict[str, float]] = {}
     for row in found["peers"]:
         if "rate" in row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.engine import ENGINES
-from robokit.errors import DeviceError
+from robokit.errors import DeviceError, ShapeError
 
 HERE = frozenset(("numpy", "builtins", "robokit"))
 """Modules whose objects are not on a card."""
@@ -19,10 +20,14 @@ class Device(NamedTuple):
     """A device that is asked for; it goes the way of ``engine``, in whose place it is.
 
     Attributes:
-        number: of a card; None for the processor.
+        card: whether it is a card.
+        number: of the card; None for that of the arrays, or the first where none are on a card.
+        engine: that is asked for too.
     """
 
+    card: bool
     number: int | None
+    engine: str | None
 
 
 def on_device(device: Any, engine: str | None) -> Any:
@@ -41,9 +46,10 @@ def on_device(device: Any, engine: str | None) -> Any:
     from robokit.engine.cuda.arrays import number_of  # `import robokit` stays light
 
     number = number_of(device)
-    if engine is not None and one_of("engine", engine, ENGINES) == "python" and number is not None:
+    engine = None if engine is None else one_of("engine", engine, ENGINES)
+    if engine == "python" and number is not None:
         raise DeviceError(f'device={str(device)!r}: engine="python" runs on the processor; leave one out')
-    return Device(number)
+    return Device(number is not None, None if str(device) == "cuda" else number, engine)
 
 
 def foreign(x: Any) -> bool:
@@ -72,10 +78,14 @@ def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
     """
     there = on_card(*given)
     if device.__class__ is not Device:
+        if there and device is not None and one_of("engine", device, ENGINES) == "python":
+            raise DeviceError(
+                'engine="python" runs on the processor, and arrays are on a card; copy them to the host first'
+            )
         return there
-    if device.number is None and there:
+    if there and not device.card:
         raise DeviceError('device="cpu": arrays on a card are computed there; copy them to the host first')
-    return device.number is not None
+    return bool(device.card)
 
 
 def beside(x: Any, constant: Any) -> Any:
@@ -93,17 +103,19 @@ def card_number(device: Any, *given: Any) -> int | None:
     """The number of the card that something is to run on; None for the processor.
 
     Args:
-        device: that is asked for by name; None for where the arrays are.
+        device: that is asked for by name; None for where the arrays are, "cuda" for the card on which they
+            are, or the first where they are on none.
         given: arrays, and what is no array.
 
     Raises:
         DeviceError: there is no such device.
     """
-    if device is None and not on_card(*given):
+    there = on_card(*given)
+    if device is None and not there:
         return None
     from robokit.engine.cuda.arrays import library_of, number_of
 
-    if device is not None:
+    if device is not None and not (there and str(device) == "cuda"):
         return number_of(device)
     libraries = ((library_of(x), x) for x in given)
     return next(library.number(x) for library, x in libraries if library is not None)
@@ -122,10 +134,28 @@ def dtype_there(dtype: Any, *given: Any) -> Any:
     return "float32" if there == {"float32"} else None
 
 
-def on_host(x: Any) -> Any:
-    """An array on a card as one of NumPy's; anything else as it is."""
+def on_host(name: str, x: Any) -> Any:
+    """An array on a card as one of NumPy's; anything else as it is.
+
+    Raises:
+        ShapeError: a tensor whose gradient would end here.
+    """
     if not on_card(x):
         return x
+    check_gradient(name, x)
     if hasattr(x, "detach"):
         return x.detach().cpu().numpy()
     return x.get() if hasattr(x, "get") else np.asarray(x)
+
+
+def check_gradient(name: str, x: Any) -> None:
+    """Refuse a tensor that PyTorch follows, for what is not recorded.
+
+    Raises:
+        ShapeError: it is one.
+    """
+    if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise ShapeError(
+            f"{name}: expected an array without a gradient, since rollouts and simulations are not "
+            "recorded, got a tensor that requires one; give it .detach(), or call under torch.no_grad()"
+        )

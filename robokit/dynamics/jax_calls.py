@@ -22,7 +22,7 @@ Shapes = Sequence[tuple[str, tuple[int, ...]]]
 def card_call(
     jax: Any, robot: Robot, key: Key, inputs: Shapes, outputs: Shapes, reproducible: bool | None = None
 ) -> Callable[..., Any]:
-    """A kernel as a function of JAX's arrays with any leading axes, for a card; the first card's.
+    """A kernel as a function of JAX's arrays with any leading axes, for the card on which these are.
 
     Args:
         jax: the module.
@@ -71,10 +71,15 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     """The foreign function of a kernel."""
     own = kernel(robot, key, dtype, reproducible)
     last = own._last if isinstance(own, Bound) else ()
-    cards = {k: _on_card(robot, own, last, k, dtype) for k in range(driver.count())}
+    several, cards = driver.count() > 1, {}
+    usual = arrays.JAX.usual_number(jax)
+    cards[usual] = _on_card(robot, own, last, usual, dtype)  # XLA may record the first launch in a graph
 
     def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
-        code, constants = cards[driver.current() if len(cards) > 1 else 0]
+        number = driver.current() if several else usual
+        if number not in cards:
+            cards[number] = _on_card(robot, own, last, number, dtype)
+        code, constants = cards[number]
         B = results[0].shape[1]
         columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in given]
         code([*columns, *constants, *((x.pointer, B, 1) for x in results)], B, stream)

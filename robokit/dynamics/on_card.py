@@ -7,6 +7,7 @@ in other programs for cards. To look would be to wait.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -53,6 +54,10 @@ def run_on_card(
             on a card as the others are; no card; no code for it.
         ShapeError: a wrong shape or dtype.
     """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_dynamo_compiling():  # its program calls this, and goes on
+        alone = torch.compiler.disable(run_on_card)
+        return alone(robot, key, out, number, dtype, reproducible, arguments)
     if out is None and number is None and dtype is None and arguments:
         result = _quickly(robot, key, reproducible, arguments)
         if result is not None:
@@ -331,11 +336,10 @@ def _copied(
             card.write(place(array, array.ndim == 2), array)
         for x in outs:
             place(x, rows is not None)
-        code(columns, 1 if rows is None else rows)
+        check = {"check": True} if isinstance(code, LoopedOnCard) else {}
+        code(columns, 1 if rows is None else rows, **check)
         for x, pointer in zip(outs, held[len(inputs) :], strict=True):
             card.read(x, pointer)
-        if isinstance(code, LoopedOnCard):
-            code.check(1 if rows is None else rows)
     finally:
         for pointer in held:
             card.free(pointer)

@@ -66,7 +66,7 @@ def run(
                 return result
     check_robot(robot)
     try:
-        if engine.__class__ is not str and card_asked_for(engine, arguments):
+        if card_asked_for(engine, arguments):
             from robokit.dynamics.on_card import run_on_card  # `import robokit` stays light
 
             wanted_dtype = None if dtype is None else dtype_name(dtype)
@@ -74,7 +74,7 @@ def run(
             return run_on_card(robot, key, out, number, wanted_dtype, reproducible, arguments)
         from robokit.dynamics.long_robots import long_way
 
-        engine = None if engine.__class__ is Device else engine
+        engine = engine.engine if engine.__class__ is Device else engine
         dtype = dtype_name(dtype_of(dtype, out, *arguments))
         if engine is not None and one_of("engine", engine, ENGINES) == "python":
             return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)

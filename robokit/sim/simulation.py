@@ -21,33 +21,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
-from robokit.dynamics.devices import beside, card_number, dtype_there, on_card, on_host
+from robokit.dynamics.devices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start
 from robokit.sim.contact_state import LAYOUT
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import Push, pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
-from robokit.sim.record.contact_record import Contacts
-from robokit.sim.record.notes import Notes, StepInputs, contacts_of
+from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
-from robokit.sim.run.middle_of_steps import History
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of_limits
-from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.run.run_loop import Controller, History, Run
+from robokit.sim.starts.start_checks import (
+    check_coordinates,
+    checked_starts,
+    numbers,
+    states,
+)
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 
@@ -184,15 +184,13 @@ class Simulation:
         moving = with_rotors(robot, drives)
         held, prescribed = springs_of(springs, robot), motions_of(motions)
         self._motions = Motions.at_start(robot, prescribed, dt)
-        q, v = self._starts(robot, on_host(q0), on_host(v0), batch)
+        q, v = self._starts(robot, on_host("q0", q0), on_host("v0", v0), batch)
         setup = set_up(
             moving, 0.0, dt, ground, integrator, recorded, joint_damping, dtype=real, many=bool(batch),
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
             by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
-        overlaps = check_starts(setup.program, q)
-        warn_of_limits(robot, q)
-        warn_of_start(setup.program, overlaps, q, v, setup.dt)
+        checked_starts(robot, setup.program, q, v, setup.dt)
         _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
@@ -243,8 +241,7 @@ class Simulation:
                 raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
             check_finite(name, x)
             found.append(x)
-        check_quaternions("q0", robot, found[0])
-        check_angles("q0", robot, found[0])
+        check_coordinates("q0", robot, found[0])
         motions = self._motions
         if motions.rows not in (None, batch):
             raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
@@ -587,6 +584,7 @@ class Simulation:
         many = self._many
         if not isinstance(many, ManyStates | None):
             common([name], [x], many.card.number, many.dtype.name)
+            check_gradient(name, x)
             if tuple(x.shape) in ((n,), (self.batch, n)):
                 return x
             raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(x.shape)}")
@@ -616,7 +614,7 @@ class Simulation:
             self._start_over(q, v)
             return
         B, robot, starts = self._many.rows, self.robot, []
-        q, v, rows = on_host(q), on_host(v), on_host(rows)
+        q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
         chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
         if chosen.dtype != bool or chosen.shape != (B,):
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
@@ -653,15 +651,14 @@ class Simulation:
     def _check(self, q: np.ndarray, v: np.ndarray) -> None:
         check_finite("q", q)
         check_finite("v", v)
-        check_quaternions("q", self.robot, q)
-        check_angles("q", self.robot, q)
+        check_coordinates("q", self.robot, q)
 
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
-        targets = None if self._targets is None else np.array(on_host(self._targets))
+        targets = None if self._targets is None else np.array(on_host("targets", self._targets))
         if self._many is not None:
             many = self._many
-            q, v = np.array(on_host(many.q)), np.array(on_host(many.v))
+            q, v = np.array(on_host("q", many.q)), np.array(on_host("v", many.v))
             now = q, v, many.done, many.state(), None, targets, None
             return SimulationState(self.time, *now, self._arguments())
         run = self._run

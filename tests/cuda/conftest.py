@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 from host_card import HostCard
 
@@ -9,11 +12,12 @@ from robokit.engine.cuda import arrays, driver
 
 
 @pytest.fixture
-def card(monkeypatch: pytest.MonkeyPatch) -> HostCard:
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostCard]:
     """It; tensors of PyTorch and arrays of JAX in the processor's memory are on it."""
     made = [HostCard(0), HostCard(1)]
     monkeypatch.setattr(driver, "card", lambda number=0: made[number])
     monkeypatch.setattr(driver, "count", lambda: 2)
     monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(arrays, "PLATFORM", "cpu")
-    return made[0]
+    yield made[0]
+    gc.collect()  # what is on it is given back to it

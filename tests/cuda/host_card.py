@@ -190,6 +190,10 @@ class Event:
     def before(self, stream: int) -> None:
         """Nothing to wait for."""
 
+    def record(self, stream: int) -> None:
+        """Now."""
+        self.at = time.perf_counter()
+
     def since(self, earlier: Event) -> float:
         """Seconds."""
         return self.at - earlier.at
@@ -205,6 +209,7 @@ class HostCard:
 
     name, capability, arch = "a card that is the processor", (9, 0), "sm_90"
     multiprocessors, size, identity = 2, 1 << 32, "the processor"
+    side = 99
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
@@ -281,9 +286,15 @@ class HostCard:
     def synchronize(self, stream: int = 0) -> None:
         """Nothing to wait for."""
 
-    def capturing(self, stream: int = 0) -> bool:
+    def capturing(self, stream: int = 0) -> int:
         """There are no graphs."""
-        return False
+        return 0
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[int]:
+        """The stream on which memory is prepared."""
+        yield self.side
+        self.synchronize(self.side)
 
     def event(self, stream: int = 0) -> Event:
         """Now."""

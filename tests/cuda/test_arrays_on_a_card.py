@@ -7,6 +7,7 @@ called another way.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,8 +17,9 @@ import table_calls
 from ladder import State, relative
 
 import robokit as rk
+from robokit.dynamics.devices import card_number
 from robokit.dynamics.layout import INPUTS
-from robokit.engine.cuda import arrays, target
+from robokit.engine.cuda import arrays, driver, target
 from robokit.engine.cuda.views import View
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import while_loop
@@ -307,6 +309,8 @@ def test_what_does_not_go_together_is_said_in_a_sentence(card, library, robot, g
         (lambda: rk.rnea(robot, q, v, a, device="cpu"), "copy them to the host"),
         (lambda: rk.rnea(robot, q, v, a, device="gpu"), 'device: expected "cpu", "cuda" or "cuda:1"'),
         (lambda: rk.rnea(robot, q, v, a, device="cuda", engine="python"), 'engine="python" runs on the'),
+        (lambda: rk.rnea(robot, q, v, a, engine="python"), 'engine="python" runs on the processor, and'),
+        (lambda: rk.rnea(robot, q, v, a, engine="fast"), "no engine named 'fast'"),
         (lambda: rk.joint_reactions(robot, q, v, a), "joint_reactions: expected NumPy's arrays"),
     ]
     for call, text in wrong:
@@ -321,6 +325,42 @@ def test_devices_and_dtypes_may_be_pytorchs(card, torch, robot, given):
     for device in (torch.device("cuda"), torch.device("cuda", 1), torch.device("cpu", 0)):
         tau = rk.rnea(robot, q, v, a, dtype=torch.float32, device=device)
         assert tau.dtype == np.float32 and np.array_equal(tau, wanted)
+
+
+def test_cuda_is_the_card_on_which_the_arrays_are(card, torch, robot, given, monkeypatch):
+    """As for PyTorch, for which "cuda" is any card; "cuda:0" is the first."""
+    monkeypatch.setattr(type(arrays.TORCH), "number", lambda self, x: 1)
+    monkeypatch.setattr(type(arrays.TORCH), "quick", lambda self, given: None)
+    monkeypatch.setattr(type(arrays.TORCH), "stream", lambda self, number: 5)
+    tensors = [torch.tensor(given[x]) for x in "qva"]
+    launches = driver.card(1).launches
+    for device in ("cuda", torch.device("cuda"), "cuda:1"):
+        before = len(launches)
+        rk.rnea(robot, *tensors, device=device)
+        assert len(launches) == before + 1
+        assert card_number(device, *tensors) == 1 and card_number("cuda", None) == 0
+    with pytest.raises(DeviceError, match='it is on cuda:1, and device="cuda:0" is asked for'):
+        rk.rnea(robot, *tensors, device="cuda:0")
+    assert not card.launches
+
+
+def test_the_engine_is_heard_beside_a_device(robot, given, monkeypatch):
+    """engine="python" with device="cpu" is Python's arithmetic, not machine code's."""
+    monkeypatch.setattr("robokit.engine.kernel.Kernel.python", lambda self, *given, out: "Python's")
+    assert rk.rnea(robot, *(given[x] for x in "qva"), device="cpu", engine="python") == "Python's"
+
+
+def test_compiled_programs_of_pytorch_call_it(card, torch, given):
+    """Dynamo takes the call as it is, and says nothing of what is inside."""
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")  # without machine code
+    q, v, a = (torch.tensor(given[x]) for x in "qva")
+    for _ in range(2):
+        compiled = torch.compile(lambda q: 2.0 * rk.rnea(robot, q, v, 3.0 * a), backend="eager")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if "rnea" not in robot.kernels else "ignore")
+            found = compiled(q)
+        assert relative(found, 2.0 * rk.rnea(robot, given["q"], given["v"], 3.0 * given["a"])) < 1e-13
+        torch.compiler.reset()
 
 
 def test_tensors_that_are_no_arrays_are_told_from_others(card, torch, robot, given, monkeypatch):

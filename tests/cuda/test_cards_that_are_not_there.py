@@ -144,6 +144,23 @@ class _Code:
         return self
 
 
+def test_the_newest_code_that_a_card_runs_and_the_assembler_makes(monkeypatch):
+    said = "'sm_75','sm_80','sm_86','sm_88','sm_90','sm_90a','sm_100f', 'sm_110', 'compute_130'"
+    monkeypatch.setattr(assemble, "_run", lambda command: said)
+    monkeypatch.setattr(assemble, "release", lambda: "ptxas 13.0.88")
+    assemble.architectures.cache_clear()
+    try:
+        found = [assemble.architecture(*each) for each in ((8, 0), (8, 7), (8, 9), (9, 0), (11, 0))]
+        assert found == ["sm_80", "sm_86", "sm_88", "sm_90", "sm_110"]
+        for each in ((7, 0), (10, 0), (12, 0)):
+            with pytest.raises(rk.DeviceError, match=r"ptxas 13.0.88 makes no code .*, only for 7.5, 8.0"):
+                assemble.architecture(*each)
+    finally:
+        assemble.architectures.cache_clear()
+    monkeypatch.undo()
+    assert {(8, 0), (9, 0), (10, 0)} <= set(assemble.architectures())
+
+
 def test_no_compiler(library, pendulum, monkeypatch):
     library(Library())
     assemble.tool.cache_clear()

@@ -68,9 +68,12 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
     robot, q, v, options = fallen("quadruped")
     made = []
     make = contact_card.ContactOnCard._make
-    monkeypatch.setattr(
-        contact_card.ContactOnCard, "_make", lambda c: (make(c), made.append(dict(c.sizes)))[0]
-    )
+
+    def noted(own, stream=0):
+        make(own, stream)
+        made.append(dict(own.sizes))
+
+    monkeypatch.setattr(contact_card.ContactOnCard, "_make", noted)
     same(robot, q, v, options | rough(robot))
     assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]
 

@@ -15,9 +15,12 @@ import table_calls
 from ladder import State, relative
 
 import robokit as rk
-from robokit.engine.cuda import arrays
+from robokit.engine.cuda import arrays, loops
+from robokit.engine.cuda.loops import Loops
+from robokit.engine.cuda.memory import Memory
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.errors import DeviceError
-from robokit.spatial.control_flow import while_loop
+from robokit.spatial.control_flow import for_range, while_loop
 
 pytestmark = pytest.mark.parity
 
@@ -99,16 +102,23 @@ def test_outputs_that_share_memory_are_refused(card, torch, robot, given):
 
 
 class Streams:
-    """Asserts that no two streams are busy at the same time: what is on one waits for the other."""
+    """Asserts that no two streams are busy at the same time: what is on one waits for the other.
+
+    Attributes:
+        busy: streams that nobody waited for.
+    """
 
     def __init__(self, card, monkeypatch) -> None:
         self.busy: set[int] = set()
-        for name in ("write", "read", "copy", "fill", "launch", "synchronize"):
+        for name in ("write", "read", "copy", "fill", "launch", "synchronize", "free"):
             self._watch(card, name, monkeypatch)
         monkeypatch.setattr(card, "event", self._event)
 
     def _event(self, stream: int) -> SimpleNamespace:
-        return SimpleNamespace(before=lambda other: self.busy.discard(stream))
+        made = SimpleNamespace()
+        made.record = lambda stream: setattr(made, "before", lambda other: self.busy.discard(stream))
+        made.record(stream)
+        return made
 
     def _watch(self, card, name, monkeypatch) -> None:
         usual = getattr(card, name)
@@ -116,8 +126,9 @@ class Streams:
 
         def call(*given, **named):
             stream = signature.bind(*given, **named).arguments.get("stream", 0)
-            if name != "synchronize":
+            if name != "synchronize":  # memory is given back, too, after all that is done with it
                 assert self.busy <= {stream}, f"{name} on stream {stream}, {self.busy} is busy"
+            if name not in ("synchronize", "free"):
                 self.busy.add(stream)
             if name in ("read", "synchronize"):
                 self.busy.discard(stream)
@@ -159,6 +170,67 @@ def test_functions_with_loops_on_several_streams(card, torch, robot, monkeypatch
         monkeypatch.setattr(type(arrays.TORCH), "stream", lambda self, number, stream=stream: stream)
         assert relative(root(robot, x), np.sqrt(np.arange(4.0) ** 2 + 1.0)) < 1e-10
         assert streams.busy == {stream}
+
+
+def test_a_recorded_graph_has_memory_of_its_own(card, torch, robot, monkeypatch):
+    """Calls beside its replays would write to the same numbers; the calls of one graph follow each other."""
+    fills, fill = [], card.fill
+    monkeypatch.setattr(card, "fill", lambda *given: (fills.append(given), fill(*given))[0])
+    x, own = torch.arange(4.0).double(), []
+    for graph in (0, 5, 5, 0, 6, 0):
+        monkeypatch.setattr(card, "capturing", lambda stream=0, graph=graph: graph)
+        fills.clear()
+        assert relative(root(robot, x), np.sqrt(np.arange(4.0) ** 2 + 1.0)) < 1e-10
+        own.append(fills[-1][0])  # cleared before the call
+    assert own[0] == own[3] == own[5] and own[1] == own[2] and len(set(own)) == 3
+
+
+def test_memory_is_given_back_after_all_that_is_done_with_it(card, monkeypatch):
+    """Also what others do with it, on the stream that is theirs when nobody has it any more."""
+    streams = Streams(card, monkeypatch)
+    memory = Memory(card, {"a": 8, "b": 16})
+    place, others = memory["a"], [7]
+    memory.others.append(lambda: others[0])
+    for stream in (7, 8):
+        with memory.on(stream):
+            card.fill(place, 8, 0, stream)
+    assert streams.busy == {8}
+    others[0] = 9
+    streams.busy.add(9)
+    del memory
+    assert not streams.busy and place not in card.held
+    held = Memory(card, {"a": 8})
+    place = held["a"]
+    held.others.append(lambda: 7)
+    monkeypatch.setattr(card, "capturing", lambda stream=0: 3 * (stream == 7))
+    del held
+    assert place in card.held  # of a graph that is recorded
+
+
+def test_codes_of_other_sizes_are_made_once_and_not_kept_for_good(card, monkeypatch):
+    monkeypatch.setattr(loops, "KEPT", 2)
+    kernel = LoopKernel(
+        "twice", lambda n, x, y: for_range(n, lambda i: y.__setitem__(i, x[i] + x[i])), ["n"],
+        [ArrayOf("x", ("n",)), ArrayOf("y", ("n",), "out")],
+    )  # fmt: skip
+    assembled, load = [], card.load
+    monkeypatch.setattr(card, "load", lambda code: (time.sleep(0.05), assembled.append(code), load(code))[2])
+
+    def call(n: int) -> None:
+        made = Loops(card, kernel, {"n": n}, ["tile"] * 2, "float64", {}, 3)
+        made.write("x", np.ones((1, n)))
+        made.run(1)
+        assert (made.read("y") == 2.0).all()
+
+    threads = [threading.Thread(target=call, args=(4,)) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(assembled) == 1
+    for n in (5, 6, 5, 4):
+        call(n)
+    assert len(assembled) == 4
 
 
 def test_threads_that_call_a_function_with_loops(card, robot, monkeypatch):

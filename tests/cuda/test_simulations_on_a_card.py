@@ -228,3 +228,24 @@ def test_environments_of_gymnasium_on_a_card(card):
     for each in actions:
         for x, y in zip(there.step(each)[:4], here.step(each)[:4], strict=True):
             assert np.allclose(x, y, atol=1e-9)
+
+
+def test_a_gradient_that_would_end_in_a_simulation_is_refused(card):
+    """As on the processor; a policy's forces are given without one."""
+    torch = pytest.importorskip("torch")
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    q = torch.zeros(3, 2, dtype=torch.float64)
+    sim = rk.Simulation(robot, q, batch=3, device="cuda")
+    forces = torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
+    for call in (
+        lambda: sim.step(tau=forces),
+        lambda: sim.reset(forces),
+        lambda: rk.rollout(robot, q, steps=2, dt=1e-3, tau=forces),
+        lambda: rk.Simulation(robot, forces, batch=3, device="cuda"),
+    ):
+        with pytest.raises(rk.ShapeError, match=r"(tau|q|q0): expected an array without a gradient"):
+            call()
+    with torch.no_grad():
+        sim.step(tau=forces)
+    sim.step(tau=forces.detach())
+    assert sim.steps == 2

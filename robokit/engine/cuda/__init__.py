@@ -6,6 +6,7 @@ flat_code   a recorded program as LLVM IR for a card: one state a thread
 team_code   a long one for small batches: a team of warps for 32 states
 target      how kernels are written, assembled and kept on disk for a card
 launch      a kernel on one card, called with pointers
+memory      arrays that streams use one after the other
 loop_code   functions with loops as LLVM IR for a card
 loop_modules  modules of these: what launches call, copies of columns
 loops       such a kernel on a card, and the memory of its states

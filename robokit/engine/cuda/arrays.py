@@ -264,10 +264,16 @@ class _Jax(Library):
         """Whether JAX computes on a card where nothing else is said."""
         return jax.default_backend() == ("gpu" if PLATFORM == "cuda" else PLATFORM)
 
+    def usual_number(self, jax: Any) -> int:
+        """Of the card on which JAX computes where nothing else is said."""
+        device = jax.config.jax_default_device
+        chosen = device if hasattr(device, "local_hardware_id") else jax.local_devices()[0]
+        return int(chosen.local_hardware_id or 0)
+
     def number(self, x: Any) -> int | None:
         jax = self.module
         if isinstance(x, jax.core.Tracer):
-            return 0 if self.has_card(jax) else None
+            return self.usual_number(jax) if self.has_card(jax) else None
         device = next(iter(x.devices()))
         wanted = "gpu" if PLATFORM == "cuda" else PLATFORM
         return int(device.local_hardware_id or 0) if device.platform == wanted else None

@@ -31,10 +31,6 @@ PART = "; part"
 REGISTERS = "; registers "
 """What the first line of a text begins with that says how many registers a thread gets at most."""
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
-"""Those that ptxas knows; code for one runs on cards of the same major number, and no older ones."""
-
-
 WRITTEN_FOR = "sm_75"
 """The architecture whose PTX LLVM writes: ptxas makes code for any later one of it."""
 
@@ -59,18 +55,32 @@ class Usage:
     loads: int
 
 
+@functools.cache
+def architectures() -> list[tuple[int, int]]:
+    """Compute capabilities that ptxas makes code for, in order.
+
+    Raises:
+        DeviceError: there is no ptxas.
+    """
+    said = _run([tool("ptxas"), "--help"])
+    return sorted({(int(x), int(y)) for x, y in re.findall(r"\bsm_(\d+)(\d)\b", said)})
+
+
 def architecture(major: int, minor: int) -> str:
     """The newest architecture that code can be made for and that a card of this capability runs.
 
+    A card runs code of the same major number, and no larger minor one.
+
     Raises:
-        DeviceError: there is none.
+        DeviceError: there is none, or no ptxas.
     """
-    known = [(int(a[3:-1]), int(a[-1])) for a in ARCHITECTURES]
+    known = architectures()
     fitting = [each for each in known if each[0] == major and each[1] <= minor]
     if not fitting:
+        words = ", ".join(f"{x}.{y}" for x, y in known)
         raise DeviceError(
-            f'device="cuda": a card of compute capability {major}.{minor} has no code here; '
-            f"there is for {known[0][0]}.{known[0][1]} to {known[-1][0]}.{known[-1][1]}"
+            f'device="cuda": {release()} makes no code for a card of compute capability {major}.{minor}, '
+            f"only for {words}; install a newer one for a newer card, an older one for an older card"
         )
     return f"sm_{fitting[-1][0]}{fitting[-1][1]}"
 

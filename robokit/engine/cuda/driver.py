@@ -35,6 +35,10 @@ FORKED = (
     'multiprocessing.get_context("spawn")'
 )
 
+RELAXED, APART = 2, 1
+"""While other threads record graphs, this one may do what cannot be part of one; a stream that waits for no
+other."""
+
 KEPT = 64
 """One part in so many of a card's memory stays with this process, though nobody needs it now."""
 
@@ -132,9 +136,9 @@ class Card:
         number: as in "cuda:0".
         name: for example "NVIDIA H200".
         capability: of its architecture, for example (9, 0).
-        arch: the same as the compilers write it, for example "sm_90".
         multiprocessors: how many it has.
         size: of its memory [bytes].
+        side: a stream that nobody else uses; it waits for no other, nor others for it.
     """
 
     def __init__(self, number: int) -> None:
@@ -148,10 +152,22 @@ class Card:
         self._call("cuDeviceTotalMem_v2", ctypes.byref(size), self._device)
         self.name, self.size = name.value.decode(errors="replace"), size.value
         self.capability = self._attribute(_MAJOR), self._attribute(_MINOR)
-        self.arch = assemble.architecture(*self.capability)
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
         self._keep_memory()
+        stream = ctypes.c_void_p()
+        with self.current():
+            self._call("cuStreamCreate", ctypes.byref(stream), APART)
+        self.side = stream.value or 0
+
+    @functools.cached_property
+    def arch(self) -> str:
+        """Its architecture as the compilers write it, for example "sm_90".
+
+        Raises:
+            DeviceError: there is no ptxas, or it makes no code for this card.
+        """
+        return assemble.architecture(*self.capability)
 
     @property
     def identity(self) -> str:
@@ -159,7 +175,8 @@ class Card:
         return assemble.identity(self.arch)
 
     def __repr__(self) -> str:
-        return f"<{self.name}, cuda:{self.number}, {self.arch}>"
+        major, minor = self.capability
+        return f"<{self.name}, cuda:{self.number}, compute capability {major}.{minor}>"
 
     def _call(self, function: str, *arguments: Any, asked: int = 0) -> None:
         """Call the driver.
@@ -345,12 +362,26 @@ class Card:
         with self.current():
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
-    def capturing(self, stream: int = 0) -> bool:
-        """Whether a stream records a CUDA graph, in which nothing may wait."""
-        status = ctypes.c_int()
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[int]:
+        """A stream on which memory is prepared, also while a CUDA graph is recorded; waits at the end."""
+        mode = ctypes.c_int(RELAXED)
         with self.current():
-            failed = self._library.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
-        return not failed and status.value == 1
+            self._call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+            try:
+                yield self.side
+                self.synchronize(self.side)
+            finally:
+                self._call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    def capturing(self, stream: int = 0) -> int:
+        """The number of the CUDA graph that a stream records, in which nothing may wait; 0 for none."""
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        with self.current():
+            failed = self._library.cuStreamGetCaptureInfo(
+                ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number)
+            )
+        return number.value if not failed and status.value == 1 else 0
 
     def event(self, stream: int = 0) -> Event:
         """A moment on a stream: when all that is queued on it now is done."""
@@ -430,8 +461,13 @@ class Event:
         self._card, self._handle = card, ctypes.c_void_p()
         with card.current():
             card._call("cuEventCreate", ctypes.byref(self._handle), 0)
-            card._call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
         weakref.finalize(self, _forget, card, self._handle).atexit = False
+        self.record(stream)
+
+    def record(self, stream: int) -> None:
+        """Be the present moment of a stream from now on."""
+        with self._card.current():
+            self._card._call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
 
     def before(self, stream: int) -> None:
         """Have what is queued on a stream from now on wait for it."""

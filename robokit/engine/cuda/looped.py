@@ -32,8 +32,7 @@ class LoopedOnCard:
         """A function of arrays of numbers without sizes."""
         self.card, self.kernel, self.name = card, kernel, kernel.signature.name
         self._made: dict[int, Loops] = {}
-        self._last: dict[int, tuple[int, Any]] = {}  # stream of the last call, and when it is done
-        self._recorded: list[Loops] = []  # those whose addresses CUDA graphs have
+        self._recorded: dict[tuple[int, int], Loops] = {}
         self._lock = threading.Lock()
 
     def ready(self, rows: int | None = None) -> None:
@@ -44,34 +43,41 @@ class LoopedOnCard:
             CompilerMissing: there is no llvmlite.
         """
         if not self._made:
-            self._of(1)
+            self._of(1, 0)
 
-    def _of(self, rows: int) -> Loops:
-        """The kernel with memory of so many states, made at the first call of each number."""
+    def _of(self, rows: int, graph: int) -> Loops:
+        """The kernel with memory of so many states, made at the first call of each number.
+
+        A CUDA graph has memory of its own, since it may be replayed at any time; it stays for good, since
+        nobody says when the graph is gone.
+        """
         with self._lock:
-            if rows not in self._made:
+            found = self._recorded.get((graph, rows)) if graph else self._made.get(rows)
+            if found is None:
                 where, dtype = ["tile"] * len(self.kernel.arrays), self.kernel.signature.dtype
-                self._made[rows] = Loops(self.card, self.kernel, {}, where, dtype, {}, rows)
-                if len(self._made) > SIZES:
-                    oldest = next(iter(self._made))
-                    if oldest in self._last:
-                        self._last.pop(oldest)[1].before(0)  # memory is given back on that stream
-                    del self._made[oldest]
-            return self._made[rows]
+                found = Loops(self.card, self.kernel, {}, where, dtype, {}, rows)
+                if graph:
+                    self._recorded[graph, rows] = found
+                else:
+                    self._made[rows] = found
+                    if len(self._made) > SIZES:
+                        del self._made[next(iter(self._made))]
+            return found
 
-    def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
-        """Queue it for all states; arguments as of OnCard."""
+    def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0, check: bool = False) -> None:
+        """Queue it for all states; arguments as of OnCard.
+
+        Args:
+            arrays, rows, stream: as there.
+            check: whether to raise what the function's text raised for one of the states; waits.
+        """
         if len(arrays) != len(self.kernel.arrays):
             raise ShapeError(f"{self.name} takes {len(self.kernel.arrays)} arrays, got {len(arrays)}")
         if rows <= 0:
             return
-        loops, pairs = self._of(rows), list(zip(self.kernel.arrays, arrays, strict=True))
-        with self._lock:  # calls of other threads, and on other streams, have the same memory
-            recorded = self.card.capturing(stream)
-            if recorded:
-                self._recorded.append(loops)
-            elif rows in self._last and self._last[rows][0] != stream:
-                self._last[rows][1].before(stream)
+        pairs = list(zip(self.kernel.arrays, arrays, strict=True))
+        loops = self._of(rows, self.card.capturing(stream))
+        with loops.memory.on(stream):  # calls of other threads, and on other streams, have the same
             loops.clear(stream)
             for a, column in pairs:
                 if a.role == "in":
@@ -80,11 +86,6 @@ class LoopedOnCard:
             for a, column in pairs:
                 if a.role == "out":
                     loops.give(a.name, column, stream)
-            if not recorded:
-                self._last[rows] = stream, self.card.event(stream)
-
-    def check(self, rows: int) -> None:
-        """Raise what the text of a state of the last call with so many rows raised; waits."""
-        loops = self._of(rows)
-        for status in set(loops.read("status").tolist()) - {0}:
-            raise loops.failed(status)
+            if check:
+                for status in set(loops.read("status", stream).tolist()) - {0}:
+                    raise loops.failed(status)

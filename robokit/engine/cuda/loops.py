@@ -7,13 +7,16 @@ card, is copied to tiles and back (:meth:`Loops.take`, :meth:`Loops.give`).
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit import disk_cache
+from robokit.caching import Recent
 from robokit.engine.cuda.loop_code import (
     NOTES,
     TILE,
@@ -23,9 +26,9 @@ from robokit.engine.cuda.loop_code import (
     layout,
 )
 from robokit.engine.cuda.loop_modules import card_text, copies_text
+from robokit.engine.cuda.memory import Memory
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, told
-from robokit.engine.reproducible import in_one_order
 
 if TYPE_CHECKING:
     from robokit.engine.loops.kernel import LoopKernel
@@ -96,11 +99,28 @@ class Code:
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
         watched = [(k, math.prod(kernel.arrays[k].at(sizes))) for k in map(names.index, finite)]
         looks = [None if name is None else names.index(name) for name in (stop, unfinished)]
-        text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
-        self.text = in_one_order(text) if kernel.reproducible else text
+        self.text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
 
 
-_made: weakref.WeakKeyDictionary[LoopKernel, dict[Any, tuple[Layout, Any]]] = weakref.WeakKeyDictionary()
+KEPT = 16
+"""Codes of a kernel, for other sizes and contents, that a process keeps on the card."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Code on a card.
+
+    Attributes:
+        layout: of the memory that it works on.
+        module: driver.Module.
+    """
+
+    layout: Layout
+    module: Any
+
+
+_made: weakref.WeakKeyDictionary[LoopKernel, Recent[Loaded]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def made(
@@ -111,15 +131,17 @@ def made(
     where: Sequence[str],
     contents: Mapping[str, np.ndarray],
     options: Mapping[str, Any],
-) -> tuple[Layout, Any]:
-    """Layout of memory, and the code on a card; made once in a process."""
-    kept = _made.setdefault(kernel, {})
+) -> Loaded:
+    """A kernel's code on a card; the last :data:`KEPT` of each kernel are kept."""
     held = tuple((name, x.shape, x.tobytes()) for name, x in contents.items())
     key = card, real, tuple(where), tuple(sizes.items()), repr(sorted(options.items())), held
-    if key not in kept:
+
+    def make() -> Loaded:
         code = Code(kernel, sizes, real, where, contents, **options)
-        kept[key] = code.layout, loaded(card, kernel.name, code.text)
-    return kept[key]
+        return Loaded(code.layout, loaded(card, kernel.name, code.text))
+
+    with _lock:  # one after the other: each is compiled on all processors
+        return _made.setdefault(kernel, Recent(KEPT)).get(key, make)
 
 
 def loaded(card: Any, name: str, text: str) -> Any:
@@ -145,7 +167,6 @@ class Loops:
         shared: arrays that all states have in common, by name.
         rows: states.
         passes: of which there is place for inputs that change from one pass to the next.
-        stream: on which the memory is prepared.
         resident: blocks of a multiprocessor at most; 0 for as many as there is place for.
     """
 
@@ -160,13 +181,13 @@ class Loops:
         rows: int,
         contents: Mapping[str, np.ndarray] | None = None,
         passes: int = 1,
-        stream: int = 0,
         resident: int = RESIDENT,
         **options: Any,
     ) -> None:
         self.card, self.kernel, self.sizes, self.rows = card, kernel, sizes, rows
         self.real = {"float64": FLOAT64, "float32": FLOAT32}[dtype]
-        self.layout, module = made(card, kernel, sizes, self.real, where, contents or {}, options)
+        code = made(card, kernel, sizes, self.real, where, contents or {}, options)
+        self.layout, module = code.layout, code.module
         self._run = module.function(kernel.name)
         self._copies = {
             (to, size): module.function(f"{to}{size}") for to in ("take", "give") for size in (4, 8)
@@ -190,15 +211,12 @@ class Loops:
             "work": blocks * work,
             "shared": n["shared"],
         }
-        self.memory: dict[str, int] = {}
-        weakref.finalize(self, _free, card, self.memory).atexit = False  # what is there if one does not fit
-        for name, size in bytes_.items():
-            self.memory[name] = card.allocate(size, stream)
-        card.fill(self.memory["tile"], bytes_["tile"], 0, stream)
-        card.fill(self.memory["given"], bytes_["given"], 0, stream)
-        card.fill(self.memory["work"], bytes_["work"], 0, stream)  # known.HeldArray.zero
-        card.write(self.memory["shared"], self._shared(shared), stream)
-        card.synchronize(stream)
+        self.memory = Memory(card, bytes_)
+        with card.aside() as stream:
+            card.fill(self.memory["tile"], bytes_["tile"], 0, stream)
+            card.fill(self.memory["given"], bytes_["given"], 0, stream)
+            card.fill(self.memory["work"], bytes_["work"], 0, stream)  # known.HeldArray.zero
+            card.write(self.memory["shared"], self._shared(shared), stream)
 
     def _shared(self, shared: Mapping[str, np.ndarray]) -> np.ndarray:
         """The arrays that all states have in common, as they are on the card."""
@@ -209,17 +227,11 @@ class Loops:
                 made[place.offset : place.offset + x.nbytes] = x.ravel().view(np.uint8)
         return made
 
-    def change(self, name: str, x: np.ndarray, stream: int = 0) -> None:
-        """Other numbers in an array that all states have in common; waits."""
-        a, _, place = self.places[name]
-        own = np.ascontiguousarray(x, np.int32 if a.kind == INTEGER else self.real.dtype)
-        self.card.write(self.memory["shared"] + place.offset, own, stream)
-        self.card.synchronize(stream)
-
     def clear(self, stream: int = 0) -> None:
         """Set all numbers of the states to 0: none has failed, or taken a pass."""
         size = self.tiles * self.layout.sizes["tile"] * self.real.bytes * TILE
-        self.card.fill(self.memory["tile"], size, 0, stream)
+        with self.memory.on(stream):
+            self.card.fill(self.memory["tile"], size, 0, stream)
 
     def run(self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False) -> None:
         """So many passes of all states, one after the other; of one that failed no more.
@@ -235,7 +247,8 @@ class Loops:
             m["tile"], m["given"], self.jump * changing, m["work"], m["shared"], self.rows, passes,
             int(resumed),
         )  # fmt: skip
-        self.card.launch(self._run, *self._grid, words, stream)
+        with self.memory.on(stream):
+            self.card.launch(self._run, *self._grid, words, stream)
 
     # ---- what others have -----------------------------------------------------------------------------
 
@@ -292,7 +305,8 @@ class Loops:
         begin, every, count = part or (0, 1, length)
         words = where, self.layout.sizes[of_tile], first + begin, every, count, *column, rows, numbers
         blocks = max(1, min(-(-rows // BLOCK), 16 * self.card.multiprocessors))
-        self.card.launch(self._copies[way, size], blocks, BLOCK, words, stream)
+        with self.memory.on(stream):
+            self.card.launch(self._copies[way, size], blocks, BLOCK, words, stream)
 
     def write(
         self, name: str, x: np.ndarray, stream: int = 0, at: int = 0, which: np.ndarray | None = None
@@ -341,8 +355,3 @@ class Loops:
         if code:
             return MemoryError(f"{name}: no memory for zeros{line}")
         return ValueError(f"{name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
-
-
-def _free(card: Any, memory: Mapping[str, int]) -> None:
-    for pointer in memory.values():
-        card.free(pointer)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.engine.cuda.memory import Memory
+
 Column = tuple[int, int, int]
 
 HELD_BYTES = 1 << 30
@@ -38,50 +40,42 @@ class RolloutOnCard:
         self.names = [name for name, _ in signature.arguments]
         self._kernel = kernel.on_card(card)
         self._kernel.ready()
-        self._held: dict[int, tuple[int, int]] = {}
         self.columns: list[Column] = []
-        self._stream = 0  # the last one
-
-    def __del__(self) -> None:
-        for k in list(getattr(self, "_held", ())):
-            self._release(k)
-
-    def _release(self, k: int) -> None:
-        pointer, _ = self._held.pop(k)
-        self.card.free(pointer, self._stream)
+        self._memory, self._sizes = Memory(card, {}), dict[str, int]()
 
     def _room(self, k: int, numbers: int) -> int:
         """Memory of input k, or, below 0, of the next numbers of output -k - 1."""
-        size = numbers * self.dtype.itemsize
-        if k in self._held and self._held[k][1] < size:
-            self._release(k)
-        if k not in self._held:
-            self._held[k] = self.card.allocate(size, self._stream), size
-        return self._held[k][0]
+        name, size = str(k), numbers * self.dtype.itemsize
+        if self._sizes.get(name, -1) < size:
+            self._memory.allocate({name: size})
+            self._sizes[name] = size
+        return self._memory[name]
 
     # ---- inputs --------------------------------------------------------------------------------
 
-    def begin(self, arrays: Sequence[np.ndarray], rows: int) -> None:
+    def begin(self, arrays: Sequence[np.ndarray], rows: int, stream: int = 0) -> None:
         """Copy the states and what does not change to the card.
 
         Args:
             arrays: the inputs, (steps or 1, rows or 1, n) each.
             rows: how many.
+            stream: on which.
         """
         self.rows, self.columns = rows, [(0, 1, 0)] * len(self.sizes)
-        for k, x in enumerate(arrays):
-            if len(x) == 1:
-                self.put(k, x[0])
-        self.next = [self._room(-1 - o, self.sizes[k] * rows) for o, k in self.feedback]
+        with self._memory.on(stream):
+            for k, x in enumerate(arrays):
+                if len(x) == 1:
+                    self.put(k, x[0], stream)
+            self.next = [self._room(-1 - o, self.sizes[k] * rows) for o, k in self.feedback]
 
     def put(self, k: int, x: np.ndarray, stream: int = 0) -> None:
         """Copy input k of all steps to come to the card, (rows, n), or (1, n) for all rows."""
-        self._stream = stream
-        pointer = self.columns[k][0] if self._fed_back(k) and self.columns[k][0] else 0
-        pointer = pointer or self._room(k, self.sizes[k] * (self.rows if self._fed_back(k) else len(x)))
         own = np.broadcast_to(x, (self.rows, x.shape[1])) if self._fed_back(k) else x
-        if own.size:
-            self.card.write(pointer, np.ascontiguousarray(own.T, self.dtype), stream)
+        with self._memory.on(stream):
+            pointer = self.columns[k][0] if self._fed_back(k) else 0
+            pointer = pointer or self._room(k, self.sizes[k] * len(own))
+            if own.size:
+                self.card.write(pointer, np.ascontiguousarray(own.T, self.dtype), stream)
         alone = len(own) == 1
         self.columns[k] = (pointer, 1, 0) if alone and self.rows > 1 else (pointer, len(own), 1)
 
@@ -98,27 +92,28 @@ class RolloutOnCard:
             changing: inputs that change from step to step, one Column a step.
             stream: on which.
         """
-        self._stream = stream
-        for step in range(count):
-            for k, each in (changing or {}).items():
-                self.columns[k] = each[step]
-            after = [(pointer, self.rows, 1) for pointer in self.next]
-            self._kernel([*self.columns, *after], self.rows, stream)
-            for o, (_, k) in enumerate(self.feedback):
-                self.next[o], self.columns[k] = self.columns[k][0], after[o]
-        if count % 2:  # back to where they were: the same steps may be repeated by a CUDA graph
-            for o, (_, k) in enumerate(self.feedback):
-                here, there = self.columns[k][0], self.next[o]
-                self.card.copy(there, here, self.sizes[k] * self.rows * self.dtype.itemsize, stream)
-                self.next[o], self.columns[k] = here, (there, self.rows, 1)
+        with self._memory.on(stream):
+            for step in range(count):
+                for k, each in (changing or {}).items():
+                    self.columns[k] = each[step]
+                after = [(pointer, self.rows, 1) for pointer in self.next]
+                self._kernel([*self.columns, *after], self.rows, stream)
+                for o, (_, k) in enumerate(self.feedback):
+                    self.next[o], self.columns[k] = self.columns[k][0], after[o]
+            if count % 2:  # back to where they were: the same steps may be repeated by a CUDA graph
+                for o, (_, k) in enumerate(self.feedback):
+                    here, there = self.columns[k][0], self.next[o]
+                    self.card.copy(there, here, self.sizes[k] * self.rows * self.dtype.itemsize, stream)
+                    self.next[o], self.columns[k] = here, (there, self.rows, 1)
 
     def look(self, arrays: Sequence[np.ndarray], which: Sequence[int] | None = None, stream: int = 0) -> None:
         """Copy the states from the card into the arrays of the host, (1, rows, n); waits."""
-        for _, k in self.feedback:
-            if self.sizes[k] and (which is None or k in which):
-                found = np.empty((self.sizes[k], self.rows), self.dtype)
-                self.card.read(found, self.columns[k][0], stream)
-                arrays[k][0] = found.T
+        with self._memory.on(stream):
+            for _, k in self.feedback:
+                if self.sizes[k] and (which is None or k in which):
+                    found = np.empty((self.sizes[k], self.rows), self.dtype)
+                    self.card.read(found, self.columns[k][0], stream)
+                    arrays[k][0] = found.T
 
     def roll(
         self,
@@ -155,13 +150,14 @@ class RolloutOnCard:
         most = max(1, HELD_BYTES // width) if width else last - first
         for at in range(first, last, most):
             count, changing = min(most, last - at), {}
-            for k, x in tables.items():
-                part = np.ascontiguousarray(np.moveaxis(x[at : at + count], 1, 2), self.dtype)
-                pointer, (_, n, B) = self._room(k, part.size), part.shape
-                self.card.write(pointer, part)
-                jump = n * B * self.dtype.itemsize
-                changing[k] = [
-                    (pointer + j * jump, *((1, 0) if B == 1 and self.rows > 1 else (B, 1)))
-                    for j in range(count)
-                ]
+            with self._memory.on(0):
+                for k, x in tables.items():
+                    part = np.ascontiguousarray(np.moveaxis(x[at : at + count], 1, 2), self.dtype)
+                    pointer, (_, n, B) = self._room(k, part.size), part.shape
+                    self.card.write(pointer, part)
+                    jump = n * B * self.dtype.itemsize
+                    changing[k] = [
+                        (pointer + j * jump, *((1, 0) if B == 1 and self.rows > 1 else (B, 1)))
+                        for j in range(count)
+                    ]
             self.steps(count, changing)

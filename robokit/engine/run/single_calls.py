@@ -156,6 +156,17 @@ def _kept(text: str) -> bytes:
     return code
 
 
+class _Module(str):
+    """The name of a builtin's module, its ``__module__``; it keeps alive what the builtin needs."""
+
+    def __new__(cls, name: str, needs: Any) -> _Module:
+        made = super().__new__(cls, name)
+        made.needs = needs
+        return made
+
+    needs: Any
+
+
 @functools.cache
 def _shim() -> Callable[..., Any] | None:
     """The maker of builtins, or None where objects are not laid out as the machine code expects."""
@@ -190,7 +201,7 @@ def _shim() -> Callable[..., Any] | None:
             row = 8 * math.prod(shape[1:] if rows else shape)
             words += [len(shape), *shape, *[0] * (python_entry.MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
-        return new_function(ctypes.addressof(method), spec, (keep, held))
+        return new_function(ctypes.addressof(method), spec, _Module(__name__, (keep, held)))
 
     for_one = make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)
     rows = (python_entry.ROWS,)

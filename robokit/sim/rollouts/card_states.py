@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from typing import Any
 
 import numpy as np
 
 from robokit.engine.cuda import driver
 from robokit.engine.cuda.arrays import Library, column, common, library_of
+from robokit.engine.cuda.memory import Memory
 from robokit.engine.cuda.views import View, seen_by
 from robokit.sim.rollouts.rollout_batch import runner_of
 from robokit.sim.run.run_inputs import RunInputs
@@ -29,6 +30,7 @@ class CardStates:
         rows: B.
         done: steps taken.
         library: whose arrays the states are seen as; None for plain views.
+        memory: where they are seen, and what goes there.
     """
 
     def __init__(
@@ -43,24 +45,35 @@ class CardStates:
         library: Library | None,
     ) -> None:
         """At the start; arguments as of ManyStates, and the number of a card."""
-        self.rows, self.done, self.library = rows, 0, library
+        self.rows, self.done = rows, 0
         self.program, self.dt, self.inputs = program, dt, inputs
         self.card, self.dtype = driver.card(number), np.dtype(program.dtype)
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
-        size = rows * self.dtype.itemsize
-        self._memory = [_Memory(self.card, size * x.shape[1]) for x in self._start]
+        sizes = {
+            name: x.shape[1] * rows * self.dtype.itemsize for name, x in zip("qv", self._start, strict=True)
+        }
+        self.memory = Memory(self.card, sizes)
         self._views = [
-            View(self.card, m.pointer, (rows, x.shape[1]), self.dtype, m)
-            for m, x in zip(self._memory, self._start, strict=True)
+            View(self.card, self.memory[name], (rows, x.shape[1]), self.dtype, self.memory)
+            for name, x in zip("qv", self._start, strict=True)
         ]
         self._arrays: dict[Any, Array] = {}
-        self._steps: _Contact | _Passive = (_Contact if program.contact else _Passive)(self, number)
-        self.card.synchronize()  # what is prepared; the caller's stream may be another one
-        self._steps.start(np.arange(rows), *self._start)
-        self._tau: Array = None
-        self._wanted: Array = None
-        self.change = 0
-        self._show(self.stream())
+        self.library: Library | None = None
+        self._seen_as(library)
+        stream = self.stream()
+        with self.memory.on(stream):
+            self._steps: _Contact | _Passive = (_Contact if program.contact else _Passive)(self, number)
+            self._steps.start(np.arange(rows), *self._start)
+            self._tau: Array = None
+            self._wanted: Array = None
+            self.change = 0
+            self._show(stream)
+
+    def _seen_as(self, library: Library | None) -> None:
+        """The first library that is seen is the one whose arrays the states are."""
+        if self.library is None and library is not None:
+            self.library = library
+            self.memory.others.append(functools.partial(library.stream, self.card.number))
 
     @property
     def q(self) -> Array:
@@ -95,12 +108,15 @@ class CardStates:
         Args:
             tau: joint forces, (nv,) or (B, nv); None for none.
             u: what driven joints are given, (B, n); None for what they have.
-            steps: how many.
         """
         for x in (tau, u):
-            if self.library is None and x is not None:
-                self.library = library_of(x)
-        stream, end = self.stream(), self.done + steps
+            self._seen_as(library_of(x))
+        stream = self.stream()
+        with self.memory.on(stream):
+            self._step(tau, u, steps, stream)
+
+    def _step(self, tau: Array, u: Array, steps: int, stream: int) -> None:
+        end = self.done + steps
         while self.done < end:
             now = self.done >= self.change
             if now:
@@ -122,32 +138,24 @@ class CardStates:
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...) of the host: nothing was before."""
         if len(rows):
-            self._steps.start(rows, q, v)
-            self._show(self.stream())
+            stream = self.stream()
+            with self.memory.on(stream):
+                self._steps.start(rows, q, v)
+                self._show(stream)
 
     def state(self) -> Any:
         """All that :meth:`restore` needs, on the host."""
-        self.card.synchronize(self.stream())
-        return self._steps.state()
+        stream = self.stream()
+        with self.memory.on(stream):
+            return self._steps.state(stream)
 
     def restore(self, state: Any, done: int) -> None:
         """Go on from there."""
-        self.card.synchronize(self.stream())
-        self._steps.restore(state)
-        self.card.synchronize()
-        self.done, self.change = done, 0
-        self._show(self.stream())
-
-
-class _Memory:
-    """Memory of a card, given back when nobody needs it."""
-
-    def __init__(self, card: Any, size: int) -> None:
-        self.card, self.pointer = card, card.allocate(size)
-
-    def __del__(self) -> None:
-        if hasattr(self, "pointer"):
-            self.card.free(self.pointer)
+        stream = self.stream()
+        with self.memory.on(stream):
+            self._steps.restore(state, stream)
+            self.done, self.change = done, 0
+            self._show(stream)
 
 
 class _Contact:
@@ -157,11 +165,9 @@ class _Contact:
         self.own, self.given = own, own.program.given
         state = ContactStepper(own.program, own.dt).state
         self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
-        most = max(math.prod(a.at(self.on.sizes)) for a in self.on.kernel.taken)
-        self._blank = {byte: _Memory(own.card, 8 * most) for byte in (0, 0xFF)}
-        for byte, memory in self._blank.items():
-            own.card.fill(memory.pointer, 8 * most, byte)
-        self._notes = _Memory(own.card, 8 * own.rows)
+        own.memory.allocate({"zero": 8, "ones": 8, "notes": 8 * own.rows})
+        own.card.fill(own.memory["zero"], 8, 0, own.stream())
+        own.card.fill(own.memory["ones"], 8, 0xFF, own.stream())
         self._unforced = True
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
@@ -175,9 +181,9 @@ class _Contact:
         which = memory[0], len(rows)
         for a in on.kernel.taken:
             if a.role == "inout" and 0 not in a.at(on.sizes):
-                byte = 0xFF if a.name.endswith("_pair") else 0  # the bytes of -1, a whole number
-                on.loops.take(a.name, (self._blank[byte].pointer, 1, 0), stream, which=which)
-        on.loops.take("status", (self._blank[0].pointer, 1, 0), stream, which=which)
+                blank = "ones" if a.name.endswith("_pair") else "zero"  # the bits of -1, a whole number
+                on.loops.take(a.name, (self.own.memory[blank], 0, 0), stream, which=which)
+        on.loops.take("status", (self.own.memory["zero"], 0, 0), stream, which=which)
         for name, pointer in zip("qv", memory[1:], strict=True):
             on.loops.take(name, (pointer, len(rows), 1), stream, which=which)
         for pointer in memory:
@@ -212,7 +218,7 @@ class _Contact:
             return
         command = u if library_of(u) else library.kept(np.asarray(u, self.own.dtype), number)
         if tau is None and not self._unforced:
-            loops.take("joint_forces", (self._blank[0].pointer, 1, 0), stream)
+            loops.take("joint_forces", (self.own.memory["zero"], 0, 0), stream)
             self._unforced = True
         elif tau is not None:
             tau = tau if library_of(tau) else library.kept(np.asarray(tau, self.own.dtype), number)
@@ -236,7 +242,7 @@ class _Contact:
 
     def _unsettled(self, stream: int) -> bool:
         """Whether a row waits for more room, or has raised something; waits for the steps."""
-        rows, place = self.own.rows, self._notes.pointer
+        rows, place = self.own.rows, self.own.memory["notes"]
         self.on.loops.give("status", (place, rows, 1), stream)
         self.on.loops.give("needed", (place + 4 * rows, rows, 1), stream, part=(0, 1, 1))
         found = np.empty((2, rows), np.int32)
@@ -246,11 +252,11 @@ class _Contact:
     def show(self, name: str, place: tuple[int, int, int], stream: int) -> None:
         self.on.loops.give(name, place, stream)
 
-    def state(self) -> Any:
-        return self.on.kept()
+    def state(self, stream: int) -> Any:
+        return self.on.kept(stream)
 
-    def restore(self, state: Any) -> None:
-        self.on.put_back({name: x.copy() for name, x in state.items()})
+    def restore(self, state: Any, stream: int) -> None:
+        self.on.put_back({name: x.copy() for name, x in state.items()}, stream)
 
 
 class _Passive:
@@ -269,7 +275,7 @@ class _Passive:
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *(np.atleast_2d(x)[None] for x in given),
         ]
-        self.on.begin(self.arrays, rows)
+        self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []
         self._unforced = True
 
@@ -306,14 +312,14 @@ class _Passive:
         size = self.own.rows * self.on.sizes[k] * self.own.dtype.itemsize
         self.own.card.copy(place[0], self.on.columns[k][0], size, stream)
 
-    def state(self) -> Any:
-        self.on.look(self.arrays)
+    def state(self, stream: int) -> Any:
+        self.on.look(self.arrays, None, stream)
         return [self.arrays[k].copy() for k in (0, 1, 3, 4)]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Any, stream: int) -> None:
         for k, x in zip((0, 1, 3, 4), state, strict=True):
             self.arrays[k][...] = x
-            self.on.put(k, self.arrays[k][0])
+            self.on.put(k, self.arrays[k][0], stream)
 
 
 def wanted_on_card(wanted: Array, linear: tuple[np.ndarray, ...]) -> Array:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from robokit.caching import Recent
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
@@ -17,8 +17,7 @@ from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_rows import LARGEST, commands, entries_of
-from robokit.sim.stepping.own_measures import OwnMeasures
+from robokit.sim.stepping.contact_rows import LARGEST, OwnMeasures, commands, entries_of
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
@@ -41,7 +40,7 @@ HELD_BYTES = 1 << 30
 KEPT = 16
 """Kernels that a process keeps, so that the next rollout of a robot need not write its code again."""
 
-_kernels: OrderedDict[Any, KnownKernel] = OrderedDict()
+_kernels: Recent[KnownKernel] = Recent(KEPT)
 
 
 def _kernel(
@@ -53,11 +52,7 @@ def _kernel(
         x = np.ascontiguousarray(arrays[name])
         told.update(f"{name} {x.dtype} {x.shape} ".encode() + x.tobytes())
     key = told.digest(), tuple(sizes.items()), frozenset(differ), *more
-    found = _kernels.pop(key, None) or kernel_of_robot(dict(arrays), sizes, differ, *more)
-    _kernels[key] = found
-    while len(_kernels) > KEPT:
-        _kernels.popitem(last=False)
-    return found
+    return _kernels.get(key, lambda: kernel_of_robot(dict(arrays), sizes, differ, *more))
 
 
 class ContactOnCard:
@@ -108,7 +103,7 @@ class ContactOnCard:
         dt = float(self.arrays["dt"][0])
         return row_numbers(self.program, dt, scene_of(self.program), np.arange(self.rows))
 
-    def _make(self) -> None:
+    def _make(self, stream: int = 0) -> None:
         differ = {*self.own, *GIVEN}
         more = self.reproducible, self.program.springs.functions
         self.kernel = _kernel(self.arrays, self.sizes, differ, *more, self.few)
@@ -129,13 +124,13 @@ class ContactOnCard:
         )  # fmt: skip
         for name, x in self.own.items():
             if name not in GIVEN:
-                self.loops.write(name, x)
+                self.loops.write(name, x, stream)
         for name in GIVEN:
             if self.arrays[name].size:
-                self.loops.write(name, self.arrays[name][None])
+                self.loops.write(name, self.arrays[name][None], stream)
         for a in self.kernel.taken:
             if a.name.endswith("_pair") and a.role == "inout":
-                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), -1))
+                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), -1), stream)
 
     @property
     def handed_on(self) -> list[str]:
@@ -178,19 +173,19 @@ class ContactOnCard:
             short = needed[:, 0] > 0
             if not short.any():
                 return
-            self._enlarge(enlarged(self.sizes, needed[short].max(axis=0)))
+            self._enlarge(enlarged(self.sizes, needed[short].max(axis=0)), self.kept(stream), stream)
             self.loops.run(count, stream, changing, resumed=True)
 
-    def kept(self) -> dict[str, np.ndarray]:
+    def kept(self, stream: int = 0) -> dict[str, np.ndarray]:
         """All that :meth:`put_back` needs, on the host; waits."""
-        return {name: self.loops.read(name) for name in (*self.handed_on, *NOTES)}
+        return {name: self.loops.read(name, stream) for name in (*self.handed_on, *NOTES)}
 
-    def put_back(self, kept: dict[str, np.ndarray]) -> None:
+    def put_back(self, kept: dict[str, np.ndarray], stream: int = 0) -> None:
         """Go on from there."""
         there = {str(a.shape[0]): kept[a.name].shape[1] for a in ARRAYS if a.name in kept}
         more = {name: n for name, n in there.items() if n > self.sizes.get(name, n)}
         if more:
-            self._enlarge(more, kept)
+            self._enlarge(more, kept, stream)
             return
         for name, x in kept.items():
             if name in self.loops.places:
@@ -199,19 +194,18 @@ class ContactOnCard:
                 full[:, : x.shape[1]] = x
                 x = full
             if x.size:
-                self.loops.write(name, x)
+                self.loops.write(name, x, stream)
 
-    def _enlarge(self, sizes: dict[str, int], kept: dict[str, np.ndarray] | None = None) -> None:
+    def _enlarge(self, sizes: dict[str, int], kept: dict[str, np.ndarray], stream: int) -> None:
         """Larger arrays, with what is in them."""
         old = self.loops
-        kept = self.kept() if kept is None else kept
         kept["needed"][:, 0] = 0
         self.sizes |= sizes
-        self._make()
+        self._make(stream)
         size = self.steps_held * old.jump
-        self.card.copy(self.loops.memory["given"], old.memory["given"], size)
-        self.put_back(kept)
-        self.card.synchronize()
+        with self.loops.memory.on(stream), old.memory.on(stream):
+            self.card.copy(self.loops.memory["given"], old.memory["given"], size, stream)
+        self.put_back(kept, stream)
 
 
 class CardRunner:
