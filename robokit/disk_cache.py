@@ -33,6 +33,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.interpreter import at_fork
+
 _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
 _LIMIT_BYTES = 1 << 29
@@ -438,6 +440,18 @@ LOCK_PATIENCE = 600.0
 
 _PAUSE = 0.02  # [s]
 
+_locks: set[int] = set()  # descriptors of this process
+
+
+def _let_go() -> None:
+    """A forked child has the descriptors of other threads' locks: it must not hold what nobody gives back."""
+    for descriptor in _locks:
+        os.close(descriptor)
+    _locks.clear()
+
+
+at_fork(after_in_child=_let_go)
+
 
 @contextlib.contextmanager
 def file_lock(path: Path) -> Iterator[bool]:
@@ -457,9 +471,10 @@ def file_lock(path: Path) -> Iterator[bool]:
     try:
         yield waited
     finally:
-        if descriptor is not None:
+        if descriptor in _locks:  # not in a child that was forked meanwhile
             with contextlib.suppress(OSError):
                 path.unlink()
+            _locks.discard(descriptor)
             os.close(descriptor)
 
 
@@ -475,6 +490,7 @@ def _taken(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _locks.add(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         return None

@@ -70,6 +70,9 @@ def engine() -> str:
     return wanted
 
 
+Found = tuple[dict[str, Any], bytes]
+"""Metadata and code of a target."""
+
 Identity = bytes | Callable[[], bytes] | None
 """What a function depends on besides robokit's own source, or a callable that tells when code is wanted."""
 
@@ -237,9 +240,16 @@ class Maker:
             baseline: whether baseline code will do, which is there sooner; whoever runs it asks for better
                 code (:meth:`improve`) when it has run for :attr:`Code.baseline` seconds.
         """
+        baseline = baseline and TIERED
+
+        def found() -> Code | None:
+            code = self._codes.get(target.name)
+            return code if code is not None and (baseline or not code.baseline) else None
+
+        if (code := found()) is not None:  # whatever else is being made
+            return code
         with self._lock:
-            found, baseline = self._codes.get(target.name), baseline and TIERED
-            if (found is None or (found.baseline and not baseline)) and self.refused is None:
+            if found() is None and self.refused is None:
                 try:
                     meta, content = self.compiled(target, baseline)
                     self._codes[target.name] = Code(target, content, self.symbol, meta)
@@ -256,20 +266,26 @@ class Maker:
         """Compile well, in a thread, what there is baseline code for; ``done`` is called there with it."""
 
         def compile_well() -> None:
-            meta, content = self.compiled(target)
-            with self._lock:
-                code = self._codes[target.name] = Code(target, content, self.symbol, meta)
-            done(code)
+            try:
+                meta, content = self.compiled(target, aside=True)
+                with self._lock:
+                    code = self._codes[target.name] = Code(target, content, self.symbol, meta)
+            except CompilerMissing as error:  # no memory for more code
+                _log.info("%s keeps its baseline code: %s", self._signature.name, error)
+            else:
+                done(code)
 
         with contextlib.suppress(RuntimeError):  # no thread can be had: a limit, or the program is ending
             threading.Thread(target=compile_well, name="robokit compiler", daemon=True).start()
 
-    def compiled(self, target: Target, baseline: bool = False) -> tuple[dict[str, Any], bytes]:
+    def compiled(self, target: Target, baseline: bool = False, aside: bool = False) -> Found:
         """Metadata and code for any target, from the cache or made now.
 
         Args:
             target: where it runs.
             baseline: as of :meth:`code`.
+            aside: whether other threads may make code meanwhile. Then the lock of the cache's file is taken
+                without :data:`MAKING`, for LLVM's part alone: who has `MAKING` may wait for that lock.
 
         Raises:
             TraceTooLarge: the function or its code is longer than the budgets.
@@ -279,20 +295,21 @@ class Maker:
         found = None if name is None else _kept(name, baseline)
         if found is None:
             with logged(self._signature.name, target.name):
-                if name is None:
+                if name is None or aside:
                     return self._compile(target, name, baseline)
-                found = _made_once(name, baseline, lambda: self._compile(target, name, baseline))
+                found = _made_once(name, baseline, lambda: self._compile(target, name, baseline, True))
         if "refused" in found[0]:
             raise TraceTooLarge(found[0]["refused"])
         return found
 
-    def _compile(self, target: Target, name: str | None, baseline: bool) -> tuple[dict[str, Any], bytes]:
+    def _compile(self, target: Target, name: str | None, baseline: bool, locked: bool = False) -> Found:
         """Metadata and code, compiled now and kept in the cache.
 
         Args:
             target: what for.
             name: of the cache's file; None to name it by the code's own text.
             baseline: as of :meth:`code`.
+            locked: whether the making of that file is locked already.
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
@@ -303,7 +320,6 @@ class Maker:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        by_text = name is None
         if name is None:
             name = disk_cache.digest(target.features, text)
             found = _kept(name, baseline)
@@ -314,12 +330,12 @@ class Maker:
         counts = planned.program.counts if alike else None
         meta, path = {**described, "workspace": workspace, "counts": counts, "baseline": baseline}, name
 
-        def assembled() -> tuple[dict[str, Any], bytes]:
+        def assembled() -> Found:
             code = target.assemble_baseline(text) if baseline else target.assemble(text)
             disk_cache.store(_baseline_name(path) if baseline else path, meta, code)
             return meta, code
 
-        return _made_once(path, baseline, assembled) if by_text else assembled()
+        return assembled() if locked else _made_once(path, baseline, assembled)
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
@@ -341,9 +357,6 @@ class Maker:
         )
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
-
-
-Found = tuple[dict[str, Any], bytes]
 
 
 def _baseline_name(name: str) -> str:

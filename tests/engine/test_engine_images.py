@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,9 @@ import ladder
 import numpy as np
 import pytest
 
+from robokit import disk_cache
 from robokit.dynamics import build
+from robokit.engine import maker
 from robokit.engine.backend import cpu, elf, llvm
 from robokit.engine.kernel import ONE_STATE, Kernel
 
@@ -230,6 +233,40 @@ def test_code_that_runs_for_long_is_compiled_well_meanwhile(tmp_path, monkeypatc
     again = build.kernel(ladder.chain(4, base="floating"), "aba")
     assert np.array_equal(again(q, v, v), one)
     assert not again._maker._codes["single"].baseline  # the disk has both; the better one counts
+
+
+def test_code_can_be_asked_for_while_a_thread_is_about_to_compile_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(disk_cache, "LOCK_PATIENCE", 100.0)
+    robot = ladder.chain(2)
+    made, ready = build.kernel(robot, "rnea"), threading.Event()
+    made(*np.zeros((3, 2)))
+    began = time.monotonic()
+    with maker.MAKING:
+        made._maker.improve(ONE_STATE, lambda _: ready.set())
+        time.sleep(0.3)  # the thread comes to where it needs what is held here
+        assert not made._maker.code(ONE_STATE).baseline
+    assert ready.wait(60.0) and time.monotonic() - began < 90.0
+
+
+def test_a_forked_child_holds_no_locks_of_other_threads(tmp_path):
+    here, there = os.pipe()
+    with disk_cache.file_lock(tmp_path / "lock"):
+        os.link(tmp_path / "lock", tmp_path / "same")  # stays, as after a process that ended before its work
+        child = os.fork()
+        if not child:
+            os.write(there, b"!")
+            time.sleep(60.0)
+            os._exit(0)
+        os.read(here, 1)
+    try:
+        with disk_cache.file_lock(tmp_path / "same") as waited:
+            assert not waited
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(here)
+        os.close(there)
 
 
 def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():

@@ -54,6 +54,37 @@ print("again" if str(before) == str(after) else (before, after))
 """
 
 
+FAILS = """
+import signal
+import numpy as np
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel
+from robokit.spatial.control_flow import while_loop
+
+def turns(n, x, i, out):
+    out[0] = while_loop(lambda s: s < 1.0, lambda s: s + x[0], 0.0)
+    out[i[0]] = x[0]
+
+arrays = [ArrayOf("x", (1,)), ArrayOf("i", (1,), "in", "integer"), ArrayOf("out", ("n",), "out")]
+kernel = LoopKernel("turns", turns, ["n"], arrays, checked=True)
+told = []
+signal.signal(signal.SIGINT, lambda *_: told.append(1))
+x, i = np.full((64, 1), 1e-5), np.zeros((64, 1), np.int32)
+before = kernel(x=x, i=i, n=1)
+bad = x.copy()
+bad[4:8], bad[32:], i[4] = 1e-7, 0.0, 7  # for long, for ever, and what ends both
+try:
+    kernel(x=bad, i=i, n=1)
+except IndexError:
+    print("index", told)
+print(str(kernel(x=x, i=0 * i, n=1)) == str(before))
+"""
+
+
+def test_an_error_in_one_row_ends_the_loops_of_other_threads_and_is_no_ctrl_c():
+    done = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split("\n")[:2] == ["index []", "True"], done.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
 @pytest.mark.parametrize(
     ("kind", "handler"),

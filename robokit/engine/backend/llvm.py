@@ -18,6 +18,7 @@ import platform
 import queue
 import re
 import sys
+import threading
 import time
 import traceback
 import weakref
@@ -511,8 +512,8 @@ def _number(characters: int, count: int) -> int:
 # Waiting uses the interpreter's own locks. Those of ``threading`` and ``concurrent.futures`` are written in
 # Python, and an interrupt could leave them locked in the same way.
 #
-# A fork waits for what has begun, because the child would find LLVM's locks taken by threads that it does not
-# have. So does the end of the program, which destroys what LLVM works with.
+# A fork waits for jobs that have begun, because the child would find LLVM's locks taken by threads that it
+# does not have. So does the end of the program, which destroys what LLVM works with.
 
 
 T = TypeVar("T")
@@ -521,16 +522,20 @@ WAIT_SECONDS = 0.5
 """Between two looks for Ctrl-C on systems where waiting is not interrupted (Windows)."""
 
 _GATE = _thread.allocate_lock()
-"""Held while a thread begins: a fork holds it and so finds none that begins."""
+"""Held while a job begins: a fork holds it and so finds none that begins."""
 
 _BUSY: set[int] = set()
 """Threads that are at work."""
+
+_ending = threading.Event()
+"""Set when the program ends."""
 
 
 def elsewhere(jobs: Sequence[Callable[[], T]], count: int = 1) -> list[T]:
     """Results of the jobs, each done by one of at most ``count`` threads made for them.
 
-    Where no thread can be had, and inside a job, the caller does them.
+    Where no thread can be had, and inside a job, the caller does them. When the program ends, jobs of other
+    threads than the main one are not begun any more.
 
     Raises:
         BaseException: what the first job that failed raised; jobs that were not begun are left out.
@@ -539,21 +544,24 @@ def elsewhere(jobs: Sequence[Callable[[], T]], count: int = 1) -> list[T]:
         return [job() for job in jobs]
     todo = deque(enumerate(jobs))
     done: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+    awaited = _thread.get_ident() == threading.main_thread().ident
 
     def work() -> None:
         me = _thread.get_ident()
-        with _GATE:
-            _BUSY.add(me)
-        try:
-            while todo:
+        while todo:
+            with _GATE:
+                if _ending.is_set() and not awaited:
+                    return
+                _BUSY.add(me)
+            try:
                 with contextlib.suppress(IndexError):  # another thread was faster
                     k, job = todo.popleft()
                     result, error = _done(job)
                     if error is not None:
                         todo.clear()
                     done.put((k, result, error))
-        finally:
-            _BUSY.discard(me)
+            finally:
+                _BUSY.discard(me)
 
     try:
         try:
@@ -599,5 +607,11 @@ def _before_fork() -> None:
     _wait()
 
 
-atexit.register(_wait)
+def _end() -> None:
+    with _GATE:
+        _ending.set()
+    _wait()
+
+
+atexit.register(_end)
 at_fork(before=_before_fork, after_in_parent=_GATE.release, after_in_child=_GATE.release)

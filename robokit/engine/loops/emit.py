@@ -75,8 +75,8 @@ workspace.
 HEADER = 64
 """Bytes at the start of a block of the workspace: where the next one is, and where this one ends."""
 
-STOPPED = -1
-"""Status of a call that Ctrl-C has ended."""
+INTERRUPTED, ENDED = -1, -2
+"""Status of a call that Ctrl-C has ended, and of one that another thread has."""
 
 MORE = """define internal ptr @more(ptr %context, ptr %block, i64 %bytes) noinline #2 {
 entry:
@@ -109,7 +109,7 @@ What was in blocks after the present one is over: memory lasts as long as its re
 TURNS = 1 << 14
 """Turns of loops between two looks at the clock: less than a hundredth of their time."""
 
-INTERRUPTED = f"""define internal i1 @interrupted(ptr %context) noinline #2 {{
+INTERRUPTION = f"""define internal i1 @interrupted(ptr %context) noinline #2 {{
 entry:
   %left = getelementptr i64, ptr %context, i64 3
   store i64 {TURNS}, ptr %left
@@ -128,7 +128,7 @@ look:
   %none = icmp eq i32 %found, 0
   br i1 %none, label %end, label %stop
 stop:
-  store i64 {STOPPED}, ptr %context
+  store i64 {INTERRUPTED}, ptr %context
   br label %end
 end:
   %status = load volatile i64, ptr %context

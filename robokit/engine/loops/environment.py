@@ -7,12 +7,12 @@ import functools
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.emit import HEADER, STOPPED, TURNS
+from robokit.engine.loops.emit import ENDED, HEADER, TURNS
 from robokit.engine.loops.linked import Link
 from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
@@ -57,9 +57,9 @@ class Context:
             self._numbers[2] = _add(self._blocks, None, size) or 0
         return self._numbers[0]
 
-    def stop(self) -> None:
+    def end(self) -> None:
         """Let the call that another thread is in end soon."""
-        self._numbers[0] = STOPPED
+        self._numbers[0] = ENDED
 
     def status(self) -> int:
         """What failed; the next call begins anew."""
@@ -172,6 +172,15 @@ class Environment:
         words = {name: address(part) for name, part in parts.items()}
         words["context"] = self.context.address if self.context else 0
         self._words = np.array([words[name] for name in ENVIRONMENT], np.uint64)
+
+    @property
+    def contexts(self) -> Iterator[Context]:
+        """Its own, and those of the kernels that it calls."""
+        if self.context:
+            yield self.context
+        for link in self.links:
+            if isinstance(link, Environment):
+                yield from link.contexts
 
     @property
     def __array_interface__(self) -> Any:

@@ -24,7 +24,7 @@ from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import INTERRUPTED, MORE, STOPPED, ModuleWriter, declarations
+from robokit.engine.loops.emit import ENDED, INTERRUPTED, INTERRUPTION, MORE, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.loops.linked import (
     Link,
@@ -692,8 +692,9 @@ class LoopKernel:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
         assert environment.context is not None
         status = environment.context.status()
-        if status == STOPPED:
+        if status == INTERRUPTED:
             signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
+        if status in (INTERRUPTED, ENDED):
             raise KeyboardInterrupt
         number, code = divmod(status, 2)
         node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
@@ -730,7 +731,7 @@ def module_of(
     if any("@more(" in text for text in texts):
         shared.append(MORE)
     if any("@interrupted(" in text for text in texts):
-        shared.append(INTERRUPTED)
+        shared.append(INTERRUPTION)
     if any("@no_times(" in text for text in texts):
         shared.append(no_times(real))
     if any("@llvm.memset" in text for text in texts):

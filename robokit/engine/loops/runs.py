@@ -56,8 +56,8 @@ class LoopRunner(RolloutRunner):
 
     def release(self, memory: Any) -> None:
         """Take a workspace back."""
-        if memory is not None and memory.context:
-            memory.context.status()
+        for context in memory.contexts if memory is not None else ():
+            context.status()
         self._spare.append(memory)
 
     def stopper(self, memory: Sequence[Any]) -> threading.Event:
@@ -126,8 +126,8 @@ class _Stopper(threading.Event):
         """Set it."""
         super().set()
         for each in self._environments:
-            if each is not None and each.context:
-                each.context.stop()
+            for context in each.contexts if each is not None else ():
+                context.end()
 
 
 def _rows(
