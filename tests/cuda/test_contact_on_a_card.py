@@ -76,6 +76,8 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
     monkeypatch.setattr(contact_card.ContactOnCard, "_make", noted)
     same(robot, q, v, options | rough(robot))
     assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]
+    rk.rollout(robot, q, v, device="cuda", **(options | rough(robot) | {"steps": 1}))
+    assert made[-1] == made[-2]  # the next rows have the places from the start
 
 
 @pytest.mark.slow
